@@ -1,0 +1,57 @@
+"""Tell how much a piece of brain tells about a stimulus.
+
+Subpackages (loaded on first use, so that ``import neuroextrap`` stays cheap):
+
+==================  =========================================================
+stats               numbers about wins: accuracy curves, information, bounds
+regions             which features belong together (spheres, labels, surfaces)
+margins             classifiers as batched margin functions
+models              elastic net, noise covariance, receptive fields
+maps                per-region statistics as named maps with JSON sidecars
+images              the only door to nilearn and nibabel
+decoding            searchlight identification
+encoding            Kay-style encoding models and identification
+learning_curves     mutual information learning curves
+group               inference over subjects
+datasets            simulated data with known truth
+plotting, reporting figures and HTML reports
+==================  =========================================================
+"""
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("neuroextrap")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+unknown"
+
+_SUBPACKAGES = (
+    "datasets",
+    "decoding",
+    "encoding",
+    "group",
+    "images",
+    "learning_curves",
+    "maps",
+    "margins",
+    "models",
+    "plotting",
+    "regions",
+    "reporting",
+    "stats",
+)
+
+__all__ = ["__version__"]
+
+
+def __getattr__(name):
+    """Import a subpackage when it is first asked for."""
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"neuroextrap.{name}")
+    raise AttributeError(f"module 'neuroextrap' has no attribute {name!r}")
+
+
+def __dir__():
+    """List the subpackages beside the module's own names."""
+    return sorted([*globals(), *_SUBPACKAGES])

@@ -1,0 +1,1 @@
+"""Identification from brain to label: searchlights, atlases, ensembles."""

@@ -1,0 +1,1 @@
+"""Identification from stimulus to brain: Kay-style encoding models."""

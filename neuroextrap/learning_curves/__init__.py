@@ -1,0 +1,1 @@
+"""Mutual information learning curves and sensitivity maps."""

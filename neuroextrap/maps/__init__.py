@@ -1,0 +1,1 @@
+"""Per-region statistics as named maps, and maps as files."""

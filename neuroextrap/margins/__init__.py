@@ -1,0 +1,1 @@
+"""Classifiers as batched margin functions, and the one loop over regions."""

@@ -1,0 +1,1 @@
+"""Elastic net, noise covariance, receptive fields, canonical variates."""

@@ -1,0 +1,1 @@
+"""Figures of curves, bounds, null distributions and learning curves."""

@@ -1,0 +1,1 @@
+"""Which features belong together, as sparse (n_regions, n_features) matrices."""

@@ -1,0 +1,1 @@
+"""Numbers about wins: curves, information, bounds, tests, extrapolation."""

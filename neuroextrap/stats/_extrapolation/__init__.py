@@ -1,0 +1,1 @@
+"""Extrapolation methods, one file each, behind one registry."""
