@@ -1,0 +1,162 @@
+"""Regions among loose coordinates: balls and nearest neighbours by a k-d tree."""
+
+import numpy as np
+
+from neuroextrap.regions._lattice import RADIUS_TOLERANCE
+from neuroextrap.regions._membership import (
+    check_centers,
+    check_coordinates,
+    check_n_pairs,
+    check_radius,
+    rows_to_regions,
+)
+
+_BLOCK_CENTERS = 2048
+
+
+def coordinate_spheres(coordinates, radius, *, centers=None):
+    """Balls around features that lie anywhere in space.
+
+    Parameters
+    ----------
+    coordinates : array-like, shape (n_features, 3)
+        World coordinates of the features (mm).
+    radius : float
+        Radius in mm; a feature at distance ``<= radius`` (relative tolerance 1e-9)
+        belongs to the ball.
+    centers : array-like of int, shape (n_regions,), or None, default=None
+        Feature indices of the centres; None makes every feature a centre.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+        Row i holds the features of ball i (its centre included), int32 indices sorted.
+
+    Raises
+    ------
+    ValueError
+        If ``coordinates`` are not finite of shape (n_features, 3), ``radius`` is not
+        positive, or ``centers`` are not feature indices.
+
+    Examples
+    --------
+    >>> from neuroextrap.regions import coordinate_spheres
+    >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
+    >>> coordinate_spheres(line, 2.0).toarray().astype(int)
+    array([[1, 1, 0],
+           [1, 1, 1],
+           [0, 1, 1]])
+    """
+    from scipy.spatial import cKDTree
+
+    coordinates = check_coordinates(coordinates)
+    reach = check_radius(radius) * (1 + RADIUS_TOLERANCE)
+    centers = check_centers(centers, len(coordinates))
+    tree = cKDTree(coordinates)
+    counts, members, n_pairs = [], [], 0
+    for block in _blocks(centers):
+        near = cKDTree(coordinates[block]).sparse_distance_matrix(
+            tree, reach, output_type="ndarray"
+        )
+        order = np.lexsort((near["j"], near["i"]))
+        members.append(near["j"][order].astype(np.int32))
+        counts.append(np.bincount(near["i"], minlength=len(block)))
+        n_pairs += len(order)
+        check_n_pairs(n_pairs)
+    return rows_to_regions(
+        np.concatenate(members), np.concatenate(counts), len(coordinates)
+    )
+
+
+def nearest_features(coordinates, n_nearest, *, centers=None):
+    """Return the ``n_nearest`` features around each centre, itself included.
+
+    Equal distances (within a relative 1e-9) are broken by feature index, the lower
+    first, so that the answer does not depend on the search tree.
+
+    Parameters
+    ----------
+    coordinates : array-like, shape (n_features, 3)
+        World coordinates of the features (mm).
+    n_nearest : int
+        Number of features in every region, 1 <= ``n_nearest`` <= n_features.
+    centers : array-like of int, shape (n_regions,), or None, default=None
+        Feature indices of the centres; None makes every feature a centre.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+        Every row has exactly ``n_nearest`` members, int32 indices sorted.
+
+    Raises
+    ------
+    ValueError
+        If ``coordinates`` are not finite of shape (n_features, 3), ``n_nearest`` is
+        not an integer in 1..n_features, or ``centers`` are not feature indices.
+
+    Examples
+    --------
+    >>> from neuroextrap.regions import nearest_features
+    >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
+    >>> nearest_features(line, 2).indices.reshape(3, 2)
+    array([[0, 1],
+           [0, 1],
+           [1, 2]], dtype=int32)
+    """
+    from scipy.spatial import cKDTree
+
+    coordinates = check_coordinates(coordinates)
+    n_features = len(coordinates)
+    n_nearest = _check_n_nearest(n_nearest, n_features)
+    centers = check_centers(centers, n_features)
+    check_n_pairs(len(centers) * n_nearest)
+    tree = cKDTree(coordinates)
+    members = np.empty((len(centers), n_nearest), dtype=np.int32)
+    done = 0
+    for block in _blocks(centers):
+        members[done : done + len(block)] = _nearest_of_block(
+            tree, coordinates[block], block, n_nearest
+        )
+        done += len(block)
+    counts = np.full(len(centers), n_nearest)
+    return rows_to_regions(members.ravel(), counts, n_features)
+
+
+def _blocks(centers):
+    """Split the centres into blocks of bounded size."""
+    for first in range(0, len(centers), _BLOCK_CENTERS):
+        yield centers[first : first + _BLOCK_CENTERS]
+
+
+def _check_n_nearest(n_nearest, n_features):
+    """Return n_nearest as an int in 1..n_features."""
+    whole = isinstance(n_nearest, (int, np.integer)) and not isinstance(n_nearest, bool)
+    if not (whole and 1 <= n_nearest <= n_features):
+        raise ValueError(
+            f"n_nearest must be an integer in 1..{n_features}, got {n_nearest!r}; "
+            "it counts the centre itself"
+        )
+    return int(n_nearest)
+
+
+def _nearest_of_block(tree, points, own, n_nearest):
+    """Sorted member indices of a block of centres; shape (n_block, n_nearest)."""
+    distances, neighbors = _query_past_ties(tree, points, n_nearest)
+    edge = distances[:, n_nearest - 1 : n_nearest]
+    rank = np.where(distances < edge * (1 - RADIUS_TOLERANCE), 1, 2)
+    rank[distances > edge * (1 + RADIUS_TOLERANCE)] = 3
+    rank[neighbors == own[:, None]] = 0
+    order = np.lexsort((neighbors, rank), axis=1)[:, :n_nearest]
+    return np.sort(np.take_along_axis(neighbors, order, axis=1), axis=1)
+
+
+def _query_past_ties(tree, points, n_nearest):
+    """Query until every row reaches beyond all ties with its last wanted feature."""
+    n_query = min(tree.n, n_nearest + 32)
+    while True:
+        wanted = np.arange(1, n_query + 1)
+        distances, neighbors = tree.query(points, k=wanted)
+        edge = distances[:, n_nearest - 1] * (1 + RADIUS_TOLERANCE)
+        if n_query == tree.n or (distances[:, -1] > edge).all():
+            return distances, neighbors
+        n_query = min(tree.n, 2 * n_query)

@@ -1,0 +1,60 @@
+"""Regions from a label vector (an atlas, a parcellation)."""
+
+import numpy as np
+
+from neuroextrap.regions._membership import rows_to_regions
+
+
+def label_regions(labels, *, background=0):
+    """One region for every distinct label.
+
+    Parameters
+    ----------
+    labels : array-like, shape (n_features,)
+        Label of every feature; numbers or strings.
+    background : scalar or None, default=0
+        Label that makes no region; None keeps every label.
+
+    Returns
+    -------
+    regions : scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+        Row i holds the features labelled ``values[i]``, int32 indices sorted.
+    values : ndarray, shape (n_regions,)
+        The labels, ascending.
+
+    Raises
+    ------
+    ValueError
+        If ``labels`` is not one-dimensional, holds NaN, or holds nothing but the
+        background.
+
+    Examples
+    --------
+    >>> from neuroextrap.regions import label_regions
+    >>> regions, values = label_regions([0, 7, 3, 7])
+    >>> values
+    array([3, 7])
+    >>> regions.toarray().astype(int)
+    array([[0, 0, 1, 0],
+           [0, 1, 0, 1]])
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"labels must be one-dimensional (n_features,), got shape {labels.shape}; "
+            "extract one label a feature"
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("labels must not hold NaN; use the background label instead")
+    order = np.argsort(labels, kind="stable")
+    values, counts = np.unique(labels[order], return_counts=True)
+    kept = np.ones(len(values), dtype=bool)
+    if background is not None:
+        kept = values != background
+    if not kept.any():
+        raise ValueError(
+            f"labels must hold a label other than the background {background!r}, got "
+            "none; check that atlas and mask overlap"
+        )
+    members = order[np.repeat(kept, counts)].astype(np.int32)
+    return rows_to_regions(members, counts[kept], len(labels)), values[kept]
