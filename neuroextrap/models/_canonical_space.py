@@ -1,0 +1,163 @@
+"""The arithmetic of canonical variates in a singular value basis."""
+
+import numpy as np
+
+# smallest share of within-class variance, in the direction of the data where it is
+# smallest, that still counts as an invertible within-class scatter
+_SINGULAR = 1e-10
+
+
+def leading_svd(centered):
+    """Thin singular value decomposition without the null directions.
+
+    Parameters
+    ----------
+    centered : ndarray of shape (n_samples, n_features)
+        Samples, their mean removed.
+
+    Returns
+    -------
+    left : ndarray of shape (n_samples, rank)
+        Left singular vectors.
+    values : ndarray of shape (rank,)
+        Singular values, decreasing.
+    right : ndarray of shape (rank, n_features)
+        Right singular vectors, one a row.
+    """
+    left, values, right = np.linalg.svd(centered, full_matrices=False)
+    if values.size == 0 or values[0] == 0:
+        return left[:, :0], values[:0], right[:0]
+    tolerance = 10 * max(centered.shape) * np.finfo(np.float64).eps
+    rank = int(np.sum(values > tolerance * values[0]))
+    return left[:, :rank], values[:rank], right[:rank]
+
+
+def _weighted_class_means(left, codes):
+    """Class means times the root of the class counts, (n_classes, n_components)."""
+    indicator = (codes[:, None] == np.arange(codes.max() + 1)).astype(np.float64)
+    return (indicator / np.sqrt(indicator.sum(axis=0))).T @ left
+
+
+def supported_components(left, codes):
+    """Count the leading components whose within-class scatter is invertible.
+
+    In the whitened basis the total scatter is the identity, so the within-class
+    scatter is the identity minus the between-class one and its smallest eigenvalue
+    is one minus the largest squared canonical correlation.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_samples, n_components)
+        Orthonormal columns of mean zero.
+    codes : ndarray of shape (n_samples,)
+        Class numbers 0..n_classes-1.
+
+    Returns
+    -------
+    int
+        Between 0 and n_components.
+    """
+    means = _weighted_class_means(left, codes)
+    for kept in range(left.shape[1], 0, -1):
+        if 1 - np.linalg.norm(means[:, :kept], 2) ** 2 > _SINGULAR:
+            return kept
+    return 0
+
+
+def canonical_directions(left, codes):
+    """Canonical directions of whitened samples.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_samples, n_components)
+        Orthonormal columns of mean zero.
+    codes : ndarray of shape (n_samples,)
+        Class numbers 0..n_classes-1.
+
+    Returns
+    -------
+    rotation : ndarray of shape (n_components, n_directions)
+        Unit vectors; n_directions = min(n_classes - 1, n_components).
+    correlations : ndarray of shape (n_directions,)
+        Canonical correlations in [0, 1), decreasing.
+    class_means : ndarray of shape (n_classes, n_directions)
+        Class means along the directions.
+    """
+    means = _weighted_class_means(left, codes)
+    n_directions = min(len(means) - 1, left.shape[1])
+    scaled, correlations, rotation = np.linalg.svd(means, full_matrices=False)
+    correlations = correlations[:n_directions]
+    counts = np.bincount(codes)
+    class_means = scaled[:, :n_directions] * correlations / np.sqrt(counts)[:, None]
+    signs = _orientation(class_means)
+    return rotation[:n_directions].T * signs, correlations, class_means * signs
+
+
+def _orientation(class_means):
+    """Make the class mean farthest out positive (the last one of equals)."""
+    size = np.abs(class_means)
+    far = size >= (1 - 1e-6) * size.max(axis=0)
+    last = len(size) - 1 - np.argmax(far[::-1], axis=0)
+    picked = np.take_along_axis(class_means, last[None], axis=0)[0]
+    return np.where(picked < 0, -1.0, 1.0)
+
+
+def direction_p_values(correlations, *, n_samples, n_components, n_classes):
+    """Bartlett's sequential test of the canonical directions.
+
+    Parameters
+    ----------
+    correlations : ndarray of shape (n_directions,)
+        Canonical correlations, decreasing.
+    n_samples, n_components, n_classes : int
+        Sizes of the analysis.
+
+    Returns
+    -------
+    ndarray of shape (n_directions,)
+        p-value of the hypothesis that this direction and all later ones are null.
+    """
+    from scipy.special import chdtrc
+
+    order = np.arange(len(correlations))
+    log_terms = -np.log1p(-(correlations**2))
+    tails = np.cumsum(log_terms[::-1])[::-1]
+    statistic = (n_samples - 1 - (n_components + n_classes) / 2) * tails
+    freedom = (n_components - order) * (n_classes - 1 - order)
+    return np.where(statistic > 0, chdtrc(freedom, np.maximum(statistic, 0)), 1.0)
+
+
+def generalizable_singular_values(left, values, groups=None, *, n_components=None):
+    """Singular values re-estimated by leaving out groups of samples.
+
+    A sample helps to span the basis it is projected on, so its projections are
+    longer than those of a new sample. Here each group of samples is projected on
+    the leading singular vectors of the other groups; the root of the sum of squares
+    of the coordinates on the i-th vectors replaces the i-th singular value.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_samples, rank)
+        Left singular vectors.
+    values : ndarray of shape (rank,)
+        Singular values.
+    groups : ndarray of shape (n_samples,), optional
+        Group numbers; None leaves out one sample at a time.
+    n_components : int, optional
+        Number of leading singular vectors of the basis; None for all.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        At least a thousandth of ``values``, so that none vanishes.
+    """
+    n_components = len(values) if n_components is None else n_components
+    groups = np.arange(len(left)) if groups is None else groups
+    coordinates = left * values
+    squares = np.zeros(n_components)
+    for group in np.unique(groups):
+        out = groups == group
+        _, _, basis = leading_svd(coordinates[~out])
+        projections = coordinates[out] @ basis[:n_components].T
+        squares[: projections.shape[1]] += np.sum(projections**2, axis=0)
+    return np.maximum(np.sqrt(squares), 1e-3 * values[:n_components])
