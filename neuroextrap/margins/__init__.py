@@ -1,1 +1,43 @@
 """Classifiers as batched margin functions, and the one loop over regions."""
+
+from neuroextrap.margins._checkpoint import array_digest
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._engine import (
+    RegionScores,
+    estimate_seconds,
+    run_identity,
+    score_regions,
+)
+from neuroextrap.margins._estimator_margins import EstimatorMargins
+from neuroextrap.margins._folds import check_labelings, fold_weightings, make_design
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
+from neuroextrap.margins._wins import beaten_and_tied, class_weights, win_histogram
+
+__all__ = [
+    # designs and labellings
+    "Design",
+    "Labelings",
+    "check_labelings",
+    "fold_weightings",
+    "make_design",
+    # classifiers
+    "CLASSIFIERS",
+    "EstimatorMargins",
+    "NearestCentroidMargins",
+    "resolve_classifier",
+    # the loop
+    "Plan",
+    "RegionScores",
+    "estimate_seconds",
+    "resolve_statistic",
+    "run_identity",
+    "score_regions",
+    # counting
+    "array_digest",
+    "beaten_and_tied",
+    "class_weights",
+    "win_histogram",
+]

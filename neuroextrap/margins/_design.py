@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,13 +40,37 @@ class Design:
     def fold_slices(self):
         """Where each fold's test points lie among all test points."""
         edges = np.cumsum([0, *(len(test) for _, test in self.folds)])
-        return tuple(slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return tuple(slice(a, b) for a, b in pairwise(edges))
 
     @cached_property
     def held_out(self):
         """Per fold, the samples that do not train (tested or not), sorted."""
         everything = np.arange(self.n_samples)
         return tuple(np.setdiff1d(everything, train) for train, _ in self.folds)
+
+    @cached_property
+    def fold_views(self):
+        """Per fold, (held-out samples, test points among them), slices if possible."""
+        return tuple(
+            (as_slice(held), as_slice(np.searchsorted(held, test)))
+            for held, (_, test) in zip(self.held_out, self.folds, strict=True)
+        )
+
+
+def as_slice(index):
+    """Return a slice instead of a run of consecutive indices, to view, not to copy.
+
+    Parameters
+    ----------
+    index : ndarray of int
+
+    Returns
+    -------
+    slice or ndarray of int
+    """
+    if len(index) and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 class Labelings:
@@ -66,7 +91,7 @@ class Labelings:
     def __init__(self, codes, n_classes):
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
-        self._one_hot = {}
+        self._cache = {}
 
     @property
     def n_labelings(self):
@@ -74,9 +99,22 @@ class Labelings:
         return len(self.codes)
 
     def one_hot(self, dtype=np.float32):
-        """Return indicators, shape (n_samples, K, B), 1 where a sample has the class."""
+        """Return indicators of the classes, shape (n_samples, K, B)."""
         dtype = np.dtype(dtype)
-        if dtype not in self._one_hot:
+        if dtype not in self._cache:
             classes = np.arange(self.n_classes)[None, :, None]
-            self._one_hot[dtype] = (self.codes.T[:, None, :] == classes).astype(dtype)
-        return self._one_hot[dtype]
+            self._cache[dtype] = (self.codes.T[:, None, :] == classes).astype(dtype)
+        return self._cache[dtype]
+
+    def training_counts(self, design):
+        """Return how many samples train each class in each fold, shape (F, K, B)."""
+        if "counts" not in self._cache:
+            members = self.one_hot(np.float32)
+            total = np.add.reduce(members, axis=0)
+            self._cache["counts"] = np.stack(
+                [
+                    total - np.add.reduce(members[held], axis=0)
+                    for held in design.held_out
+                ]
+            )
+        return self._cache["counts"]

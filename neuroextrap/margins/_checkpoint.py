@@ -1,0 +1,104 @@
+"""Results of finished tasks on disk, so that a run can be interrupted and resumed."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+
+def array_digest(*arrays):
+    """Return a SHA-256 over the bytes, shapes and types of arrays.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+
+    Returns
+    -------
+    str
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """A folder with one file for every finished task of one run.
+
+    Parameters
+    ----------
+    directory : path-like
+        Made if it is not there.
+    identity : dict
+        What makes the run what it is, JSON values only: hashes of data and regions,
+        parameters. A folder of another run is refused.
+
+    Raises
+    ------
+    ValueError
+        When the folder holds another run.
+    """
+
+    def __init__(self, directory, identity):
+        self.directory = Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        manifest = self.directory / "manifest.json"
+        if manifest.exists():
+            self._check(json.loads(manifest.read_text()), identity)
+        else:
+            _replace(manifest, json.dumps(identity, indent=1).encode())
+
+    def _check(self, found, identity):
+        """Refuse a folder made by a run of other data or parameters."""
+        keys = sorted(set(found) | set(identity))
+        other = [key for key in keys if found.get(key) != identity.get(key)]
+        if other:
+            raise ValueError(
+                f"checkpoint={str(self.directory)!r} was made by a run with another "
+                f"{', '.join(other)}; name another folder, or delete this one"
+            )
+
+    def _path(self, task):
+        """Return the file of a task."""
+        return self.directory / f"task_{task:06d}.npz"
+
+    def load(self, task):
+        """Return the result of a finished task, or None.
+
+        Parameters
+        ----------
+        task : int
+
+        Returns
+        -------
+        dict of ndarray or None
+        """
+        path = self._path(task)
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+
+    def save(self, task, result):
+        """Write the result of a task, whole or not at all.
+
+        Parameters
+        ----------
+        task : int
+        result : dict of ndarray
+        """
+        partial = self.directory / f".task_{task:06d}.{os.getpid()}.npz"
+        np.savez(partial, **result)
+        partial.replace(self._path(task))
+
+
+def _replace(path, content):
+    """Write a file whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)

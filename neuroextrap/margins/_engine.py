@@ -1,0 +1,229 @@
+"""The one loop over regions and permutations."""
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import threadpoolctl
+from joblib import Parallel, delayed
+
+from neuroextrap.margins._checkpoint import Checkpoint, array_digest
+from neuroextrap.margins._task import Block, run_task
+
+logger = logging.getLogger(__name__)
+
+# numbers per margin array of a task, and bounds on its regions: fixed, so that neither
+# workers nor memory decide where one task ends
+_TASK_SIZE = 2**22
+_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 4096
+_PERMUTED_TASK_REGIONS = 128
+
+
+@dataclass(frozen=True)
+class RegionScores:
+    """What a run found for every region.
+
+    Parameters
+    ----------
+    wins : ndarray, shape (n_regions, K)
+        Win distributions; NaN where a region was not analysed.
+    weighted_wins : ndarray, shape (n_weightings, n_regions, K)
+        The same under each further weighting of the test points.
+    score : ndarray, shape (n_regions,)
+        Observed statistic.
+    n_reached : ndarray of int, shape (n_regions,)
+        Number of permuted statistics that reach the observed one.
+    maxima : ndarray, shape (n_permutations,)
+        Largest statistic over regions, for every permutation.
+    null : ndarray of float32, shape (n_permutations, n_regions), or None
+        All permuted statistics, when kept.
+    done : ndarray of bool, shape (n_regions,)
+        Regions analysed in this run (all, but for a shard).
+    """
+
+    wins: np.ndarray
+    weighted_wins: np.ndarray
+    score: np.ndarray
+    n_reached: np.ndarray
+    maxima: np.ndarray
+    null: np.ndarray | None
+    done: np.ndarray
+
+
+def score_regions(  # noqa: PLR0913
+    X, regions, plan, *, n_jobs=1, checkpoint=None, shard=None, null=None, progress=None
+):
+    """Compute the wins of every region, observed and permuted.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_samples, n_features)
+        Finite samples, centred per feature.
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Which features belong to which region; empty rows are left NaN.
+    plan : Plan
+    n_jobs : int
+        Number of joblib workers; does not affect results.
+    checkpoint : path-like or None
+        Folder for the results of finished tasks.
+    shard : tuple of (int, int) or None
+        (i, N): compute tasks i, i + N, i + 2 N, ... only, i from 0.
+    null : ndarray or None
+        Where to put all permuted statistics, shape (n_permutations, n_regions).
+    progress : callable or None
+        Called as progress(regions done, regions in all) after every finished task.
+
+    Returns
+    -------
+    RegionScores
+    """
+    tasks = _tasks(regions, plan)
+    if shard is not None:
+        tasks = tasks[shard[0] :: shard[1]]
+    store = None
+    if checkpoint is not None:
+        store = Checkpoint(checkpoint, run_identity(X, regions, plan))
+    scores = _empty(regions.shape[0], plan, null)
+    total, done = sum(len(rows) for _, rows in tasks), 0
+    for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
+        _place(scores, rows, result)
+        np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
+        done += len(rows)
+        if progress is not None:
+            progress(done, total)
+    return scores
+
+
+def estimate_seconds(X, regions, plan, *, n_regions=32):
+    """Time a few regions and extrapolate to all, on one core.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_samples, n_features)
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    plan : Plan
+    n_regions : int
+        Number of regions to time.
+
+    Returns
+    -------
+    seconds : float
+    """
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    some = filled[np.linspace(0, len(filled) - 1, n_regions).astype(int)]
+    start = time.perf_counter()
+    run_task(plan, _block(X, regions, np.unique(some)))
+    return (time.perf_counter() - start) * len(filled) / len(np.unique(some))
+
+
+def run_identity(X, regions, plan):
+    """Return what makes a run what it is, as JSON values.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    plan : Plan
+
+    Returns
+    -------
+    dict
+    """
+    folds = [index for fold in plan.design.folds for index in fold]
+    weightings = [] if plan.weightings is None else [plan.weightings]
+    return {
+        "data": array_digest(X),
+        "regions": array_digest(regions.indptr, regions.indices),
+        "labels": array_digest(plan.codes),
+        "folds": array_digest(*folds, *weightings),
+        "classifier": repr(plan.kernel),
+        "whitening": repr(plan.whitener),
+        "statistic": repr(plan.statistic),
+        "pairing": plan.pairing,
+        "saved null": plan.keep_null,
+    }
+
+
+def _tasks(regions, plan):
+    """Return (number, rows) of every task; empty regions belong to none."""
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    step = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
+    if not plan.is_additive or plan.n_permutations:
+        step = min(step, _PERMUTED_TASK_REGIONS)
+    starts = range(0, len(filled), int(step))
+    return [(number, filled[a : a + step]) for number, a in enumerate(starts)]
+
+
+def _block(X, regions, rows):
+    """Return a task's regions with the data of just their features."""
+    members = scipy.sparse.csr_array(regions[rows])
+    columns, local = np.unique(members.indices, return_inverse=True)
+    shape = (len(rows), len(columns))
+    small = scipy.sparse.csr_array(
+        (np.ones(len(local), dtype=bool), local.astype(np.int32), members.indptr), shape
+    )
+    features = np.ascontiguousarray(X[:, columns].T, dtype=np.float32)
+    return Block(features=features, regions=small, columns=columns)
+
+
+# tells a task whether it runs in the process that made it
+_PROCESS = uuid.uuid4().hex
+
+
+def _run_block(plan, rows, number, block, parent):
+    """Run one task, in another process with one BLAS thread."""
+    if parent != _PROCESS:
+        threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+    return number, rows, run_task(plan, block)
+
+
+def _results(X, regions, plan, tasks, n_jobs, store):
+    """Yield (rows, result) of every task: stored ones first, then as they finish."""
+    missing = []
+    for number, rows in tasks:
+        result = None if store is None else store.load(number)
+        if result is None:
+            missing.append((number, rows))
+        else:
+            yield rows, result
+    calls = (
+        delayed(_run_block)(plan, rows, number, _block(X, regions, rows), _PROCESS)
+        for number, rows in missing
+    )
+    parallel = Parallel(
+        n_jobs=n_jobs, prefer="threads", return_as="generator_unordered", batch_size=1
+    )
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+        for number, rows, result in parallel(calls):
+            if store is not None:
+                store.save(number, result)
+            yield rows, result
+
+
+def _empty(n_regions, plan, null):
+    """Return scores before any task is done."""
+    n_classes = plan.design.n_classes
+    n_weightings = 0 if plan.weightings is None else len(plan.weightings)
+    return RegionScores(
+        wins=np.full((n_regions, n_classes), np.nan),
+        weighted_wins=np.full((n_weightings, n_regions, n_classes), np.nan),
+        score=np.full(n_regions, np.nan),
+        n_reached=np.zeros(n_regions, dtype=np.int64),
+        maxima=np.full(plan.n_permutations, -np.inf),
+        null=null,
+        done=np.zeros(n_regions, dtype=bool),
+    )
+
+
+def _place(scores, rows, result):
+    """Put a task's results where its regions belong."""
+    scores.wins[rows] = result["wins"]
+    scores.weighted_wins[:, rows] = result["weighted_wins"]
+    scores.score[rows] = result["score"]
+    scores.n_reached[rows] = result["n_reached"]
+    scores.done[rows] = True
+    if scores.null is not None:
+        scores.null[:, rows] = result["null"]

@@ -1,0 +1,142 @@
+"""Nearest class mean: sums over features for one labelling, Grams for many."""
+
+import numpy as np
+
+
+class NearestCentroidMargins:
+    """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
+
+    Larger is nearer: this is minus the squared Euclidean distance to the mean of
+    class l of the training samples, plus a number that is the same for every class.
+    Labels enter only after the Gram matrix of a region is known, so that one region's
+    thousand labellings are one matrix product.
+    """
+
+    def __repr__(self):
+        """Name the classifier; part of a checkpoint's identity."""
+        return "NearestCentroidMargins()"
+
+    def feature_margins(self, X, codes, design):
+        """Return every feature's own margins, to be summed over a region.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n_samples, n_features)
+        codes : ndarray of int, shape (n_samples,)
+        design : Design
+
+        Returns
+        -------
+        margins : ndarray of float32, shape (n_features, n_test, K)
+        """
+        features = np.ascontiguousarray(X.T, dtype=np.float32)
+        out = np.empty(
+            (len(features), len(design.test), design.n_classes), dtype=np.float32
+        )
+        for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+            means = _class_means(features, codes, train, design.n_classes)
+            doubled = features[:, test, None] + features[:, test, None]
+            out[:, rows] = (doubled - means[:, None, :]) * means[:, None, :]
+        return out
+
+    def constant(self, codes, design):
+        """Return what is added to a region's margins once: nothing, by a zero array.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (n_samples,)
+        design : Design
+
+        Returns
+        -------
+        constant : ndarray of float32, shape (n_test, K)
+        """
+        del codes
+        return np.zeros((len(design.test), design.n_classes), dtype=np.float32)
+
+    def prepare(self, xs, design):
+        """Return the centred Gram matrices of regions.
+
+        Parameters
+        ----------
+        xs : sequence of ndarray, each of shape (n_samples, n_features of the region)
+        design : Design
+
+        Returns
+        -------
+        state : tuple of (grams, design)
+            Grams are float32 of shape (n_regions, n_samples, n_samples).
+        """
+        grams = np.empty((len(xs), design.n_samples, design.n_samples))
+        for gram, x in zip(grams, xs, strict=True):
+            centred = x.astype(np.float64)
+            centred -= centred.mean(axis=0)
+            np.matmul(centred, centred.T, out=gram)
+        return grams.astype(np.float32), design
+
+    def margins(self, state, labelings):
+        """Return the margins of every region under every labelling.
+
+        Parameters
+        ----------
+        state : tuple of (grams, design)
+        labelings : Labelings
+
+        Returns
+        -------
+        margins : ndarray of float32, shape (n_test, K, n_regions * n_labelings)
+        """
+        grams, design = state
+        one_hot = labelings.one_hot(np.float32)
+        flat = one_hot.reshape(design.n_samples, -1)
+        products = batch_last(np.matmul(grams, flat), one_hot.shape)
+        members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
+        total = _sum_of_products(members, products)
+        counts = np.tile(labelings.training_counts(design), len(grams))
+        out = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
+        for f, (held, pick) in enumerate(design.fold_views):
+            within = np.matmul(grams[:, held][:, :, held], flat[held])
+            within = batch_last(within, (within.shape[1], *one_hot.shape[1:]))
+            y_held, products_held = members[held], products[held]
+            squares = total - 2.0 * _sum_of_products(y_held, products_held)
+            squares += _sum_of_products(y_held, within)
+            inverse = 1.0 / counts[f]
+            squares *= inverse * inverse
+            cross = out[design.fold_slices[f]]
+            np.subtract(products_held[pick], within[pick], out=cross)
+            cross *= 2.0 * inverse
+            cross -= squares
+        return out
+
+
+def _sum_of_products(a, b):
+    """Sum a * b over the first axis without writing the product down."""
+    return np.einsum("tlb,tlb->lb", a, b)
+
+
+def batch_last(stacked, shape):
+    """Move a leading region axis behind the labellings: (S, n, K * B) -> (n, K, S * B).
+
+    Parameters
+    ----------
+    stacked : ndarray, shape (S, n, K * B)
+    shape : tuple
+        (n, K, B).
+
+    Returns
+    -------
+    ndarray, shape (n, K, S * B)
+        Region-major: column s * B + b. A view when there is one region.
+    """
+    n, n_classes, n_labelings = shape
+    split = stacked.reshape(len(stacked), n, n_classes, n_labelings)
+    return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
+
+
+def _class_means(features, codes, train, n_classes):
+    """Mean of every feature (rows) over the training samples of each class."""
+    means = np.empty((len(features), n_classes), dtype=np.float32)
+    for label in range(n_classes):
+        members = train[codes[train] == label]
+        means[:, label] = features[:, members].mean(axis=1)
+    return means

@@ -1,0 +1,94 @@
+"""The statistic that a permutation test compares: one number from the wins."""
+
+import numpy as np
+
+from neuroextrap.stats import average_accuracy, implied_information
+
+# Equal sums added in another order differ in the 16th digit; a permutation test must
+# see them as equal.
+_DECIMALS = 12
+
+
+class AccuracyStatistic:
+    """Average accuracy among k classes, from wins of shape (M, K).
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K of the wins.
+    set_size : int
+        k, from 2 to K.
+    """
+
+    def __init__(self, n_classes, set_size):
+        self.n_classes = n_classes
+        self.set_size = set_size
+        self._weights = average_accuracy(np.eye(n_classes), [set_size])[:, 0]
+
+    def __call__(self, wins):
+        """Return the statistic of each row of wins, shape (M,)."""
+        return np.round(np.add.reduce(wins * self._weights, axis=1), _DECIMALS)
+
+    def __repr__(self):
+        """Name the statistic; part of a checkpoint's identity."""
+        return f"AccuracyStatistic({self.n_classes}, {self.set_size})"
+
+
+class InformationStatistic:
+    """Implied information in bits, from wins of shape (M, K).
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K of the wins.
+    set_sizes : sequence of int
+        Set sizes at which the accuracy curve is matched.
+    """
+
+    def __init__(self, n_classes, set_sizes):
+        self.n_classes = n_classes
+        self.set_sizes = [int(k) for k in set_sizes]
+        self._weights = average_accuracy(np.eye(n_classes), self.set_sizes)
+
+    def __call__(self, wins):
+        """Return the statistic of each row of wins, shape (M,)."""
+        curves = np.round(np.einsum("mv,vk->mk", wins, self._weights), _DECIMALS)
+        return np.round(implied_information(curves, self.set_sizes), _DECIMALS)
+
+    def __repr__(self):
+        """Name the statistic; part of a checkpoint's identity."""
+        return f"InformationStatistic({self.n_classes}, {self.set_sizes})"
+
+
+def resolve_statistic(statistic, n_classes, set_sizes):
+    """Return the callable that a name or a set size stands for.
+
+    Parameters
+    ----------
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
+        An integer k is the average accuracy among k classes.
+    n_classes : int
+        Number of classes K.
+    set_sizes : sequence of int
+        Set sizes of the information statistic.
+
+    Returns
+    -------
+    callable
+        wins (M, K) -> values (M,).
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown, or the set size is not in 2..K.
+    """
+    if statistic == "implied_information":
+        return InformationStatistic(n_classes, set_sizes)
+    sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
+    size = sizes.get(statistic, statistic)
+    if isinstance(size, (int, np.integer)) and 2 <= size <= n_classes:
+        return AccuracyStatistic(n_classes, int(size))
+    raise ValueError(
+        f"statistic={statistic!r} is not known; use 'accuracy', 'pairwise_accuracy', "
+        f"'implied_information' or a set size from 2 to {n_classes}"
+    )

@@ -1,0 +1,293 @@
+"""One task of a run: a block of regions under all labellings.
+
+A task is a pure function of its plan and its block, so tasks can run in any order, on
+any machine, and be repeated. Block sizes and label chunks depend on the design alone,
+never on the number of workers or the memory, so neither can change a result.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse
+
+from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._wins import (
+    beaten_and_tied,
+    class_weights,
+    rank_tables,
+    win_histogram,
+)
+
+# numbers per array in one pass: small enough for the cache, large enough for BLAS
+_PASS_SIZE = 2**20
+_MAX_REGIONS_PER_PASS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all tasks of a run share.
+
+    Parameters
+    ----------
+    kernel : object with ``prepare`` and ``margins``
+        And with ``feature_margins`` and ``constant`` if additive.
+    design : Design
+    codes : ndarray of int, shape (1 + n_permutations, n_samples)
+        Class codes; the first row is the observed labelling.
+    statistic : callable
+        wins (M, K) -> (M,).
+    pairing : bool
+        Train once with the observed labels and permute the labels of test points only.
+    weightings : ndarray, shape (n_weightings, n_test)
+        Further weightings of the test points (one fold, say) for the observed labels.
+    whitener : callable or None
+        (feature indices, x) -> transformed x.
+    keep_null : bool
+        Return every permuted statistic.
+    """
+
+    kernel: object
+    design: object
+    codes: np.ndarray
+    statistic: object
+    pairing: bool = False
+    weightings: np.ndarray = None
+    whitener: object = None
+    keep_null: bool = False
+    _cache: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def __getstate__(self):
+        """Leave the cache behind when a plan travels to another process."""
+        return {**self.__dict__, "_cache": {}}
+
+    @property
+    def n_permutations(self):
+        """Number of permuted labellings."""
+        return len(self.codes) - 1
+
+    @property
+    def n_trained(self):
+        """Number of labellings that a classifier is trained on."""
+        return 1 if self.pairing else len(self.codes)
+
+    @property
+    def is_additive(self):
+        """Whether margins are summed over features rather than made per region."""
+        additive = hasattr(self.kernel, "feature_margins") and self.whitener is None
+        return additive and self.n_trained <= _max_additive_labelings(self.kernel)
+
+    @property
+    def size(self):
+        """Numbers in the margins of one labelling of one region."""
+        return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
+
+    def chunks(self):
+        """Return the trained labellings in batches of a width fixed by the design."""
+        if "chunks" not in self._cache:
+            width = max(1, min(_PASS_SIZE // self.size, self.n_trained))
+            codes = self.codes[: self.n_trained]
+            self._cache["chunks"] = [
+                Labelings(codes[start : start + width], self.design.n_classes)
+                for start in range(0, self.n_trained, width)
+            ]
+        return self._cache["chunks"]
+
+    def test_codes(self):
+        """Return the codes of the test points, shape (n_test, 1 + n_permutations)."""
+        if "test" not in self._cache:
+            self._cache["test"] = np.ascontiguousarray(
+                self.codes[:, self.design.test].T
+            )
+        return self._cache["test"]
+
+    def weights(self):
+        """Return the weights of the test points: a number when all are equal."""
+        if "weights" not in self._cache:
+            weights = class_weights(self.test_codes(), self.design.n_classes)
+            equal = bool(np.ptp(weights) < 1e-15)
+            self._cache["weights"] = 1.0 / len(weights) if equal else weights
+        return self._cache["weights"]
+
+    def weights_of(self, columns, n_regions):
+        """Return the weights for labellings ``columns`` of each of ``n_regions``."""
+        weights = self.weights()
+        if np.ndim(weights) == 0:
+            return weights
+        return np.tile(weights[:, columns], n_regions)
+
+
+def _max_additive_labelings(kernel):
+    """Up to how many labellings summing over features beats one Gram per region."""
+    return getattr(kernel, "max_additive_labelings", 8)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The regions of one task and the data of their features.
+
+    Parameters
+    ----------
+    features : ndarray of float32, shape (n_features_here, n_samples)
+    regions : scipy.sparse.csr_array, shape (n_regions_here, n_features_here)
+    columns : ndarray of int, shape (n_features_here,)
+        Where these features lie among all.
+    """
+
+    features: np.ndarray
+    regions: scipy.sparse.csr_array
+    columns: np.ndarray
+
+    @property
+    def n_regions(self):
+        """Number of regions of the block."""
+        return self.regions.shape[0]
+
+    def members(self, region):
+        """Return the local feature indices of a region."""
+        start, stop = self.regions.indptr[region : region + 2]
+        return self.regions.indices[start:stop]
+
+    def samples(self, region):
+        """Return a region's data, shape (n_samples, n_features of the region)."""
+        return self.features[self.members(region)].T
+
+
+def run_task(plan, block):
+    """Compute the wins of a block's regions and their permuted statistics.
+
+    Parameters
+    ----------
+    plan : Plan
+    block : Block
+
+    Returns
+    -------
+    result : dict of ndarray
+        ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions, K);
+        ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
+        many permuted statistics reach it; ``maxima`` (n_permutations,) the largest
+        permuted statistic over the block's regions; ``null`` (n_permutations,
+        n_regions) when kept.
+    """
+    n_regions, n_classes = block.n_regions, plan.design.n_classes
+    n_weightings = 0 if plan.weightings is None else len(plan.weightings)
+    result = {
+        "wins": np.empty((n_regions, n_classes)),
+        "weighted_wins": np.empty((n_weightings, n_regions, n_classes)),
+        "score": np.empty(n_regions),
+        "n_reached": np.zeros(n_regions, dtype=np.int64),
+        "maxima": np.full(plan.n_permutations, -np.inf),
+    }
+    if plan.keep_null:
+        result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
+    for first, n_regions, counts in _all_counts(plan, block):
+        _score(plan, slice(first, first + n_regions), counts, result)
+    return result
+
+
+def _all_counts(plan, block):
+    """Yield (first region, number of regions, iterator of their counts).
+
+    The counts are (beaten, tied, first labelling, number of labellings), with arrays of
+    shape (n_test, n_regions * n_labelings), region-major.
+    """
+    passes = _additive_passes if plan.is_additive else _region_passes
+    for first, n_regions, batches in passes(plan, block):
+        if plan.pairing:
+            margins, _, _ = next(batches)
+            for region in range(n_regions):
+                counts = _pairing_counts(plan, margins[:, :, region])
+                yield first + region, 1, counts
+        else:
+            yield first, n_regions, _label_counts(plan, n_regions, batches)
+
+
+def _label_counts(plan, n_regions, batches):
+    """Count wins where every labelling has margins of its own."""
+    for margins, start, width in batches:
+        y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
+        yield *beaten_and_tied(margins, y), start, width
+
+
+def _pairing_counts(plan, margins):
+    """Count one region's wins when only the labels of its test points are permuted."""
+    y = plan.test_codes()
+    beaten, tied = rank_tables(margins)
+    row = np.arange(len(y))[:, None] * margins.shape[1]
+    width = max(1, _PASS_SIZE // len(y))
+    for start in range(0, y.shape[1], width):
+        pick = row + y[:, start : start + width]
+        yield beaten.take(pick), tied.take(pick), start, pick.shape[1]
+
+
+def _additive_passes(plan, block):
+    """Yield the margins of all the block's regions as sparse sums over features."""
+    members = block.regions.astype(np.float32)
+    n_test, n_classes = len(plan.design.test), plan.design.n_classes
+
+    def batches():
+        for index, codes in enumerate(plan.codes[: plan.n_trained]):
+            own = plan.kernel.feature_margins(block.features.T, codes, plan.design)
+            total = members @ own.reshape(len(own), -1)
+            total += plan.kernel.constant(codes, plan.design).reshape(1, -1)
+            total = np.ascontiguousarray(total.T)
+            yield total.reshape(n_test, n_classes, -1), index, 1
+
+    yield 0, block.n_regions, batches()
+
+
+def _region_passes(plan, block):
+    """Yield the margins of a few regions at a time, from each region's own data."""
+    chunks = plan.chunks()
+    width = chunks[0].n_labelings
+    step = max(1, min(_MAX_REGIONS_PER_PASS, _PASS_SIZE // (plan.size * width)))
+    for first in range(0, block.n_regions, step):
+        some = range(first, min(first + step, block.n_regions))
+        xs = [block.samples(region) for region in some]
+        if plan.whitener is not None:
+            xs = [
+                plan.whitener(block.columns[block.members(region)], x)
+                for region, x in zip(some, xs, strict=True)
+            ]
+        yield first, len(xs), _kernel_batches(plan, xs, chunks)
+
+
+def _kernel_batches(plan, xs, chunks):
+    """Yield one kernel's margins for each chunk of labellings."""
+    state = plan.kernel.prepare(xs, plan.design)
+    start = 0
+    for labelings in chunks:
+        yield plan.kernel.margins(state, labelings), start, labelings.n_labelings
+        start += labelings.n_labelings
+
+
+def _score(plan, rows, counts, result):
+    """Fill the results of one pass: wins, observed statistic, permuted statistics."""
+    n_regions, n_classes = rows.stop - rows.start, plan.design.n_classes
+    for beaten, tied, start, width in counts:
+        weights = plan.weights_of(slice(start, start + width), n_regions)
+        wins = win_histogram(beaten, tied, weights, n_classes)
+        scores = plan.statistic(wins).reshape(n_regions, width)
+        if start == 0:
+            result["wins"][rows] = wins[::width]
+            result["score"][rows] = scores[:, 0]
+            observed = beaten[:, ::width], tied[:, ::width]
+            for f in range(len(result["weighted_wins"])):
+                weighting = plan.weightings[f][:, None]
+                result["weighted_wins"][f, rows] = win_histogram(
+                    *observed, weighting, n_classes
+                )
+            scores, start = scores[:, 1:], 1
+        _compare(scores, start - 1, rows, result)
+
+
+def _compare(permuted, start, rows, result):
+    """Count the permuted statistics that reach the observed one; keep the maxima."""
+    if permuted.shape[1] == 0:
+        return
+    reached = permuted >= result["score"][rows, None]
+    result["n_reached"][rows] += reached.sum(axis=1)
+    here = slice(start, start + permuted.shape[1])
+    np.maximum(result["maxima"][here], permuted.max(axis=0), out=result["maxima"][here])
+    if "null" in result:
+        result["null"][here, rows] = permuted.T

@@ -1,0 +1,163 @@
+"""Wins of many labellings at once, the batch axis last.
+
+The same counting as :func:`neuroextrap.stats.win_distribution`, laid out for margins of
+shape (n_test, K, M), where M runs over regions and labellings. Counting along the first
+two axes then streams through memory, and a thousand labellings cost a few passes.
+"""
+
+import numpy as np
+
+_NAN = "margins contain NaN; drop NaN and constant features, or raise the shrinkage"
+
+
+def class_weights(y, n_classes):
+    """Weight of every test point: classes count equally, then points of a class.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (n_test, M)
+        Class of every test point in each of M labellings.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    weights : ndarray, shape (n_test, M)
+        1 / (number of classes with test points x test points of the class); sums to
+        one over the test points.
+    """
+    counts = (y[:, None, :] == np.arange(n_classes)[None, :, None]).sum(axis=0)
+    present = (counts > 0).sum(axis=0)
+    return 1.0 / (present * np.take_along_axis(counts, y, axis=0))
+
+
+def beaten_and_tied(margins, y):
+    """Count distractors beaten and tied by the true class.
+
+    Parameters
+    ----------
+    margins : ndarray, shape (n_test, K, M)
+        Scores; larger is better.
+    y : ndarray of int, shape (n_test, M)
+        True class of every test point.
+
+    Returns
+    -------
+    beaten, tied : ndarray of int, shape (n_test, M)
+
+    Raises
+    ------
+    ValueError
+        When a margin of a test point's true class is NaN.
+    """
+    n_test, n_classes, n_batch = margins.shape
+    row = np.arange(n_test)[:, None] * (n_classes * n_batch)
+    position = row + y * n_batch + np.arange(n_batch)
+    truth = np.ascontiguousarray(margins).reshape(-1).take(position)[:, None, :]
+    count = np.int8 if n_classes < 128 else np.int32
+    beaten = np.add.reduce((margins < truth).view(np.int8), axis=1, dtype=count)
+    up_to = np.add.reduce((margins <= truth).view(np.int8), axis=1, dtype=count)
+    if not up_to.all():
+        raise ValueError(_NAN)
+    return beaten, up_to - beaten - 1
+
+
+def rank_tables(margins):
+    """Beaten and tied counts of one region, had each class in turn been the true one.
+
+    Parameters
+    ----------
+    margins : ndarray, shape (n_test, K)
+
+    Returns
+    -------
+    beaten, tied : ndarray of int32, shape (n_test, K)
+
+    Raises
+    ------
+    ValueError
+        When a margin is NaN.
+    """
+    if np.isnan(margins).any():
+        raise ValueError(_NAN)
+    n_test, n_classes = margins.shape
+    order = np.argsort(margins, axis=1, kind="stable")
+    ordered = np.take_along_axis(margins, order, axis=1)
+    place = np.broadcast_to(np.arange(n_classes), margins.shape)
+    starts = np.ones(margins.shape, dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
+    ends = np.ones(margins.shape, dtype=bool)
+    ends[:, :-1] = starts[:, 1:]
+    last = np.where(ends, place, n_classes)[:, ::-1]
+    last = np.minimum.accumulate(last, axis=1)[:, ::-1]
+    tables = np.empty((2, n_test, n_classes), dtype=np.int32)
+    np.put_along_axis(tables[0], order, first.astype(np.int32), axis=1)
+    np.put_along_axis(tables[1], order, (last - first).astype(np.int32), axis=1)
+    return tables[0], tables[1]
+
+
+def win_histogram(beaten, tied, weights, n_classes):
+    """Win distribution of every labelling from beaten and tied counts.
+
+    Parameters
+    ----------
+    beaten, tied : ndarray of int, shape (n_test, M)
+    weights : float or ndarray, shape (n_test, M) or (n_test, 1)
+        Weight of every test point; a float when all weigh the same.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    wins : ndarray, shape (M, K)
+        Mass at 0..K-1 wins. A point with T ties spreads its weight evenly over the
+        T + 1 numbers of wins that breaking the ties at random can give.
+    """
+    counting = np.ndim(weights) == 0
+    has_ties = bool(tied.any())
+    count = _count_by_bins if n_classes <= _MAX_BINS else _count_by_points
+    wins = count(beaten, tied == 0 if has_ties else None, weights, n_classes)
+    if has_ties:
+        _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
+    return (wins * weights if counting else wins).T
+
+
+# up to this many classes one pass a bin is faster than one look-up a point
+_MAX_BINS = 16
+
+
+def _count_by_bins(beaten, keep, weights, n_classes):
+    """Count the points with v wins, one pass over the points for every v."""
+    wins = np.zeros((n_classes, beaten.shape[1]))
+    for v in range(n_classes):
+        hit = beaten == v
+        if keep is not None:
+            hit &= keep
+        if np.ndim(weights) == 0:
+            wins[v] = np.add.reduce(hit.view(np.int8), axis=0, dtype=np.int32)
+        else:
+            wins[v] = np.add.reduce(hit * weights, axis=0)
+    return wins
+
+
+def _count_by_points(beaten, keep, weights, n_classes):
+    """Count the points with v wins, one look-up for every point."""
+    n_batch = beaten.shape[1]
+    place = beaten.astype(np.intp) * n_batch + np.arange(n_batch)
+    mass = None if np.ndim(weights) == 0 else np.broadcast_to(weights, beaten.shape)
+    if keep is not None:
+        place, mass = place[keep], None if mass is None else mass[keep]
+    mass = None if mass is None else mass.reshape(-1)
+    flat = np.bincount(place.reshape(-1), mass, minlength=n_classes * n_batch)
+    return flat.reshape(n_classes, n_batch).astype(float)
+
+
+def _spread_ties(wins, beaten, tied, weights):
+    """Add the mass of tied points, 1 / (T + 1) to each of L..L+T, in place."""
+    point, column = np.nonzero(tied)
+    low, n_ties = beaten[point, column].astype(int), tied[point, column].astype(int)
+    share = np.broadcast_to(weights, beaten.shape)[point, column] / (n_ties + 1)
+    for step in range(int(n_ties.max()) + 1):
+        some = n_ties >= step
+        np.add.at(wins, (low[some] + step, column[some]), share[some])
