@@ -6,18 +6,19 @@ vertices) of region i, with sorted int32 indices. Arrays only: no image is read 
 On a voxel lattice: ``lattice_spheres``, ``strided_centers``. Among loose coordinates:
 ``coordinate_spheres``, ``nearest_features``. On a surface: ``surface_discs``,
 ``cached_surface_discs``. Given by labels or by a matrix: ``label_regions``,
-``check_regions``.
+``check_regions``. Centres of any of them: ``check_centers``.
 """
 
 from neuroextrap.regions._cache import cached_surface_discs
 from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
 from neuroextrap.regions._labels import label_regions
 from neuroextrap.regions._lattice import lattice_spheres, strided_centers
-from neuroextrap.regions._membership import check_regions
+from neuroextrap.regions._membership import check_centers, check_regions
 from neuroextrap.regions._surfaces import surface_discs
 
 __all__ = [
     "cached_surface_discs",
+    "check_centers",
     "check_regions",
     "coordinate_spheres",
     "label_regions",

@@ -127,6 +127,12 @@ def check_centers(centers, n_features):
     ValueError
         If ``centers`` is empty, not one-dimensional, not of integers, or out of
         range.
+
+    Examples
+    --------
+    >>> from neuroextrap.regions import check_centers
+    >>> check_centers(None, 3)
+    array([0, 1, 2])
     """
     if centers is None:
         return np.arange(n_features)

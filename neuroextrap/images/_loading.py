@@ -1,0 +1,182 @@
+"""From images to samples x features, through the masker and never past it."""
+
+import numpy as np
+
+from neuroextrap.images._geometry import mask_lattice, surface_mesh
+from neuroextrap.images._grids import check_same_grid
+from neuroextrap.images._maskers import resamples
+from neuroextrap.images._opening import NamedImage, list_images, read_image
+
+
+def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
+    """Return samples x features of images, with the masker's smoothing and cleaning.
+
+    Every 4-D image (2-D surface image) is cleaned on its own, as one run. A list of
+    3-D images is cleaned as one series when the masker does anything over time
+    (detrending, standardising, filters, confounds), else image by image.
+
+    Parameters
+    ----------
+    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
+        3-D and 4-D images (1-D and 2-D on surfaces) on the masker's grid.
+    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
+        Fitted.
+    confounds : array-like, DataFrame, path, list of these (one an image), or None
+        Confounds regressed out by the masker.
+    sample_mask : array-like, list of these (one an image), or None, default=None
+        Samples to keep, as in nilearn.
+
+    Returns
+    -------
+    ndarray of float32 or float64, shape (n_samples, n_features)
+        NaN where the image itself is not finite (in every sample of the series when
+        the masker cleans over time): nilearn would put zeros there. Smoothing counts
+        non-finite neighbours as zero.
+
+    Raises
+    ------
+    TypeError
+        If an image is no image, or is of another kind than the masker.
+    ValueError
+        If an image has another grid or mesh than the mask (unless the masker
+        resamples), cannot be read (the file is named), or the number of confounds or
+        sample masks is not that of the series.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel
+    >>> from neuroextrap.images import load_samples, resolve_masker
+    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
+    >>> data = np.arange(6.0).reshape(1, 1, 2, 3)
+    >>> load_samples(nibabel.Nifti1Image(data, np.eye(4)), masker)
+    array([[0., 3.],
+           [1., 4.],
+           [2., 5.]])
+    """
+    named = list_images(imgs)
+    mask = NamedImage("the mask", masker.mask_img_)
+    if not resamples(masker):
+        for img in named:
+            check_same_grid(img, mask)
+    series = _series(named, _cleans_over_time(masker, confounds, sample_mask))
+    confounds = _one_a_series(confounds, len(series), "confounds")
+    sample_mask = _one_a_series(sample_mask, len(series), "sample_mask")
+    blocks = [
+        _load_series(members, masker, *cleaning)
+        for members, *cleaning in zip(series, confounds, sample_mask, strict=True)
+    ]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def _cleans_over_time(masker, confounds=None, sample_mask=None):
+    """Tell whether the result for a sample depends on the other samples."""
+    asked = (
+        "detrend",
+        "standardize",
+        "low_pass",
+        "high_pass",
+        "high_variance_confounds",
+        "clean_args",
+    )
+    return (
+        confounds is not None
+        or sample_mask is not None
+        or getattr(masker, "runs", None) is not None
+        or any(getattr(masker, name, None) not in (None, False, {}) for name in asked)
+    )
+
+
+def _series(named, over_time):
+    """Split images into the lists that are cleaned together."""
+    single = [img.n_samples is None for img in named]
+    if over_time and all(single):
+        return [named]
+    if over_time and any(single):
+        lone = named[single.index(True)].name
+        raise ValueError(
+            f"imgs mixes single samples ({lone}) with series while the masker cleans "
+            "over time; give one 4-D image a run, or only single samples"
+        )
+    return [[img] for img in named]
+
+
+def _one_a_series(given, n_series, name):
+    """Return one entry a series; a lone entry may come without a list."""
+    if given is None:
+        return [None] * n_series
+    entries = list(given) if isinstance(given, (list, tuple)) else [given]
+    if n_series == 1 and len(entries) > 1:
+        entries = [given]
+    if len(entries) != n_series:
+        raise ValueError(
+            f"{name} must hold one entry for each of the {n_series} series of images, "
+            f"got {len(entries)}; give a list as long as imgs"
+        )
+    return entries
+
+
+def _load_series(members, masker, confounds, sample_mask):
+    """Clean one series and mark what was not finite in the images."""
+    members = [_on_the_masks_grid(read_image(img), masker) for img in members]
+    holes = _holes(members, masker)
+    img = members[0].img
+    if len(members) > 1:
+        from nilearn.image import concat_imgs
+
+        img = concat_imgs([member.img for member in members])
+    data = np.atleast_2d(
+        masker.transform(img, confounds=confounds, sample_mask=sample_mask)
+    )
+    if data.dtype.kind != "f":
+        data = data.astype(np.result_type(data.dtype, np.float32))
+    return _mark(data, holes, _cleans_over_time(masker, confounds, sample_mask))
+
+
+def _on_the_masks_grid(named, masker):
+    """Give an image the mask's affine, from which it may differ by rounding only."""
+    if named.is_surface or resamples(masker):
+        return named
+    from nibabel import Nifti1Image
+
+    data = np.asanyarray(named.img.dataobj)
+    return NamedImage(named.name, Nifti1Image(data, masker.mask_img_.affine))
+
+
+def _holes(members, masker):
+    """Return where the images are not finite, (n_samples, n_features), or None."""
+    found = [_holes_of_image(img, masker) for img in members]
+    if not any(holes.any() for holes in found):
+        return None
+    if resamples(masker):
+        raise ValueError(
+            f"{members[0].name} holds NaN or infinity and the masker resamples, which "
+            "would spread them; resample the images beforehand"
+        )
+    return np.concatenate(found)
+
+
+def _holes_of_image(named, masker):
+    """Return where one image is not finite; shape (n_samples, n_features)."""
+    if named.is_surface:
+        parts = [
+            np.asarray(named.img.data.parts[h.name])[h.vertices]
+            for h in surface_mesh(masker)
+        ]
+        return np.atleast_2d(~np.isfinite(np.concatenate(parts)).T)
+    data = np.asanyarray(named.img.dataobj)
+    if data.dtype.kind in "iu":
+        return np.zeros((1, 1), dtype=bool)
+    if resamples(masker):
+        return np.atleast_1d(~np.isfinite(data).all())
+    return np.atleast_2d(~np.isfinite(data[mask_lattice(masker)[0]]).T)
+
+
+def _mark(data, holes, over_time):
+    """Put NaN where the images had no finite value."""
+    if holes is None:
+        return data
+    if over_time:
+        data[:, holes.any(axis=0)] = np.nan
+    else:
+        data[holes] = np.nan
+    return data

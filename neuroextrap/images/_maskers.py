@@ -1,0 +1,170 @@
+"""One fitted masker from whatever says where the brain is."""
+
+import numpy as np
+
+from neuroextrap.images._grids import check_binary, check_same_grid
+from neuroextrap.images._opening import list_images, open_image, read_image
+
+
+_STANDARDIZE = {False: None, True: "zscore_sample"}
+"""What nilearn wants to be told instead of a boolean."""
+
+
+def resolve_masker(mask, imgs=None):
+    """Return a fitted masker of one's own, made from a mask, a masker, or the images.
+
+    The masker given by a user is never modified: a copy with the same settings
+    (smoothing, detrending, standardising, filters) is fitted instead.
+
+    Parameters
+    ----------
+    mask : None, path-like, Niimg, SurfaceImage, NiftiMasker or SurfaceMasker
+        Where the features are. None computes a mask from ``imgs``: nilearn's
+        background strategy on their mean for volumes, every vertex that is finite in
+        at least one sample for surfaces. A masker may be fitted or not.
+    imgs : Niimg, SurfaceImage, path, glob pattern, list of these, or None, default=None
+        The images to be analysed; their grids are checked against the mask.
+
+    Returns
+    -------
+    nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
+        Fitted, its ``mask_img_`` with at least one voxel or vertex.
+
+    Raises
+    ------
+    TypeError
+        If ``mask`` is none of the above, or is of another kind (volume, surface) than
+        the images.
+    ValueError
+        If the mask is empty or not binary, if an image has another shape or affine
+        (volumes, unless the masker resamples) or another mesh (surfaces), or if
+        neither mask nor images are given.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel
+    >>> from neuroextrap.images import resolve_masker
+    >>> mask = nibabel.Nifti1Image(np.ones((3, 3, 2), "int8"), np.eye(4))
+    >>> resolve_masker(mask).n_elements_
+    18
+    """
+    named = [] if imgs is None else list_images(imgs)
+    masker = _unfitted(mask, named)
+    if masker.mask_img is None:
+        masker.set_params(mask_img=_automatic_mask(masker, named))
+    else:
+        _check_against(masker, named)
+    return masker.fit()
+
+
+def is_surface_masker(masker):
+    """Tell whether a masker works on surfaces."""
+    from nilearn.maskers import SurfaceMasker
+
+    return isinstance(masker, SurfaceMasker)
+
+
+def resamples(masker):
+    """Tell whether a masker was asked to resample images to another grid."""
+    return any(
+        getattr(masker, name, None) is not None
+        for name in ("target_affine", "target_shape")
+    )
+
+
+def _unfitted(mask, named):
+    """Return a masker of our own, without images kept for reports."""
+    masker = _copied_or_new(mask, named)
+    standardize = _STANDARDIZE.get(masker.standardize, masker.standardize)
+    return masker.set_params(reports=False, standardize=standardize)
+
+
+def _copied_or_new(mask, named):
+    """Copy the user's masker, or make one of the right kind around the mask."""
+    from nilearn.maskers import (
+        MultiNiftiMasker,
+        MultiSurfaceMasker,
+        NiftiMasker,
+        SurfaceMasker,
+    )
+    from sklearn.base import clone
+
+    if isinstance(mask, (MultiNiftiMasker, MultiSurfaceMasker)):
+        raise TypeError(
+            f"mask must be a NiftiMasker or a SurfaceMasker, got "
+            f"{type(mask).__name__}; a subject is one analysis"
+        )
+    if isinstance(mask, (NiftiMasker, SurfaceMasker)):
+        own = clone(mask)
+        fitted = getattr(mask, "mask_img_", None)
+        return own if fitted is None else own.set_params(mask_img=fitted)
+    if mask is None:
+        kind = SurfaceMasker if named and named[0].is_surface else NiftiMasker
+        return kind()
+    opened = read_image(open_image(mask, "mask"))
+    kind = SurfaceMasker if opened.is_surface else NiftiMasker
+    return kind(mask_img=opened.img)
+
+
+def _check_against(masker, named):
+    """Check a masker's mask alone and against every image."""
+    mask = open_image(masker.mask_img, "mask")
+    if mask.is_surface != is_surface_masker(masker):
+        raise TypeError(
+            f"mask: a {type(masker).__name__} cannot use {mask.name}; give a mask of "
+            "the masker's kind"
+        )
+    check_binary(mask)
+    if not resamples(masker):
+        for img in named:
+            check_same_grid(img, mask)
+
+
+def _automatic_mask(masker, named):
+    """Compute the mask image from the images."""
+    if not named:
+        raise ValueError(
+            "mask=None needs images to compute a mask from, got none; give a mask, a "
+            "masker or imgs"
+        )
+    if named[0].is_surface != is_surface_masker(masker):
+        raise TypeError(
+            f"mask: a {type(masker).__name__} cannot read {named[0].name}; give a "
+            "masker of the images' kind"
+        )
+    for img in named[1:]:
+        check_same_grid(img, named[0])
+    if named[0].is_surface:
+        return _finite_vertices(named)
+    from sklearn.base import clone
+
+    return clone(masker).fit(_mean_image(named)).mask_img_
+
+
+def _finite_vertices(named):
+    """Mask of the vertices that are finite in at least one sample."""
+    from nilearn.surface import SurfaceImage
+
+    parts = {}
+    for part in named[0].img.data.parts:
+        finite = [np.isfinite(img.img.data.parts[part]) for img in named]
+        parts[part] = np.any(
+            [f if f.ndim == 1 else f.any(axis=1) for f in finite], axis=0
+        )
+    if not any(found.any() for found in parts.values()):
+        raise ValueError(
+            f"{named[0].name} has no finite vertex to analyse; check the images"
+        )
+    return SurfaceImage(mesh=named[0].img.mesh, data=parts)
+
+
+def _mean_image(named):
+    """Mean of all samples of all images, one image in memory at a time."""
+    from nibabel import Nifti1Image
+
+    total, n_samples = 0.0, 0
+    for img in named:
+        data = np.asanyarray(read_image(img).img.dataobj)
+        total = total + (data.sum(axis=3, dtype=float) if data.ndim == 4 else data)
+        n_samples += img.n_samples or 1
+    return Nifti1Image(total / n_samples, named[0].img.affine)
