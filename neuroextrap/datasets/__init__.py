@@ -1,1 +1,24 @@
 """Simulated data with known truth."""
+
+from neuroextrap.datasets._brains import (
+    DEMO_COORDINATES,
+    SimulatedBrain,
+    simulate_brain,
+)
+from neuroextrap.datasets._gaussian_code import (
+    gaussian_code_accuracy,
+    gaussian_code_information,
+    gaussian_code_snr,
+)
+from neuroextrap.datasets._samples import PlantedSamples, plant_codes
+
+__all__ = [
+    "DEMO_COORDINATES",
+    "PlantedSamples",
+    "SimulatedBrain",
+    "gaussian_code_accuracy",
+    "gaussian_code_information",
+    "gaussian_code_snr",
+    "plant_codes",
+    "simulate_brain",
+]
