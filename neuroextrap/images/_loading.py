@@ -123,13 +123,23 @@ def _load_series(members, masker, confounds, sample_mask):
     if len(members) > 1:
         from nilearn.image import concat_imgs
 
-        img = concat_imgs([member.img for member in members])
+        kinds = {_dtype(member) for member in members}
+        img = concat_imgs(
+            [member.img for member in members], dtype=np.result_type(*kinds)
+        )
     data = np.atleast_2d(
         masker.transform(img, confounds=confounds, sample_mask=sample_mask)
     )
     if data.dtype.kind != "f":
         data = data.astype(np.result_type(data.dtype, np.float32))
     return _mark(data, holes, _cleans_over_time(masker, confounds, sample_mask))
+
+
+def _dtype(named):
+    """Return the type of an image's numbers."""
+    if named.is_surface:
+        return np.result_type(*named.img.data.parts.values())
+    return named.img.dataobj.dtype
 
 
 def _on_the_masks_grid(named, masker):

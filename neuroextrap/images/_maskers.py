@@ -5,7 +5,6 @@ import numpy as np
 from neuroextrap.images._grids import check_binary, check_same_grid
 from neuroextrap.images._opening import list_images, open_image, read_image
 
-
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
 

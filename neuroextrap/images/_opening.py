@@ -80,8 +80,8 @@ def open_image(img, name):
     if is_surface_image(img):
         return NamedImage(name, img)
     if hasattr(img, "dataobj") and hasattr(img, "affine"):
-        filename = img.get_filename()
-        return NamedImage(filename or name, img)
+        on_disk = not isinstance(img.dataobj, np.ndarray)
+        return NamedImage((on_disk and img.get_filename()) or name, img)
     raise TypeError(
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"

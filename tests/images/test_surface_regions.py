@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from neuroextrap.images import feature_coordinates, resolve_masker, surface_regions
+from neuroextrap.regions import surface_discs
+
+
+@pytest.fixture
+def masker(surface_mask):
+    return resolve_masker(surface_mask)
+
+
+def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
+    wanted = np.zeros((masker.n_elements_,) * 2, bool)
+    offset = 0
+    for side, mask in surface_mask.data.parts.items():
+        mesh = surface_mask.mesh.parts[side]
+        discs = surface_discs(mesh.coordinates, mesh.faces, 8.0).toarray()
+        block = slice(offset, offset + mask.sum())
+        wanted[block, block] = discs[np.ix_(mask, mask)]
+        offset += mask.sum()
+    found = surface_regions(masker, 8.0)
+    assert (found.toarray() == wanted).all()
+    assert found.dtype == bool
+    assert found.indices.dtype == np.int32
+    for _ in range(2):  # computed, then read
+        cached = surface_regions(masker, 8.0, cache_dir=tmp_path)
+        assert (cached.toarray() == wanted).all()
+    assert len(list(tmp_path.iterdir())) == 2
+    some = surface_regions(masker, 8.0, centers=[30, 1])
+    assert (some.toarray() == wanted[[30, 1]]).all()
+
+
+def test_bad_input_is_refused(masker, volume):
+    with pytest.raises(ValueError, match="radius must be a positive"):
+        surface_regions(masker, -1)
+    with pytest.raises(ValueError, match="centers must lie in"):
+        surface_regions(masker, 3.0, centers=[999])
+    with pytest.raises(TypeError, match="must be a SurfaceMasker"):
+        surface_regions(resolve_masker(volume(np.ones((2, 2, 2)))), 3.0)
+
+
+def test_fsaverage5_that_comes_with_nilearn():
+    from nilearn.datasets import load_fsaverage
+    from nilearn.surface import SurfaceImage
+
+    mesh = load_fsaverage("fsaverage5")["white_matter"]
+    mask = SurfaceImage(mesh, {s: np.ones(10242, bool) for s in ("left", "right")})
+    masker = resolve_masker(mask)
+    centers = np.array([0, 500, 10242 + 7])
+    discs = surface_regions(masker, 10.0, centers=centers)
+    places = feature_coordinates(masker)
+    rows = np.split(discs.indices, discs.indptr[1:-1])
+    for center, row in zip(centers, rows, strict=True):
+        assert center in row
+        assert ((row < 10242) == (center < 10242)).all()
+        gaps = np.linalg.norm(places[row] - places[center], axis=1)
+        assert len(row) > 10
+        assert gaps.max() <= 10.0

@@ -1,0 +1,69 @@
+import nibabel
+import numpy as np
+import pytest
+
+from neuroextrap.images import load_samples, resolve_masker, to_img
+
+
+def test_an_8_bit_mask_leaves_p_values_as_they_are_on_disk(volume, mask_data, tmp_path):
+    masker = resolve_masker(volume(mask_data.astype("int8")))
+    p_values = np.linspace(0, 1, masker.n_elements_)
+    p_values[0] = 0.002
+    nibabel.save(to_img(p_values, masker), tmp_path / "p.nii.gz")
+    again = nibabel.load(tmp_path / "p.nii.gz")
+    np.testing.assert_array_equal(again.get_fdata()[mask_data], p_values)
+    assert again.get_fdata()[mask_data][0] == 0.002
+    assert np.isnan(again.get_fdata()[~mask_data]).all()
+    assert again.get_data_dtype() == np.float64
+
+
+def test_volumes_go_there_and_back(volume, mask_data):
+    masker = resolve_masker(volume(mask_data.astype("uint8")))
+    values = np.random.default_rng(0).normal(size=(3, masker.n_elements_))
+    img = to_img(values.astype(np.float32), masker)
+    assert img.shape == (4, 5, 3, 3)
+    assert img.get_data_dtype() == np.float32
+    np.testing.assert_array_equal(load_samples(img, masker), values.astype(np.float32))
+    theirs = masker.inverse_transform(values).get_fdata()[mask_data]
+    np.testing.assert_array_equal(to_img(values, masker).get_fdata()[mask_data], theirs)
+
+
+def test_grid_and_space_are_the_masks(volume, mask_data):
+    mask_img = volume(mask_data.astype("uint8"))
+    mask_img.set_sform(mask_img.affine, code=4)
+    mask_img.set_qform(mask_img.affine, code=1)
+    img = to_img(np.ones(mask_data.sum()), resolve_masker(mask_img))
+    np.testing.assert_array_equal(img.affine, mask_img.affine)
+    assert int(img.header["sform_code"]) == 4
+    assert img.header.get_xyzt_units()[0] == "mm"
+
+
+def test_whole_numbers_and_nan_inside_survive(volume, mask_data):
+    masker = resolve_masker(volume(mask_data.astype("uint8")))
+    counts = np.arange(masker.n_elements_)
+    found = to_img(counts, masker).get_fdata()[mask_data]
+    np.testing.assert_array_equal(found, counts)
+    holed = np.where(counts == 3, np.nan, counts)
+    found = to_img(holed, masker).get_fdata()[mask_data]
+    np.testing.assert_array_equal(found, holed)
+
+
+def test_surfaces_go_there_and_back(surface_mask):
+    masker = resolve_masker(surface_mask)
+    values = np.random.default_rng(0).normal(size=(2, masker.n_elements_))
+    img = to_img(values, masker)
+    np.testing.assert_array_equal(load_samples(img, masker), values)
+    one = to_img(values[0], masker)
+    for side, mask in surface_mask.data.parts.items():
+        assert np.isnan(one.data.parts[side][~mask]).all()
+        np.testing.assert_array_equal(
+            one.data.parts[side][mask],
+            masker.inverse_transform(values[0]).data.parts[side][mask],
+        )
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 5), (1, 2, 3), ()])
+def test_bad_shapes_are_refused(volume, mask_data, shape):
+    masker = resolve_masker(volume(mask_data.astype("uint8")))
+    with pytest.raises(ValueError, match="values must have shape"):
+        to_img(np.ones(shape), masker)
