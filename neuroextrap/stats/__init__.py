@@ -1,1 +1,53 @@
 """Numbers about wins: curves, information, bounds, tests, extrapolation."""
+
+from neuroextrap.stats._accuracy import (
+    accuracy_weights,
+    average_accuracy,
+    default_set_sizes,
+)
+from neuroextrap.stats._bounds import (
+    average_bayes_accuracy_lower_bound,
+    bayes_accuracy_lower_bound,
+)
+from neuroextrap.stats._classical import confusion_information, fano_information
+from neuroextrap.stats._extremal import max_average_accuracy, min_information
+from neuroextrap.stats._gaussian import gaussian_identification_accuracy
+from neuroextrap.stats._implied import implied_information, resolution_information
+from neuroextrap.stats._information_bounds import (
+    best_information_lower_bound,
+    information_lower_bound,
+)
+from neuroextrap.stats._permutation import count_permutations, permute_labels
+from neuroextrap.stats._pvalues import (
+    binomial_p_value,
+    max_statistic_p_value,
+    permutation_p_value,
+)
+from neuroextrap.stats._wins import win_distribution
+
+__all__ = [
+    # wins and curves
+    "accuracy_weights",
+    "average_accuracy",
+    "default_set_sizes",
+    "win_distribution",
+    # information
+    "confusion_information",
+    "fano_information",
+    "gaussian_identification_accuracy",
+    "implied_information",
+    "max_average_accuracy",
+    "min_information",
+    "resolution_information",
+    # lower bounds
+    "average_bayes_accuracy_lower_bound",
+    "bayes_accuracy_lower_bound",
+    "best_information_lower_bound",
+    "information_lower_bound",
+    # tests
+    "binomial_p_value",
+    "count_permutations",
+    "max_statistic_p_value",
+    "permutation_p_value",
+    "permute_labels",
+]  # fmt: skip

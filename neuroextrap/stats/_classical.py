@@ -1,0 +1,174 @@
+"""The classical rivals: Fano's inequality and the confusion matrix."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr, xlogy
+
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_n_classes,
+    check_probabilities,
+    nats_per_unit,
+)
+
+
+def fano_information(
+    accuracy: ArrayLike, n_classes: ArrayLike, *, base: float = 2
+) -> FloatArray:
+    """Return Fano's lower bound on information from an accuracy.
+
+    ``log K - h(e) - e log(K - 1)`` with error e = 1 - accuracy and K equally
+    likely classes; 0 at or below chance. Never above log K, and never above
+    :func:`min_information` for randomly drawn classes.
+
+    Parameters
+    ----------
+    accuracy : array of shape (...)
+        Accuracy among `n_classes` classes; NaN gives NaN.
+    n_classes : float or array of shape (...)
+        Number of classes K, at least 2; broadcasts.
+    base : float, default=2
+        Unit of the result: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    information : array of shape (...)
+        In [0, log K].
+
+    Raises
+    ------
+    ValueError
+        If accuracies lie outside [0, 1], a number of classes is below two, or
+        `base` is not above 1.
+
+    References
+    ----------
+    Cover & Thomas 2006, "Elements of information theory", theorem 2.10.1.
+
+    Examples
+    --------
+    >>> fano_information([0.125, 0.5, 1.0], 8)
+    array([0.      , 0.596...,  3.      ])
+    """
+    unit = nats_per_unit(base)
+    values, k = np.broadcast_arrays(
+        check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
+    )
+    error = 1 - values
+    entropy = entr(error) + entr(values)
+    information = np.maximum(np.log(k) - entropy - error * np.log(k - 1), 0)
+    return np.asarray(np.where(error >= 1 - 1 / k, 0.0, information) / unit)
+
+
+def confusion_information(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    correction: str | None = None,
+    base: float = 2,
+) -> FloatArray:
+    """Return the mutual information of a confusion table.
+
+    The plug-in estimate from the joint frequencies of true and predicted (or
+    otherwise discrete) labels. It is biased upwards by about (rows - 1)(columns
+    - 1) / (2 n) nats and never exceeds log K; the corrections subtract an
+    estimate of the bias and may go below zero.
+
+    Parameters
+    ----------
+    y_true : array of shape (n,)
+        True labels (stimuli).
+    y_pred : array of shape (n,)
+        Predicted labels, or any discrete response.
+    correction : None, "miller_madow" or "panzeri_treves", default=None
+        Bias correction. Miller-Madow counts the occupied cells; Panzeri-Treves
+        also estimates how many responses could occur for each stimulus.
+    base : float, default=2
+        Unit of the result: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    information : array of shape ()
+        Not negative without correction.
+
+    Raises
+    ------
+    ValueError
+        If the labels differ in length or are empty, or if `correction` or
+        `base` is not one of those allowed.
+
+    References
+    ----------
+    Miller 1955, "Note on the bias of information estimates". Panzeri & Treves
+    1996, "Analytical estimates of limited sampling biases in different
+    information measures", eqs. 11-14.
+
+    Examples
+    --------
+    >>> confusion_information(["a", "a", "b", "b"], [0, 0, 1, 1])
+    array(1.)
+    """
+    unit = nats_per_unit(base)
+    biases = {"miller_madow": _cell_bias, "panzeri_treves": _row_bias}
+    if correction is not None and correction not in biases:
+        raise ValueError(
+            "correction must be None, 'miller_madow' or 'panzeri_treves'; "
+            f"got {correction!r}"
+        )
+    counts = _contingency(y_true, y_pred)
+    n = counts.sum()
+    joint = xlogy(counts, counts).sum()
+    margins = sum(xlogy(each, each).sum() for each in (counts.sum(0), counts.sum(1)))
+    plug_in = max((joint - margins) / n + np.log(n), 0.0)
+    bias = biases[correction](counts) if correction else 0.0
+    return np.asarray((plug_in - bias) / unit)
+
+
+def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
+    """Count pairs of labels as (n_true_labels, n_predicted_labels)."""
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.ndim != 1 or true.shape != predicted.shape or not true.size:
+        raise ValueError(
+            "y_true and y_pred must be one-dimensional, of one length and not "
+            f"empty; got shapes {true.shape} and {predicted.shape}"
+        )
+    rows, row = np.unique(true, return_inverse=True)
+    columns, column = np.unique(predicted, return_inverse=True)
+    flat = np.bincount(row * len(columns) + column, minlength=len(rows) * len(columns))
+    return flat.reshape(len(rows), len(columns))
+
+
+def _cell_bias(counts: NDArray[np.intp]) -> float:
+    """Return the bias in nats from the numbers of occupied cells."""
+    rows, columns = counts.shape
+    return float(np.count_nonzero(counts) - rows - columns + 1) / (2 * counts.sum())
+
+
+def _row_bias(counts: NDArray[np.intp]) -> float:
+    """Return the bias in nats from the responses each stimulus can evoke."""
+    relevant = sum(_relevant_responses(row) for row in counts)
+    rows, columns = counts.shape
+    return float(relevant - rows - columns + 1) / (2 * counts.sum())
+
+
+def _relevant_responses(row: NDArray[np.intp]) -> int:
+    """Estimate how many responses have positive probability for one stimulus.
+
+    For each possible number of unseen responses, the observed ones get
+    probabilities shrunk towards equality and the unseen ones share a small mass;
+    the number whose expected count of occupied cells is nearest to the observed
+    count is taken, the search stopping at the first turn away from it.
+    """
+    n, seen = int(row.sum()), row[row > 0]
+    occupied = len(seen)
+    expected = occupied - ((1 - seen / n) ** n).sum()
+    distance, best = abs(occupied - expected), occupied
+    for unseen in range(1, len(row) - occupied + 1):
+        mass = unseen * (1 - (n / (n + occupied)) ** (1 / n))
+        shrunk = (1 - mass) * (seen + 1) / (n + occupied)
+        expected = (1 - (1 - shrunk) ** n).sum()
+        expected += unseen * (1 - (1 - mass / unseen) ** n)
+        if abs(occupied - expected) >= distance:
+            break
+        distance, best = abs(occupied - expected), occupied + unseen
+    return best

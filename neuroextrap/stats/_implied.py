@@ -1,0 +1,245 @@
+"""Implied information: the Gaussian limit's curve nearest to an observed one."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+from neuroextrap.stats._gaussian import gauss_legendre
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    check_probabilities,
+    check_real_set_sizes,
+    check_set_sizes,
+    nats_per_unit,
+)
+
+_STEP = 0.05  # grid step of the shift c = sqrt(2 I)
+_BATCH = 4000  # curves at once
+
+
+class _Table(NamedTuple):
+    """Errors 1 - piBar_k(c) and three derivatives on a grid of c."""
+
+    shift: FloatArray  # (n_grid,)
+    error: FloatArray  # (4, n_grid, n_sizes)
+    product: FloatArray  # (3, n_grid): error . error', and two derivatives of it
+
+
+def implied_information(
+    accuracy: ArrayLike, set_sizes: ArrayLike, *, base: float = 2
+) -> FloatArray:
+    """Return the information whose Gaussian-limit curve fits best.
+
+    Least squares over the given set sizes between the accuracy curve and
+    :func:`gaussian_identification_accuracy`. An index of the curve, in units of
+    information: it equals the mutual information when many weak dimensions add
+    up, may lie above or below it otherwise, and is no bound (see
+    :func:`information_lower_bound`).
+
+    Parameters
+    ----------
+    accuracy : array of shape (..., n_sizes), or (...) for one size
+        Accuracy curves, see :func:`average_accuracy`; a NaN gives NaN.
+    set_sizes : float or array of shape (n_sizes,)
+        Sizes of the curves, at least 2; see :func:`default_set_sizes`.
+    base : float, default=2
+        Unit of the result: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    information : array of shape (...)
+        0 for curves at or below chance, infinity for curves that are 1
+        everywhere (maps carry :func:`resolution_information` instead). A row
+        does not depend on the rows beside it, to the last digit.
+
+    Raises
+    ------
+    ValueError
+        If accuracies lie outside [0, 1], a size is below two, the last axis has
+        another length than `set_sizes`, or `base` is not above 1.
+
+    References
+    ----------
+    Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
+    classification error", section 3; several set sizes at once are ours.
+
+    Examples
+    --------
+    >>> from neuroextrap.stats import gaussian_identification_accuracy
+    >>> curve = gaussian_identification_accuracy(1.5, [2, 5, 20])
+    >>> implied_information(curve, [2, 5, 20])
+    array(1.5)
+    """
+    sizes = check_real_set_sizes(set_sizes)
+    curves = check_probabilities(accuracy, "accuracy")
+    unit = nats_per_unit(base)
+    if sizes.ndim == 0:
+        curves, sizes = curves[..., np.newaxis], sizes[np.newaxis]
+    if curves.ndim == 0 or curves.shape[-1] != len(sizes):
+        raise ValueError(
+            f"accuracy must have one value per set size ({len(sizes)}) on its last "
+            f"axis; got shape {curves.shape}"
+        )
+    flat = curves.reshape(-1, len(sizes))
+    table = _table(tuple(sizes.tolist()))
+    shift = np.empty(len(flat))
+    for start in range(0, len(flat), _BATCH):
+        part = slice(start, start + _BATCH)
+        shift[part] = _fit_shift(np.ascontiguousarray(1 - flat[part]), table)
+    return (0.5 * shift**2 / unit).reshape(curves.shape[:-1])
+
+
+def resolution_information(
+    n_classes: int, n_test: int, set_sizes: ArrayLike, *, base: float = 2
+) -> FloatArray:
+    """Return the largest implied information that a test set resolves.
+
+    The implied information of the curve ``1 - (k - 1) / (2 n_test (K - 1))``:
+    half a test point lost to one distractor. Maps carry it where every test
+    point beats every distractor, and say in how many regions that is so.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+    n_test : int
+        Number of test points, at least 1.
+    set_sizes : int or array of int, shape (n_sizes,)
+        Sizes of the curves, of 2..n_classes.
+    base : float, default=2
+        Unit of the result: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    information : array of shape ()
+        Finite.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_classes` or `n_test` is not an integer, or too small.
+    ValueError
+        If a size is not a whole number of 2..n_classes, or `base` not above 1.
+
+    Examples
+    --------
+    >>> resolution_information(8, 96, [2, 4, 8])
+    array(14.266...)
+    """
+    n_classes = check_integer(n_classes, "n_classes", minimum=2)
+    n_test = check_integer(n_test, "n_test", minimum=1)
+    sizes = check_set_sizes(set_sizes, n_classes=n_classes)
+    curve = 1 - (sizes - 1) / (2 * n_test * (n_classes - 1))
+    return implied_information(curve, sizes, base=base)
+
+
+@lru_cache(maxsize=16)
+def _table(set_sizes: tuple[float, ...]) -> _Table:
+    """Tabulate errors and derivatives for one tuple of set sizes."""
+    largest = max(set_sizes)
+    # past this shift the error of every size is lost in double precision
+    last = 12.5 + np.sqrt(2 * np.log(largest))
+    shift = np.arange(0, last + _STEP, _STEP)
+    z, weights = gauss_legendre(-9.5, last + 9.5, int((last + 19) / 0.3), 20)
+    lost = -np.expm1((np.asarray(set_sizes) - 1) * log_ndtr(z)[:, np.newaxis])
+    away = z - shift[:, np.newaxis]
+    density = np.exp(-0.5 * away**2) * weights / np.sqrt(2 * np.pi)
+    hermite = (np.ones_like(away), away, away**2 - 1, away**3 - 3 * away)
+    error = np.stack([(factor * density) @ lost for factor in hermite])
+    e0, e1, e2, e3 = error
+    product = np.stack([e0 * e1, e1**2 + e0 * e2, 3 * e1 * e2 + e0 * e3]).sum(axis=-1)
+    return _Table(shift, error, product)
+
+
+def _fit_shift(errors: FloatArray, table: _Table) -> FloatArray:
+    """Return the least-squares shift c of each row of errors (n, n_sizes)."""
+    grid = table.error[0]
+    lost = (grid**2).sum(axis=-1) - 2 * (np.nan_to_num(errors) @ grid.T)
+    nearest = lost.argmin(axis=-1)
+    slope = _slope_data(errors, nearest, table)[0]
+    left = np.where(slope < 0, nearest, nearest - 1)
+    left = np.clip(left, 0, len(table.shift) - 2)
+    low = _slope_data(errors, left, table)
+    high = _slope_data(errors, left + 1, table)
+    fraction = quintic_root(low, high, _STEP)
+    shift = table.shift[left] + _STEP * fraction
+    shift[(left == 0) & (low[0] >= 0)] = 0.0
+    shift[(errors <= 0).all(axis=-1)] = np.inf
+    shift[np.isnan(errors).any(axis=-1)] = np.nan
+    return shift
+
+
+def _slope_data(
+    errors: FloatArray, node: NDArray[np.intp], table: _Table
+) -> FloatArray:
+    """Return half the slope of the squared distance, and two derivatives."""
+    return np.stack(
+        [
+            table.product[order][node]
+            - (errors * table.error[order + 1][node]).sum(axis=-1)
+            for order in range(3)
+        ]
+    )
+
+
+def quintic_root(
+    low: FloatArray, high: FloatArray, step: FloatArray | float
+) -> FloatArray:
+    """Return where in [0, 1] an increasing function crosses zero.
+
+    `low` and `high` hold the value and two derivatives at both ends of cells of
+    width `step`; the quintic through them is bisected, then refined by Newton.
+    """
+    coefficients = quintic_coefficients(low, high, step)
+    a, b = np.zeros(low.shape[1:]), np.ones(low.shape[1:])
+    for _ in range(12):
+        middle = (a + b) / 2
+        below = quintic(coefficients, middle) < 0
+        a, b = np.where(below, middle, a), np.where(below, b, middle)
+    root = (a + b) / 2
+    for _ in range(4):
+        slope = quintic_slope(coefficients, root)
+        change = np.divide(
+            quintic(coefficients, root), slope, out=np.zeros_like(root), where=slope > 0
+        )
+        root = np.clip(root - change, a, b)
+    return root
+
+
+def quintic_coefficients(
+    low: FloatArray, high: FloatArray, step: FloatArray | float
+) -> FloatArray:
+    """Return the six coefficients of quintic Hermite interpolation on [0, 1]."""
+    f0, d0, s0 = low[0], low[1] * step, low[2] * step**2
+    f1, d1, s1 = high[0], high[1] * step, high[2] * step**2
+    rise, turn, bend = f1 - f0 - d0 - s0 / 2, d1 - d0 - s0, s1 - s0
+    return np.stack(
+        [
+            f0,
+            d0,
+            s0 / 2,
+            10 * rise - 4 * turn + bend / 2,
+            -15 * rise + 7 * turn - bend,
+            6 * rise - 3 * turn + bend / 2,
+        ]
+    )
+
+
+def quintic(coefficients: FloatArray, t: FloatArray) -> FloatArray:
+    """Evaluate the polynomial of `coefficients` (6, ...) at t (...)."""
+    value = coefficients[5]
+    for power in range(4, -1, -1):
+        value = value * t + coefficients[power]
+    return value
+
+
+def quintic_slope(coefficients: FloatArray, t: FloatArray) -> FloatArray:
+    """Evaluate the derivative of :func:`quintic`."""
+    value = 5 * coefficients[5]
+    for power in range(4, 0, -1):
+        value = value * t + power * coefficients[power]
+    return value

@@ -1,0 +1,255 @@
+"""Permutations of labels: units that move together, within groups."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuroextrap.stats._validation import check_integer
+
+_LISTED = 8  # list all labellings when they are at most this many times those asked
+
+Codes = NDArray[np.intp]
+
+
+class _Units(NamedTuple):
+    """Labels of the units, and where each unit's samples are."""
+
+    labels: NDArray  # distinct labels
+    of_sample: Codes  # unit of each sample
+    code: Codes  # label number of each unit
+    groups: list[Codes]  # units of each group
+
+
+def permute_labels(
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    blocks: ArrayLike | None = None,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None = None,
+) -> NDArray:
+    """Return permuted copies of the labels, all different and none the observed.
+
+    Permute what the experiment randomised. `blocks` are the units whose samples
+    move their labels together (several scans of one stimulus block; single scans
+    of an autocorrelated series are not exchangeable). `groups` are the
+    exchangeability blocks, usually runs, within which units are exchanged. If
+    fewer other labellings exist than are asked for, each is returned once.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels.
+    groups : array of shape (n,), default=None
+        Group of each sample; None exchanges freely.
+    blocks : array of shape (n,), default=None
+        Unit of each sample; None makes every sample its own unit. The same
+        number in two groups means two units.
+    n_permutations : int
+        Number of labellings asked for, at least 1.
+    random_state : None, int or numpy.random.Generator, default=None
+        Source of randomness; an int makes the result repeatable.
+
+    Returns
+    -------
+    permuted : array of shape (n_permutations, n), or fewer rows
+        Labels, of the type of `y`. With the observed labelling in front, a
+        random sample without replacement of all labellings, so the permutation
+        test is exact.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_permutations` is not an integer of at least 1.
+    ValueError
+        If lengths differ, the labels of a unit differ, or no other labelling
+        exists.
+
+    Warns
+    -----
+    UserWarning
+        If fewer labellings exist than asked for; says how small p can get.
+
+    References
+    ----------
+    Winkler et al. 2015, "Multi-level block permutation". Phipson & Smyth 2010,
+    "Permutation p-values should never be zero", section 3.
+
+    Examples
+    --------
+    Two runs of two blocks; the labels of a block stay together:
+
+    >>> y = ["cat", "cat", "dog", "dog", "cat", "dog"]
+    >>> permute_labels(
+    ...     y,
+    ...     groups=[1, 1, 1, 1, 2, 2],
+    ...     blocks=[0, 0, 1, 1, 0, 1],
+    ...     n_permutations=3,
+    ...     random_state=0,
+    ... )
+    array([['dog', 'dog', 'cat', 'cat', 'cat', 'dog'],
+           ['cat', 'cat', 'dog', 'dog', 'dog', 'cat'],
+           ['dog', 'dog', 'cat', 'cat', 'dog', 'cat']], dtype='<U3')
+    """
+    n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    units = _units(y, groups, blocks)
+    others = _count(units) - 1
+    if others == 0:
+        raise ValueError(
+            "y has no other labelling: every group holds a single label; use groups "
+            "that hold several conditions (or none)"
+        )
+    if others < n_permutations:
+        warnings.warn(
+            f"only {others} other labellings exist, {n_permutations} were asked "
+            f"for; all are used and no p-value can be below {1 / (others + 1):.3g}",
+            stacklevel=2,
+        )
+    rng = np.random.default_rng(random_state)
+    if others <= _LISTED * n_permutations:
+        codes = _listed(units, min(others, n_permutations), others, rng)
+    else:
+        codes = _drawn(units, n_permutations, rng)
+    return units.labels[codes[:, units.of_sample]]
+
+
+def count_permutations(
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    blocks: ArrayLike | None = None,
+) -> int:
+    """Return how many distinct labellings exist, the observed one included.
+
+    The smallest p-value of a permutation test is one over this number.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels.
+    groups : array of shape (n,), default=None
+        Group within which units are exchanged, as in :func:`permute_labels`.
+    blocks : array of shape (n,), default=None
+        Units whose samples move together, as in :func:`permute_labels`.
+
+    Returns
+    -------
+    n_labellings : int
+        The product over groups of multinomial coefficients.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or the labels of a unit differ.
+
+    References
+    ----------
+    Winkler et al. 2015, "Multi-level block permutation", section 2.
+
+    Examples
+    --------
+    >>> count_permutations(["a", "b", "a", "b"], groups=[1, 1, 2, 2])
+    4
+    """
+    return _count(_units(y, groups, blocks))
+
+
+def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:
+    """Check the arguments and find the units."""
+    values = np.asarray(y)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"y must have shape (n,), n >= 1; got {values.shape}")
+    n = len(values)
+    labels, code = np.unique(values, return_inverse=True)
+    group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
+    block = _numbers(blocks, "blocks", n, np.arange(n))
+    _, first, of_sample = np.unique(
+        group * n + block, return_index=True, return_inverse=True
+    )
+    mixed = code != code[first][of_sample]
+    if mixed.any():
+        at = int(np.flatnonzero(mixed)[0])
+        raise ValueError(
+            f"y must be constant within a unit of blocks; sample {at} is "
+            f"{values[at]!r} where its unit began with "
+            f"{values[first[of_sample[at]]]!r}: number the blocks so that each holds "
+            "one condition"
+        )
+    unit_group = group[first]
+    members = [np.flatnonzero(unit_group == g) for g in np.unique(unit_group)]
+    return _Units(labels, of_sample, code[first], members)
+
+
+def _numbers(values: ArrayLike | None, name: str, n: int, default: Codes) -> Codes:
+    """Return values as numbers 0, 1, ..., or the default."""
+    if values is None:
+        return default
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} must have one entry per label ({n}); got shape {array.shape}"
+        )
+    return np.unique(array, return_inverse=True)[1]
+
+
+def _count(units: _Units) -> int:
+    """Count distinct labellings exactly."""
+    total = 1
+    for members in units.groups:
+        total *= math.factorial(len(members))
+        for times in np.bincount(units.code[members]):
+            total //= math.factorial(int(times))
+    return total
+
+
+def _drawn(units: _Units, n: int, rng: np.random.Generator) -> Codes:
+    """Draw n distinct labellings other than the observed, as unit codes."""
+    seen = {units.code.tobytes()}
+    rows: list[Codes] = []
+    while len(rows) < n:
+        batch = np.tile(units.code, (n - len(rows), 1))
+        for members in units.groups:
+            batch[:, members] = rng.permuted(batch[:, members], axis=1)
+        for row in batch:
+            key = row.tobytes()
+            if key not in seen:
+                seen.add(key)
+                rows.append(row)
+    return np.stack(rows)
+
+
+def _listed(units: _Units, n: int, others: int, rng: np.random.Generator) -> Codes:
+    """Choose n of the `others` other labellings from the full list, in its order."""
+    per_group = [np.array(list(_orders(units.code[m]))) for m in units.groups]
+    observed, radix = 0, 1
+    for members, orders in zip(units.groups, per_group, strict=True):
+        is_observed = (orders == units.code[members]).all(axis=1)
+        observed += radix * int(np.flatnonzero(is_observed)[0])
+        radix *= len(orders)
+    index = np.sort(rng.choice(others, size=n, replace=False))
+    index += index >= observed
+    codes = np.tile(units.code, (n, 1))
+    for members, orders in zip(units.groups, per_group, strict=True):
+        index, position = np.divmod(index, len(orders))
+        codes[:, members] = orders[position]
+    return codes
+
+
+def _orders(codes: Codes) -> Iterator[list[int]]:
+    """Yield every distinct order of the codes, in lexicographic order."""
+    order = sorted(int(code) for code in codes)
+    while True:
+        yield list(order)
+        pivot = len(order) - 2
+        while pivot >= 0 and order[pivot] >= order[pivot + 1]:
+            pivot -= 1
+        if pivot < 0:
+            return
+        swap = len(order) - 1
+        while order[swap] <= order[pivot]:
+            swap -= 1
+        order[pivot], order[swap] = order[swap], order[pivot]
+        order[pivot + 1 :] = order[:pivot:-1]

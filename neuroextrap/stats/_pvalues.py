@@ -1,0 +1,168 @@
+"""p-values: permutation, maximum statistic, binomial."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc
+
+from neuroextrap.stats._validation import FloatArray, check_integer
+
+
+def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
+    """Return (1 + number of null scores >= score) / (n_permutations + 1).
+
+    Exact if the observed labelling is as likely as each permuted one under the
+    null hypothesis, and both went through the same arithmetic.
+
+    Parameters
+    ----------
+    score : array of shape (...)
+        Observed statistic, large when the effect is; NaN gives NaN.
+    null_scores : array of shape (n_permutations, ...)
+        The same statistic of permuted labels; trailing axes broadcast.
+
+    Returns
+    -------
+    p_value : array of shape (...)
+        At least 1 / (n_permutations + 1).
+
+    Raises
+    ------
+    ValueError
+        If there is no permutation, shapes do not broadcast, or a null score is
+        NaN where the observed one is not.
+
+    References
+    ----------
+    Phipson & Smyth 2010, "Permutation p-values should never be zero", eq. 2.
+
+    Examples
+    --------
+    >>> permutation_p_value(3.0, [1.0, 2.0, 3.0, 0.0])
+    array(0.4)
+    """
+    observed = np.asarray(score, dtype=np.float64)
+    null = np.asarray(null_scores, dtype=np.float64)
+    if null.ndim == 0 or len(null) == 0:
+        raise ValueError(
+            "null_scores must have shape (n_permutations, ...) with at least one "
+            f"permutation; got {null.shape}"
+        )
+    try:
+        np.broadcast_shapes(observed.shape, null.shape[1:])
+    except ValueError:
+        raise ValueError(
+            f"score of shape {observed.shape} does not broadcast with null_scores "
+            f"{null.shape} after its first axis"
+        ) from None
+    if (np.isnan(null) & ~np.isnan(observed)).any():
+        raise ValueError("null_scores hold NaN where score is a number")
+    p = (1 + np.count_nonzero(null >= observed, axis=0)) / (len(null) + 1)
+    return np.where(np.isnan(observed), np.nan, p)
+
+
+def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArray:
+    """Return family-wise p-values from the null distribution of the maximum.
+
+    (1 + number of maxima >= score) / (n_permutations + 1), where each maximum is
+    taken over all regions under one permutation, the same in every region.
+
+    Parameters
+    ----------
+    scores : array of shape (...)
+        Observed statistic of each region; NaN gives NaN.
+    null_maxima : array of shape (n_permutations,)
+        Largest statistic over the regions, one per permutation.
+
+    Returns
+    -------
+    p_value : array of shape (...)
+        Probability, were all null hypotheses true, that any region scores so.
+
+    Raises
+    ------
+    ValueError
+        If `null_maxima` is not one-dimensional, is empty or holds NaN.
+
+    References
+    ----------
+    Westfall & Young 1993, "Resampling-based multiple testing". Nichols & Holmes
+    2002, "Nonparametric permutation tests for functional neuroimaging".
+
+    Examples
+    --------
+    >>> max_statistic_p_value([0.9, 0.2], [0.3, 0.4, 0.5])
+    array([0.25, 1.  ])
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    maxima = np.asarray(null_maxima, dtype=np.float64)
+    if maxima.ndim != 1 or len(maxima) == 0:
+        raise ValueError(
+            "null_maxima must have shape (n_permutations,) with at least one "
+            f"permutation; got {maxima.shape}"
+        )
+    if np.isnan(maxima).any():
+        raise ValueError("null_maxima must not hold NaN: drop regions without scores")
+    below = np.searchsorted(np.sort(maxima), values, side="left")
+    p = (1 + len(maxima) - below) / (len(maxima) + 1)
+    return np.where(np.isnan(values), np.nan, p)
+
+
+def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> FloatArray:
+    """Return the chance that guessing gets at least this many test points right.
+
+    P(Binomial(n_test, 1 / n_classes) >= n_correct). Valid for one split into
+    training and test set only, independent test points, and equally many of them
+    in each class; never for cross-validated predictions. A classifier blind to
+    the labels on unequal classes has a size far above the nominal one.
+
+    Parameters
+    ----------
+    n_correct : array of int, shape (...)
+        Correct predictions, ties broken once at random; NaN gives NaN.
+    n_test : int
+        Number of test points, a multiple of `n_classes`.
+    n_classes : int
+        Number of classes, at least 2.
+
+    Returns
+    -------
+    p_value : array of shape (...)
+        In (0, 1].
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_test` or `n_classes` is not an integer, or too small.
+    ValueError
+        If `n_correct` is not whole or out of range, or if the classes cannot have
+        equally many test points.
+
+    References
+    ----------
+    Zheng 2017, thesis, section 2.5 (with P(X >= S) for the printed P(X > S)).
+
+    Examples
+    --------
+    >>> binomial_p_value(15, 20, 2)
+    array(0.0206947)
+    """
+    n_classes = check_integer(n_classes, "n_classes", minimum=2)
+    n_test = check_integer(n_test, "n_test", minimum=n_classes)
+    if n_test % n_classes:
+        raise ValueError(
+            f"n_test must be a multiple of n_classes (equally many test points per "
+            f"class); got {n_test} and {n_classes}: use a permutation test"
+        )
+    correct = np.asarray(n_correct, dtype=np.float64)
+    lost = np.isnan(correct)
+    if (
+        not (lost | ((correct == np.rint(correct)) & (correct >= 0))).all()
+        or (correct > n_test).any()
+    ):
+        raise ValueError(
+            f"n_correct must be whole numbers of 0..{n_test} (break ties at random, "
+            "once); use a permutation test for averaged scores"
+        )
+    at_least_one = np.maximum(correct, 1)
+    p = betainc(at_least_one, n_test - at_least_one + 1, 1 / n_classes)
+    return np.where(lost, np.nan, np.where(correct == 0, 1.0, p))

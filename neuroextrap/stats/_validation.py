@@ -1,0 +1,230 @@
+"""Checks shared by the functions of this package: one line per error."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def check_integer(value: Any, name: str, *, minimum: int) -> int:
+    """Return `value` as an int that is at least `minimum`.
+
+    Raises
+    ------
+    TypeError
+        If `value` is not a whole number.
+    ValueError
+        If it is smaller than `minimum`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(
+            f"{name} must be an integer >= {minimum}; got {value!r} "
+            f"({type(value).__name__})"
+        )
+    if value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}; got {value}")
+    return int(value)
+
+
+def check_level(value: float, name: str) -> float:
+    """Return a number strictly between zero and one.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not inside (0, 1).
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+    return float(value)
+
+
+def nats_per_unit(base: float) -> float:
+    """Return how many nats one unit of information in this base is.
+
+    Raises
+    ------
+    ValueError
+        If `base` is not larger than one.
+    """
+    if not (math.isfinite(base) and base > 1):
+        raise ValueError(
+            f"base must be a number > 1 (2 = bits, math.e = nats); got {base!r}"
+        )
+    return math.log(base)
+
+
+def check_set_sizes(
+    set_sizes: ArrayLike, *, n_classes: int | None = None
+) -> NDArray[np.int64]:
+    """Return whole set sizes of 2..n_classes, a scalar or one axis.
+
+    Raises
+    ------
+    ValueError
+        If a size is not whole or out of range, or there are more axes.
+    """
+    allowed = "2" + (f"..{n_classes}" if n_classes is not None else " or more")
+    sizes = check_real_set_sizes(set_sizes)
+    whole = np.rint(sizes)
+    top = np.inf if n_classes is None else n_classes
+    if (whole != sizes).any() or (sizes > top).any():
+        raise ValueError(
+            f"set_sizes must be whole numbers of {allowed}; got {_brief(sizes)}"
+        )
+    return whole.astype(np.int64)
+
+
+def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
+    """Return set sizes that are real numbers >= 2, a scalar or one axis.
+
+    Raises
+    ------
+    ValueError
+        If there is none, one is below two or not finite, or there are more axes.
+    """
+    sizes = np.asarray(set_sizes, dtype=np.float64)
+    if sizes.ndim > 1 or sizes.size == 0:
+        raise ValueError(
+            "set_sizes must be a number or a one-dimensional sequence; "
+            f"got shape {sizes.shape}"
+        )
+    if not (np.isfinite(sizes).all() and (sizes >= 2).all()):
+        raise ValueError(f"set_sizes must be at least 2; got {_brief(sizes)}")
+    return sizes
+
+
+def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
+    """Return numbers of [0, 1] (NaN passes, for regions without a value).
+
+    Raises
+    ------
+    ValueError
+        If a number lies outside [0, 1].
+    """
+    array = np.asarray(values, dtype=np.float64)
+    # mean accuracies are sums of many terms: forgive their last digits
+    wrong = (array < -1e-9) | (array > 1 + 1e-9)
+    if wrong.any():
+        raise ValueError(
+            f"{name} must lie in [0, 1] (a proportion, not per cent); "
+            f"got {array[wrong].flat[0]!r}"
+        )
+    return np.clip(array, 0.0, 1.0)
+
+
+def check_information(information: ArrayLike) -> FloatArray:
+    """Return information that is not negative (NaN and infinity pass).
+
+    Raises
+    ------
+    ValueError
+        If a value is negative.
+    """
+    array = np.asarray(information, dtype=np.float64)
+    if (array < 0).any():
+        raise ValueError(
+            f"information must not be negative; got {array[array < 0].flat[0]!r}"
+        )
+    return array
+
+
+def check_n_classes(n_classes: ArrayLike) -> FloatArray:
+    """Return numbers of classes, real numbers >= 2.
+
+    Raises
+    ------
+    ValueError
+        If one is below two or not finite.
+    """
+    array = np.asarray(n_classes, dtype=np.float64)
+    if array.size == 0 or not (np.isfinite(array).all() and (array >= 2).all()):
+        raise ValueError(f"n_classes must be at least 2; got {_brief(array)}")
+    return array
+
+
+def check_wins(wins: ArrayLike) -> FloatArray:
+    """Return win distributions (..., K) that sum to one (all-NaN rows pass).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, a negative mass, or a sum that is
+        not one.
+    """
+    array = np.asarray(wins, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] < 2:
+        raise ValueError(
+            "wins must have shape (..., n_classes) with at least 2 classes; "
+            f"got {array.shape}"
+        )
+    # a missing region is all NaN; a row that is part NaN is a mistake
+    lost = np.isnan(array).all(axis=-1)
+    total = array.sum(axis=-1)
+    if not (np.isnan(total) == lost).all() or (array < 0).any():
+        raise ValueError("wins must not be negative and NaN only in whole rows")
+    wrong = np.abs(total - 1) > 1e-6
+    if wrong.any():
+        raise ValueError(
+            "wins must sum to one over the last axis (see win_distribution); "
+            f"got {total[wrong].flat[0]!r}"
+        )
+    return array
+
+
+def check_margins(
+    margins: ArrayLike, y_true: ArrayLike
+) -> tuple[FloatArray | NDArray[np.float32], NDArray[np.intp]]:
+    """Return margins (..., n_test, K) and column numbers (..., n_test).
+
+    Raises
+    ------
+    ValueError
+        If margins are not finite, have fewer than two columns or no rows, or
+        labels are not column numbers of matching length.
+    """
+    array = np.asarray(margins)
+    if array.dtype != np.float32:
+        array = array.astype(np.float64)
+    if array.ndim < 2 or array.shape[-1] < 2 or array.shape[-2] < 1:
+        raise ValueError(
+            "margins must have shape (..., n_test, n_classes) with at least one "
+            f"test point and 2 classes; got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(
+            "margins must be finite; got NaN or infinity: drop the region, or clip "
+            "the scores before ranking them"
+        )
+    return array, _check_columns(y_true, array.shape)
+
+
+def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp]:
+    """Return labels as column numbers of margins of this shape."""
+    y = np.asarray(y_true)
+    if y.ndim == 0 or y.shape[-1] != shape[-2]:
+        raise ValueError(
+            f"y_true must have one label per test point ({shape[-2]}); "
+            f"got shape {y.shape}"
+        )
+    whole = y.astype(np.intp) if y.dtype.kind in "iufb" else None
+    if whole is None or (whole != y).any():
+        raise ValueError(
+            "y_true must hold column numbers of margins "
+            f"(0..{shape[-1] - 1}); got {_brief(y)}: use numpy.unique(..., "
+            "return_inverse=True)"
+        )
+    if (whole < 0).any() or (whole >= shape[-1]).any():
+        raise ValueError(
+            f"y_true must hold column numbers of margins (0..{shape[-1] - 1}); "
+            f"got {whole.min()}..{whole.max()}"
+        )
+    return whole
+
+
+def _brief(array: NDArray[Any]) -> str:
+    """Write an array in one short line."""
+    return np.array2string(array, threshold=6, edgeitems=2).replace("\n", "")

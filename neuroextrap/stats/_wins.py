@@ -1,0 +1,97 @@
+"""Win distributions: how many distractors each test point's true class beats."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuroextrap.stats._validation import FloatArray, check_margins
+
+
+def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
+    """Return the distribution of the number of distractors beaten.
+
+    The wins of a test point are the classes whose margin is smaller than that
+    of its true class. A point whose true class is tied with T others spreads its
+    mass evenly over its T + 1 possible numbers of wins, the expectation of
+    breaking ties at random. Points are averaged within each class first, then
+    over the classes that have test points; a class without test points is a
+    distractor only. Everything else in this package starts from this
+    distribution.
+
+    Parameters
+    ----------
+    margins : array of shape (..., n_test, n_classes)
+        Score of each test point for each class; larger means more like it.
+    y_true : array of int, shape (n_test,) or (..., n_test)
+        Column of `margins` that is the true class; leading axes broadcast.
+
+    Returns
+    -------
+    wins : array of shape (..., n_classes)
+        Mass at 0, 1, ..., n_classes - 1 wins; sums to one. Counts are gathered
+        as whole numbers, so the order of the test points never changes a digit.
+
+    Raises
+    ------
+    ValueError
+        If `margins` hold NaN or infinity, have fewer than two classes or no test
+        point, or if `y_true` is not made of column numbers of that length.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", section 3 (their rank counts the true class itself:
+    rank = wins + 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
+    >>> win_distribution(margins, [0, 1])
+    array([0.  , 0.25, 0.75])
+    """
+    scores, y = check_margins(margins, y_true)
+    lead = np.broadcast_shapes(scores.shape[:-2], y.shape[:-1])
+    n_test, n_classes = scores.shape[-2:]
+    y = np.broadcast_to(y, (*lead, n_test))
+    own = np.take_along_axis(
+        np.broadcast_to(scores, (*lead, *scores.shape[-2:])),
+        y[..., np.newaxis],
+        axis=-1,
+    )
+    beaten = np.count_nonzero(np.less(scores, own), axis=-1)
+    tied = np.count_nonzero(np.equal(scores, own), axis=-1) - 1
+    wins = _spread(
+        beaten.reshape(-1, n_test),
+        tied.reshape(-1, n_test),
+        y.reshape(-1, n_test),
+        n_classes,
+    )
+    return wins.reshape(*lead, n_classes)
+
+
+def _spread(
+    beaten: NDArray[np.intp],
+    tied: NDArray[np.intp],
+    y: NDArray[np.intp],
+    n_classes: int,
+) -> FloatArray:
+    """Turn counts (n_sets, n_test) of wins and ties into (n_sets, n_classes)."""
+    n_sets = len(y)
+    rows = np.arange(n_sets)[:, np.newaxis]
+    per_class = _counts(rows * n_classes + y, n_sets, n_classes)
+    shares = np.take_along_axis(per_class, y, axis=-1) * (tied + 1)
+    wins = np.zeros((n_sets, n_classes))
+    for share in np.unique(shares):
+        of_share = shares == share
+        times = np.where(of_share, tied + 1, 0).ravel()
+        first = np.repeat((rows * n_classes + beaten).ravel(), times)
+        starts = np.repeat(np.cumsum(times) - times, times)
+        bins = first + np.arange(len(first)) - starts
+        wins += _counts(bins, n_sets, n_classes) / share
+    return wins / np.count_nonzero(per_class, axis=-1)[:, np.newaxis]
+
+
+def _counts(bins: NDArray[np.intp], n_sets: int, n_classes: int) -> NDArray[np.intp]:
+    """Count how often each flat bin occurs, as (n_sets, n_classes)."""
+    counts = np.bincount(bins.ravel(), minlength=n_sets * n_classes)
+    return counts.reshape(n_sets, n_classes)

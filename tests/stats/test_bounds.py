@@ -1,0 +1,178 @@
+"""Lower bounds against their formulas, corrections and refusals."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from neuroextrap.stats import (
+    average_bayes_accuracy_lower_bound,
+    bayes_accuracy_lower_bound,
+    best_information_lower_bound,
+    information_lower_bound,
+    min_information,
+)
+
+
+def bound(accuracy=0.9, **changes):
+    """Call with defaults: 100 classes, one repeat, all classes."""
+    arguments = {"n_classes": 100, "n_repeats": 1, "set_sizes": 100} | changes
+    return average_bayes_accuracy_lower_bound(accuracy, **arguments)
+
+
+def test_published_margins():
+    margins = [
+        0.9 - bound(n_repeats=1),
+        0.5 - bound(0.5, n_repeats=10),
+        0.9 - bound(n_classes=1000, set_sizes=1000),
+    ]
+    np.testing.assert_allclose(margins, [0.173, 0.128, 0.055], atol=5e-4)
+    old = 0.9 - bound(n_classes=1000, set_sizes=1000, method="chebyshev")
+    np.testing.assert_allclose(old, 0.147, atol=5e-4)
+
+
+def test_formulas():
+    np.testing.assert_allclose(
+        bound(n_repeats=4, confidence_level=0.9, set_sizes=20),
+        0.9 - math.sqrt(1.25 * math.log(10) / 200),
+    )
+    np.testing.assert_allclose(
+        bound(n_repeats=4, method="chebyshev"),
+        0.9 - math.sqrt(math.log(80) / 800) - 1 / math.sqrt(0.1 * 100),
+    )
+    np.testing.assert_allclose(
+        bayes_accuracy_lower_bound(0.9, n_classes=8, n_repeats=12),
+        0.9 - math.sqrt(math.log(20) / (2 * 96)),
+    )
+
+
+@pytest.mark.parametrize("counts", [(3, 1, 1), (1, 5, 1), (1, 1, 7), (3, 5, 7)])
+def test_counts_divide_alpha(counts):
+    n_models, n_regions, n_set_sizes = counts
+    together = bound(
+        n_models=n_models, n_regions=n_regions, n_set_sizes=n_set_sizes, set_sizes=20
+    )
+    level = 1 - 0.05 / math.prod(counts)
+    np.testing.assert_allclose(together, bound(set_sizes=20, confidence_level=level))
+
+
+def test_chebyshev_models_share_the_class_event():
+    many = bound(n_classes=1000, set_sizes=1000, n_models=6, method="chebyshev")
+    expected = 0.9 - math.sqrt(math.log(4 * 6 / 0.05) / 2000) - 0.1
+    np.testing.assert_allclose(many, expected)
+    level = 1 - 0.05 / 6
+    regions = bound(n_classes=1000, set_sizes=1000, n_regions=6, method="chebyshev")
+    one = bound(
+        n_classes=1000, set_sizes=1000, confidence_level=level, method="chebyshev"
+    )
+    np.testing.assert_allclose(regions, one)
+
+
+def test_unequal_repeats_are_the_mean_of_reciprocals():
+    repeats = np.tile([1, 2, 4, 8], 25)
+    noise = (1 + 0.5 + 0.25 + 0.125) / 4
+    expected = 0.9 - math.sqrt((1 + noise) * math.log(20) / 200)
+    np.testing.assert_allclose(bound(n_repeats=repeats), expected)
+    np.testing.assert_allclose(bound(n_repeats=np.full(100, 3)), bound(n_repeats=3))
+
+
+def test_folds():
+    folds = np.repeat([[2], [2], [4]], 100, axis=1)
+    s = (2 * math.sqrt(0.5) + 2 * math.sqrt(0.5) + 4 * math.sqrt(0.25)) / 8
+    expected = 0.9 - math.sqrt((1 + s**2) * math.log(20) / 200)
+    np.testing.assert_allclose(bound(n_repeats=folds), expected)
+    s = 0.5 * math.sqrt(0.5) + 0.5 * math.sqrt(0.25)
+    expected = 0.9 - math.sqrt((1 + s**2) * math.log(20) / 200)
+    np.testing.assert_allclose(
+        bound(n_repeats=folds, fold_weights=[0.25, 0.25, 0.5]), expected
+    )
+    # equal folds: one over the repeats per fold, whatever the number of folds
+    np.testing.assert_allclose(
+        bound(n_repeats=np.full((5, 100), 3)), bound(n_repeats=3)
+    )
+
+
+def test_never_below_chance_and_missing_stays_missing():
+    values = bound([[0.9, 0.02], [np.nan, 0.5]], set_sizes=[2, 100], n_repeats=10)
+    np.testing.assert_array_equal(values[:, 0], [0.9 - (0.9 - values[0, 0]), np.nan])
+    assert values[0, 1] == 0.01
+    assert bayes_accuracy_lower_bound(0.1, n_classes=8, n_repeats=1) == 0.125
+    assert np.isnan(bayes_accuracy_lower_bound(np.nan, n_classes=8, n_repeats=1))
+
+
+def test_information_is_the_inverse_of_the_accuracy_bound():
+    curve, sizes = np.array([[0.99, 0.9, 0.6], [0.6, 0.2, 0.05]]), [2, 20, 100]
+    design = {"n_classes": 100, "n_repeats": 2, "set_sizes": sizes}
+    bits = information_lower_bound(curve, **design)
+    accuracies = average_bayes_accuracy_lower_bound(curve, **design)
+    for (i, j), k in zip(np.ndindex(2, 3), itertools.cycle(sizes), strict=False):
+        np.testing.assert_allclose(bits[i, j], min_information(accuracies[i, j], k))
+    best = best_information_lower_bound(curve, **design)
+    corrected = information_lower_bound(curve, n_set_sizes=3, **design)
+    np.testing.assert_array_equal(best, corrected.max(axis=-1))
+    assert (best <= bits.max(axis=-1)).all()
+    assert best[1] == 0
+
+
+def test_warns_where_nothing_can_be_above_chance():
+    with pytest.warns(UserWarning, match="leaves nothing above chance"):
+        bound(n_classes=8, set_sizes=[2, 8], n_regions=70_000, accuracy=[1, 1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"accuracy": 90}, ValueError, "accuracy must lie in"),
+        (
+            {"accuracy": [0.9], "set_sizes": [2, 3]},
+            ValueError,
+            "one value per set size",
+        ),
+        ({"set_sizes": 101}, ValueError, "set_sizes must be whole"),
+        ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1"),
+        ({"n_repeats": np.nan}, ValueError, "n_repeats must be at least 1"),
+        ({"n_repeats": [1, 2]}, ValueError, "n_repeats must be a number"),
+        (
+            {"n_repeats": np.eye(2).repeat(50, axis=1)},
+            ValueError,
+            "no bound holds when a fold lacks a class",
+        ),
+        ({"fold_weights": [1.0]}, ValueError, "fold_weights needs"),
+        (
+            {"n_repeats": np.ones((2, 100)), "fold_weights": [1.0]},
+            ValueError,
+            "one weight per fold",
+        ),
+        (
+            {"n_repeats": np.ones((2, 100)), "fold_weights": [1.0, 1.0]},
+            ValueError,
+            "sum to 1",
+        ),
+        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
+        ({"method": "normal"}, ValueError, "method must be one of"),
+        ({"method": "chebyshev", "set_sizes": 20}, ValueError, "all classes"),
+        ({"n_models": 0}, ValueError, "n_models must be"),
+        ({"n_regions": 2.5}, TypeError, "n_regions must be"),
+        ({"n_set_sizes": True}, TypeError, "n_set_sizes must be"),
+        ({"n_classes": 1}, ValueError, "must be"),
+    ],
+)
+def test_refuses(changes, error, message):
+    with pytest.raises(error, match=message):
+        bound(**changes)
+
+
+def test_other_bounds_refuse():
+    with pytest.raises(ValueError, match="set_sizes must be a sequence"):
+        best_information_lower_bound(0.9, n_classes=10, n_repeats=1, set_sizes=5)
+    with pytest.raises(ValueError, match="accuracy must lie in"):
+        bayes_accuracy_lower_bound(2, n_classes=8, n_repeats=1)
+    with pytest.raises(ValueError, match="n_repeats must be at least 1"):
+        bayes_accuracy_lower_bound(0.5, n_classes=8, n_repeats=0)
+    with pytest.raises(TypeError, match="n_classes must be"):
+        bayes_accuracy_lower_bound(0.5, n_classes="8", n_repeats=1)
+    with pytest.raises(ValueError, match="n_regions must be"):
+        information_lower_bound(
+            0.9, n_classes=10, n_repeats=1, set_sizes=5, n_regions=0
+        )

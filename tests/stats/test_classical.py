@@ -1,0 +1,110 @@
+"""Fano's bound and confusion tables."""
+
+import math
+
+import numpy as np
+import pytest
+
+from neuroextrap.stats import confusion_information, fano_information
+
+
+def entropy(labels):
+    """Plug-in entropy of a list of labels in bits."""
+    counts = np.array([list(labels).count(each) for each in set(labels)])
+    p = counts / counts.sum()
+    return -(p * np.log2(p)).sum()
+
+
+def test_fano_by_hand():
+    # K = 4, error 1/4: log 4 - h(1/4) - (1/4) log 3
+    expected = 2 + 0.25 * math.log2(0.25) + 0.75 * math.log2(0.75) - 0.25 * math.log2(3)
+    np.testing.assert_allclose(fano_information(0.75, 4), expected)
+
+
+def test_fano_limits():
+    values = fano_information([0, 0.2, 0.25, 1, np.nan], 4)
+    np.testing.assert_allclose(values, [0, 0, 0, 2, np.nan], atol=1e-15)
+    grid = fano_information(np.linspace(0.25, 1, 99), 4)
+    assert (np.diff(grid) > 0).all()
+    assert fano_information(np.ones((3, 1)), [2, 4]).shape == (3, 2)
+    np.testing.assert_allclose(fano_information(1, 8, base=math.e), math.log(8))
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "k", "base", "message"),
+    [
+        (-0.2, 2, 2, "accuracy must lie in"),
+        (0.5, 1, 2, "n_classes must be"),
+        (0.5, 2, 0, "base must be"),
+    ],
+)
+def test_fano_refuses(accuracy, k, base, message):
+    with pytest.raises(ValueError, match=message):
+        fano_information(accuracy, k, base=base)
+
+
+def test_plug_in_is_sum_of_entropies():
+    rng = np.random.default_rng(0)
+    y, z = rng.integers(4, size=60), rng.integers(3, size=60)
+    pairs = list(zip(y.tolist(), z.tolist(), strict=True))
+    expected = entropy(y.tolist()) + entropy(z.tolist()) - entropy(pairs)
+    np.testing.assert_allclose(confusion_information(y, z), expected)
+    np.testing.assert_allclose(
+        confusion_information(y, z, base=math.e), expected * math.log(2)
+    )
+
+
+def test_miller_madow_by_hand():
+    y, z = [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1]
+    bias = (3 - 2 - 2 + 1) / (2 * 6) / math.log(2)
+    np.testing.assert_allclose(
+        confusion_information(y, z, correction="miller_madow"),
+        confusion_information(y, z) - bias,
+    )
+
+
+def test_panzeri_treves_with_all_responses_seen_is_the_table_size():
+    # 3 stimuli x 2 responses, all cells full: bias (3 - 1)(2 - 1) / (2 n)
+    y = np.repeat([0, 1, 2], 400)
+    z = np.tile([0, 1], 600)
+    bias = 2 / (2 * 1200) / math.log(2)
+    np.testing.assert_allclose(
+        confusion_information(y, z, correction="panzeri_treves"), -bias
+    )
+
+
+@pytest.mark.parametrize("correction", ["miller_madow", "panzeri_treves"])
+def test_corrections_remove_most_of_the_bias(correction):
+    rng = np.random.default_rng(1)
+    n_draws, n, k = 300, 120, 4
+    stay = 0.6
+    joint = np.full((k, k), (1 - stay) / (k * (k - 1)))
+    np.fill_diagonal(joint, stay / k)
+    truth = 2 + (joint * np.log2(joint * k)).sum()
+    estimates = []
+    for _ in range(n_draws):
+        y, z = np.divmod(rng.choice(k * k, size=n, p=joint.ravel()), k)
+        estimates.append(
+            [
+                confusion_information(y, z),
+                confusion_information(y, z, correction=correction),
+            ]
+        )
+    plug_in, corrected = np.mean(estimates, axis=0) - truth
+    assert plug_in > 0.03
+    assert abs(corrected) < plug_in / 2
+
+
+@pytest.mark.parametrize(
+    ("y", "z", "options", "message"),
+    [
+        ([0, 1], [0], {}, "of one length"),
+        ([], [], {}, "of one length"),
+        ([[0]], [[0]], {}, "of one length"),
+        ([0], [0], {"correction": "jackknife"}, "correction must be None"),
+        ([0], [0], {"base": 1}, "base must be"),
+    ],
+)
+def test_confusion_refuses(y, z, options, message):
+    with pytest.raises(ValueError, match=message):
+        confusion_information(y, z, **options)

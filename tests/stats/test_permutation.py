@@ -1,0 +1,134 @@
+"""Permutations: units, groups, enumeration, uniformity, refusals."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from neuroextrap.stats import count_permutations, permute_labels
+
+
+def all_labellings(y, groups):
+    """Every distinct labelling that keeps the labels of each group."""
+    kept = set()
+    for order in itertools.permutations(range(len(y))):
+        if all(groups[i] == groups[j] for i, j in enumerate(order)):
+            kept.add(tuple(y[j] for j in order))
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("y", "groups"),
+    [
+        ("aabb", [0, 0, 0, 0]),
+        ("abcab", [0, 0, 0, 1, 1]),
+        ("aabcc", [1, 0, 1, 0, 1]),
+        ("aaabb", [0, 0, 0, 1, 1]),
+    ],
+)
+def test_enumerates_all_others_once(y, groups):
+    y = list(y)
+    expected = all_labellings(y, groups) - {tuple(y)}
+    assert count_permutations(y, groups) == len(expected) + 1
+    if not expected:
+        return
+    permuted = permute_labels(
+        y, groups=groups, n_permutations=len(expected), random_state=0
+    )
+    assert {tuple(row) for row in permuted} == expected
+    assert len(permuted) == len(expected)
+
+
+def test_fewer_than_asked_warns_and_says_how_small_p_can_get():
+    with pytest.warns(UserWarning, match=r"only 5 other .* below 0.167"):
+        permuted = permute_labels(list("aabb"), n_permutations=100)
+    assert permuted.shape == (5, 4)
+
+
+@pytest.mark.parametrize("n_permutations", [3, 50])
+def test_each_other_labelling_is_equally_likely(n_permutations):
+    # 3 asked of 89: listed or drawn by rejection; 50 of 89: listed
+    y = [0, 0, 1, 1, 2, 2]
+    counts = Counter()
+    for seed in range(400):
+        permuted = permute_labels(y, n_permutations=n_permutations, random_state=seed)
+        rows = {tuple(row) for row in permuted}
+        assert len(rows) == n_permutations
+        assert tuple(y) not in rows
+        counts.update(rows)
+    assert len(counts) == 89
+    chi2 = stats.chisquare(list(counts.values()))
+    # without replacement the counts are less dispersed than multinomial
+    assert chi2.pvalue > 1e-3
+
+
+def test_drawing_from_many_is_distinct_and_within_groups():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), 8)
+    y = np.concatenate([rng.permutation(8) for _ in range(4)])
+    permuted = permute_labels(y, groups=groups, n_permutations=500, random_state=1)
+    assert permuted.dtype == y.dtype
+    assert len(np.unique(permuted, axis=0)) == 500
+    for group in range(4):
+        part = np.sort(permuted[:, groups == group], axis=1)
+        np.testing.assert_array_equal(part, np.tile(np.arange(8), (500, 1)))
+
+
+def test_samples_of_a_unit_move_together():
+    y = np.array(list("aaabbbccaabbcc"))
+    groups = np.array([0] * 8 + [1] * 6)
+    blocks = np.array([5, 5, 5, 1, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2])
+    assert count_permutations(y, groups, blocks) == 36
+    permuted = permute_labels(
+        y, groups=groups, blocks=blocks, n_permutations=35, random_state=0
+    )
+    for group, block in {*zip(groups, blocks, strict=True)}:
+        part = permuted[:, (groups == group) & (blocks == block)]
+        assert (part == part[:, :1]).all()
+    # unit labels are exchanged, so group sizes of labels may change
+    assert any(Counter(row[:8]) != Counter(y[:8]) for row in permuted.tolist())
+
+
+def test_repeatable_and_accepts_a_generator():
+    y = np.arange(20)
+    first = permute_labels(y, n_permutations=5, random_state=3)
+    np.testing.assert_array_equal(
+        first, permute_labels(y, n_permutations=5, random_state=3)
+    )
+    again = permute_labels(y, n_permutations=5, random_state=np.random.default_rng(3))
+    np.testing.assert_array_equal(first, again)
+
+
+def test_counts_are_exact_integers():
+    assert count_permutations(np.arange(30)) == 265252859812191058636308480000000
+    assert count_permutations(list("aa")) == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        ([0, 1], {"blocks": [0, 0]}, "constant within a unit"),
+        ([0, 1], {"blocks": [0]}, "blocks must have one entry per label"),
+        ([0, 1], {"groups": [0, 1, 2]}, "groups must have one entry per label"),
+        ([0, 1], {"groups": [0, 1]}, "no other labelling"),
+        ([1, 1, 1], {}, "no other labelling"),
+        ([], {}, "y must have shape"),
+        ([[0, 1]], {}, "y must have shape"),
+        ([0, 1], {"n_permutations": 0}, "n_permutations must be"),
+    ],
+)
+def test_refuses(y, options, message):
+    options = {"n_permutations": 1} | options
+    with pytest.raises(ValueError, match=message):
+        permute_labels(y, **options)
+
+
+def test_refuses_types_and_count_refuses():
+    with pytest.raises(TypeError, match="n_permutations must be"):
+        permute_labels([0, 1], n_permutations=10.5)
+    with pytest.raises(ValueError, match="constant within a unit"):
+        count_permutations([0, 1], blocks=[0, 0])
+    with pytest.raises(ValueError, match="groups must have"):
+        count_permutations([0, 1], groups=[0])
