@@ -1,1 +1,21 @@
-"""Figures of curves, bounds, null distributions and learning curves."""
+"""Figures on matplotlib axes, with units on the axes and colour-blind-safe colours."""
+
+from neuroextrap.plotting._accuracy_curves import (
+    plot_accuracy_curve,
+    plot_extrapolation_fan,
+)
+from neuroextrap.plotting._confusion import plot_confusion_matrix
+from neuroextrap.plotting._information import (
+    plot_information_vs_size,
+    plot_model_comparison,
+)
+from neuroextrap.plotting._null_distribution import plot_null_distribution
+
+__all__ = [
+    "plot_accuracy_curve",
+    "plot_confusion_matrix",
+    "plot_extrapolation_fan",
+    "plot_information_vs_size",
+    "plot_model_comparison",
+    "plot_null_distribution",
+]

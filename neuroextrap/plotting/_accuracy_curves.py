@@ -1,0 +1,153 @@
+"""Accuracy against the number of stimuli: observed curve and extrapolations."""
+
+import numpy as np
+
+from neuroextrap.plotting._axes import (
+    COLORS,
+    log_set_sizes,
+    resolve_axes,
+    same_length,
+)
+
+_Z95 = 1.959963984540054
+
+
+def plot_accuracy_curve(  # noqa: PLR0913
+    set_sizes,
+    accuracy,
+    *,
+    standard_error=None,
+    lower_bound=None,
+    chance=True,
+    label=None,
+    color=COLORS[0],
+    ax=None,
+):
+    """Plot identification accuracy against set size, with band, bound and chance.
+
+    Parameters
+    ----------
+    set_sizes : array-like of int, shape (n_sizes,)
+        Number of stimuli k to choose from.
+    accuracy : array-like, shape (n_sizes,)
+        Average accuracy A_k, proportions.
+    standard_error : array-like, shape (n_sizes,), or None, default=None
+        Draws the pointwise 95% band A_k +- 1.96 standard errors, cut to [0, 1].
+    lower_bound : array-like, shape (n_sizes,), or None, default=None
+        Lower confidence bound on the average Bayes accuracy, dashed.
+    chance : bool, default=True
+        Draw the accuracy of guessing, 1 / k.
+    label : str or None, default=None
+        Name of the curve in the legend.
+    color : matplotlib colour, default=blue
+        Colour of curve, band and bound.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in shape.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", JMLR 19, figures of average accuracy against k.
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_accuracy_curve
+    >>> ax = plot_accuracy_curve([2, 4, 8], [0.9, 0.8, 0.7], standard_error=[0.05] * 3)
+    >>> ax.get_ylabel()
+    'identification accuracy'
+    """
+    sizes, accuracy, standard_error, lower_bound = same_length(
+        ("set_sizes", set_sizes),
+        accuracy=accuracy,
+        standard_error=standard_error,
+        lower_bound=lower_bound,
+    )
+    ax = resolve_axes(ax)
+    ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label or "observed")
+    if standard_error is not None:
+        low, high = accuracy - _Z95 * standard_error, accuracy + _Z95 * standard_error
+        band = np.clip([low, high], 0, 1)
+        ax.fill_between(sizes, *band, color=color, alpha=0.2, lw=0, label="95% band")
+    if lower_bound is not None:
+        ax.plot(sizes, lower_bound, "--", color=color, label="lower bound")
+    _finish(ax, sizes, chance)
+    return ax
+
+
+def plot_extrapolation_fan(
+    set_sizes, accuracy, target_sizes, predictions, *, truth=None, ax=None
+):
+    """Plot an observed accuracy curve and its extrapolations by several methods.
+
+    Parameters
+    ----------
+    set_sizes : array-like of int, shape (n_sizes,)
+        Set sizes at which accuracy was observed.
+    accuracy : array-like, shape (n_sizes,)
+        Observed average accuracy, proportions.
+    target_sizes : array-like of int, shape (n_targets,)
+        Set sizes of the predictions.
+    predictions : dict of str to array-like, shape (n_targets,)
+        Method name to predicted accuracy.
+    truth : array-like, shape (n_targets,), or None, default=None
+        True accuracy at the target sizes, where it is known.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If arrays that belong together differ in shape.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, JMLR 19 (several methods side by side).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_extrapolation_fan
+    >>> ax = plot_extrapolation_fan(
+    ...     [2, 8], [0.9, 0.6], [20, 50], {"gaussian": [0.5, 0.4]}
+    ... )
+    >>> [line.get_label() for line in ax.lines][:2]
+    ['gaussian', 'observed']
+    """
+    sizes, accuracy = same_length(("set_sizes", set_sizes), accuracy=accuracy)
+    targets, truth = same_length(("target_sizes", target_sizes), truth=truth)
+    ax = resolve_axes(ax)
+    styles = ("-", "--", ":", "-.")
+    for number, (name, prediction) in enumerate(predictions.items()):
+        _, curve = same_length(("target_sizes", targets), **{name: prediction})
+        color = COLORS[number % len(COLORS)]
+        style = styles[number // len(COLORS) % len(styles)]
+        ax.plot(targets, curve, style, color=color, label=name)
+    ax.plot(sizes, accuracy, "o", color="0.25", ms=3, label="observed")
+    if truth is not None:
+        ax.plot(targets, truth, color="0.25", lw=2.5, alpha=0.5, label="truth")
+    ax.axvline(sizes.max(), color="0.7", lw=0.8)
+    _finish(ax, np.concatenate([sizes, targets]), chance=True)
+    return ax
+
+
+def _finish(ax, sizes, chance):
+    """Draw chance; label the axes."""
+    if chance:
+        grid = np.geomspace(sizes.min(), sizes.max(), 100)
+        ax.plot(grid, 1 / grid, ":", color="0.5", label="chance")
+    ax.set_ylim(0, 1.02)
+    ax.set_ylabel("identification accuracy")
+    log_set_sizes(ax)
+    ax.legend(frameon=False, fontsize="small")

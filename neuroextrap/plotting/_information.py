@@ -1,0 +1,142 @@
+"""Information against the size of a region; values of several models side by side."""
+
+import numpy as np
+
+from neuroextrap.plotting._axes import COLORS, resolve_axes, same_length
+
+_Z95 = 1.959963984540054
+
+
+def plot_information_vs_size(
+    n_voxels,
+    information,
+    *,
+    standard_error=None,
+    lower_bound=None,
+    truth=None,
+    label="implied information",
+    ax=None,
+):
+    """Plot information against the number of voxels analysed together.
+
+    Parameters
+    ----------
+    n_voxels : array-like of int, shape (n_sizes,)
+        Voxels (or vertices) per region.
+    information : array-like, shape (n_sizes,)
+        Information in bits.
+    standard_error : array-like, shape (n_sizes,), or None, default=None
+        In bits; drawn as 95% bars.
+    lower_bound : array-like, shape (n_sizes,), or None, default=None
+        Lower confidence bound in bits, dashed.
+    truth : array-like, shape (n_sizes,), or None, default=None
+        True information in bits, where it is known.
+    label : str, default="implied information"
+        Name of the curve in the legend.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in shape.
+
+    References
+    ----------
+    Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
+    classification error" (the implied information).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_information_vs_size
+    >>> ax = plot_information_vs_size([1, 10, 100], [0.1, 0.9, 4.0])
+    >>> ax.get_ylabel()
+    'information (bits)'
+    """
+    sizes, information, standard_error, lower_bound, truth = same_length(
+        ("n_voxels", n_voxels),
+        information=information,
+        standard_error=standard_error,
+        lower_bound=lower_bound,
+        truth=truth,
+    )
+    ax = resolve_axes(ax)
+    bars = None if standard_error is None else _Z95 * standard_error
+    ax.errorbar(sizes, information, bars, fmt="o-", ms=3, color=COLORS[0], label=label)
+    if lower_bound is not None:
+        ax.plot(sizes, lower_bound, "--", color=COLORS[0], label="lower bound")
+    if truth is not None:
+        ax.plot(sizes, truth, color="0.25", label="truth")
+    ax.set_xscale("log")
+    ax.set(xlabel="voxels in the region", ylabel="information (bits)")
+    ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_model_comparison(
+    names, values, *, standard_error=None, chance=None, xlabel="accuracy", ax=None
+):
+    """Plot one value a model, as dots with 95% bars, first model on top.
+
+    Parameters
+    ----------
+    names : sequence of str, shape (n_models,)
+        Names of the models.
+    values : array-like, shape (n_models,)
+        What each reached.
+    standard_error : array-like, shape (n_models,), or None, default=None
+        Drawn as bars of +- 1.96 standard errors. Overlap of bars is no test: models
+        that saw the same stimuli are compared pairwise.
+    chance : float or None, default=None
+        Value reached by guessing, a vertical line.
+    xlabel : str, default="accuracy"
+        What the values are, with their unit.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not one value (and standard error) a name.
+
+    References
+    ----------
+    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human brain
+    activity", Nature 452 (models compared by identification accuracy).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_model_comparison
+    >>> ax = plot_model_comparison(["Gabor", "retinotopic"], [0.8, 0.3], chance=0.01)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['Gabor', 'retinotopic']
+    """
+    values, standard_error = same_length(
+        ("values", values), standard_error=standard_error
+    )
+    if values.shape != (len(names),):
+        raise ValueError(
+            f"values must hold one number for each of the {len(names)} names, got "
+            f"shape {values.shape}"
+        )
+    ax = resolve_axes(ax)
+    rows = np.arange(len(names))
+    bars = None if standard_error is None else _Z95 * standard_error
+    ax.errorbar(values, rows, xerr=bars, fmt="o", color=COLORS[0])
+    if chance is not None:
+        ax.axvline(chance, ls=":", color="0.5", label="chance")
+        ax.legend(frameon=False, fontsize="small")
+    ax.set_yticks(rows, labels=list(names))
+    ax.invert_yaxis()
+    ax.margins(y=0.25)
+    ax.set_xlabel(xlabel)
+    return ax

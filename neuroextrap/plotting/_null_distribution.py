@@ -1,0 +1,82 @@
+"""The permutation distribution, with what was observed."""
+
+import numpy as np
+
+from neuroextrap.plotting._axes import COLORS, resolve_axes
+
+
+def plot_null_distribution(
+    null_scores,
+    observed=None,
+    *,
+    level=0.05,
+    xlabel="largest accuracy over regions",
+    n_bins="auto",
+    ax=None,
+):
+    """Plot a histogram of permuted scores, the critical value and the observed score.
+
+    Parameters
+    ----------
+    null_scores : array-like, shape (n_permutations,)
+        Permuted scores, the maxima over regions for a family-wise test.
+    observed : float, array-like or None, default=None
+        Observed score or scores, vertical lines.
+    level : float, default=0.05
+        The smallest score with p <= level is marked, p = (1 + #>=) / (B + 1); nothing
+        is marked when no score can get that small a p-value.
+    xlabel : str, default="largest accuracy over regions"
+        What the score is, with its unit.
+    n_bins : int or str, default="auto"
+        Bins, as in ``numpy.histogram_bin_edges``.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there are no permuted scores or one is not finite.
+
+    References
+    ----------
+    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
+    neuroimaging", Human Brain Mapping 15, 1-25 (the maximum statistic).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_null_distribution
+    >>> ax = plot_null_distribution([0.2, 0.25, 0.3], 0.6, level=0.5)
+    >>> ax.get_ylabel()
+    'permutations'
+    """
+    null_scores = np.asarray(null_scores, dtype=float)
+    if null_scores.ndim != 1 or not len(null_scores):
+        raise ValueError(
+            f"null_scores must hold one score a permutation, got shape "
+            f"{null_scores.shape}; run with n_permutations > 0"
+        )
+    if not np.isfinite(null_scores).all():
+        raise ValueError("null_scores must be finite; drop regions without a score")
+    ax = resolve_axes(ax)
+    ax.hist(null_scores, bins=n_bins, color="0.7", label="permuted labels")
+    critical = _critical_value(null_scores, level)
+    if critical is not None:
+        ax.axvline(critical, ls="--", color="0.2", label=f"p <= {level:g}")
+    for number, value in enumerate(np.atleast_1d([] if observed is None else observed)):
+        name = "observed" if number == 0 else None
+        ax.axvline(value, color=COLORS[1], label=name)
+    ax.set(xlabel=xlabel, ylabel="permutations")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _critical_value(null_scores, level):
+    """Score above which p <= level, or None when there is none."""
+    allowed = int(np.floor(level * (len(null_scores) + 1) + 1e-9)) - 1
+    if allowed < 0:
+        return None
+    return np.sort(null_scores)[::-1][min(allowed, len(null_scores) - 1)]

@@ -1,0 +1,131 @@
+"""Figures: what is drawn is what was given, and axes carry units."""
+
+import io
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from neuroextrap.plotting import (
+    plot_accuracy_curve,
+    plot_confusion_matrix,
+    plot_extrapolation_fan,
+    plot_information_vs_size,
+    plot_model_comparison,
+    plot_null_distribution,
+)
+from neuroextrap.plotting._null_distribution import _critical_value
+from neuroextrap.stats import permutation_p_value
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+def _lines(ax):
+    return {line.get_label(): np.array(line.get_data()) for line in ax.lines}
+
+
+def test_accuracy_curve_draws_curve_band_bound_and_chance():
+    sizes, accuracy = np.array([2, 4, 8]), np.array([0.99, 0.8, 0.7])
+    ax = plot_accuracy_curve(
+        sizes, accuracy, standard_error=[0.05] * 3, lower_bound=accuracy - 0.2
+    )
+    lines = _lines(ax)
+    np.testing.assert_array_equal(lines["observed"], [sizes, accuracy])
+    np.testing.assert_allclose(lines["lower bound"][1], accuracy - 0.2)
+    np.testing.assert_allclose(lines["chance"][1], 1 / lines["chance"][0])
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == 1.0  # cut at one
+    np.testing.assert_allclose(band[:, 1].min(), 0.7 - 1.96 * 0.05, atol=1e-4)
+    assert ax.get_xscale() == "log"
+    assert "set size" in ax.get_xlabel()
+
+
+def test_axes_that_are_given_are_drawn_on():
+    _, ax = plt.subplots()
+    assert plot_accuracy_curve([2, 3], [0.9, 0.8], ax=ax) is ax
+
+
+def test_fan_draws_every_method_and_the_truth():
+    names = [f"method {number}" for number in range(9)]
+    ax = plot_extrapolation_fan(
+        [2, 8],
+        [0.9, 0.6],
+        [20, 1000],
+        {name: [0.5, 0.1] for name in names},
+        truth=[0.4, 0.2],
+    )
+    lines = _lines(ax)
+    assert set(names) < set(lines)
+    np.testing.assert_array_equal(lines["truth"][1], [0.4, 0.2])
+    styles = {(line.get_color(), line.get_linestyle()) for line in ax.lines[:9]}
+    assert len(styles) == 9
+
+
+def test_critical_value_is_the_smallest_significant_score():
+    null = np.random.default_rng(0).permutation(np.arange(99.0))
+    critical = _critical_value(null, 0.05)
+    assert permutation_p_value(critical + 1e-9, null) <= 0.05
+    assert permutation_p_value(critical - 1e-9, null) > 0.05
+    assert _critical_value(null, 0.005) is None
+
+
+def test_null_histogram_counts_every_permutation():
+    ax = plot_null_distribution(np.linspace(0, 1, 50), [0.9, 1.2], n_bins=7)
+    assert sum(patch.get_height() for patch in ax.patches) == 50
+    assert {0.9, 1.2} <= {line.get_xdata()[0] for line in ax.lines}
+
+
+def test_information_is_in_bits_against_voxels():
+    ax = plot_information_vs_size(
+        [1, 10], [0.5, 2.0], standard_error=[0.1, 0.2], lower_bound=[0, 1], truth=[1, 3]
+    )
+    assert ax.get_ylabel() == "information (bits)"
+    np.testing.assert_array_equal(_lines(ax)["truth"], [[1, 10], [1, 3]])
+
+
+def test_models_are_listed_from_the_top():
+    ax = plot_model_comparison(["a", "b"], [0.1, 0.9], standard_error=[0.1, 0.1])
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
+
+
+def test_confusion_rows_are_proportions():
+    ax = plot_confusion_matrix([[3, 1], [0, 8]])
+    np.testing.assert_allclose(ax.images[0].get_array(), [[0.75, 0.25], [0, 1]])
+
+
+def test_figures_save_as_vectors():
+    ax = plot_accuracy_curve([2, 3], [0.9, 0.8])
+    target = io.BytesIO()
+    ax.figure.savefig(target, format="svg")
+    assert target.getvalue().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot_accuracy_curve([2, 3], [0.1]), "accuracy must have the shape of"),
+        (
+            lambda: plot_extrapolation_fan([2], [0.5], [9], {"x": [1, 2]}),
+            "x must have the shape of target_sizes",
+        ),
+        (lambda: plot_null_distribution([]), "run with n_permutations > 0"),
+        (lambda: plot_null_distribution([np.nan]), "null_scores must be finite"),
+        (
+            lambda: plot_information_vs_size([1], [1.0], truth=[1, 2]),
+            "truth must have the shape of n_voxels",
+        ),
+        (lambda: plot_model_comparison(["a"], [1, 2]), "each of the 1 names"),
+        (lambda: plot_confusion_matrix([[1, 2]]), "confusion must be square"),
+        (lambda: plot_confusion_matrix([[0, 0], [1, 1]]), "at least one answer a row"),
+        (lambda: plot_confusion_matrix(np.eye(2), ["a"]), "must hold 2 names"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
