@@ -1,0 +1,191 @@
+"""Which model wins at which training size, and what limits each."""
+
+import numpy as np
+
+
+def _corrected_error(values, n_train, n_groups):
+    """Compute the standard error of a mean over random splits that share subjects.
+
+    Nadeau & Bengio: the variance over splits times 1/n_splits + n_test/n_train.
+    """
+    n_splits = values.shape[-1]
+    inflation = 1 / n_splits + (n_groups - n_train) / n_train
+    return values.std(axis=-1, ddof=1) * np.sqrt(inflation)
+
+
+def compare_learning_curves(curves, *, threshold=2.0):
+    """Find the better model at every training size, and where curves cross.
+
+    Parameters
+    ----------
+    curves : dict of str to Bunch
+        Results of :func:`information_learning_curve` on the same scans with the same
+        seed, ``train_sizes`` and ``n_splits``. Label schemes may differ:
+        information in bits is comparable across nested ones.
+    threshold : float
+        A lead counts as decided when it exceeds this many corrected standard errors.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        - ``train_sizes``: (n_sizes,)
+        - ``best``: list of str, name of the model with most information at each size
+        - ``lead``: (n_sizes,), bits by which it leads the second
+        - ``standard_error``: (n_sizes,), of the lead, split by split, corrected for
+          shared subjects
+        - ``decided``: (n_sizes,), whether the lead exceeds the threshold
+        - ``crossings``: list of dict with ``between`` (two sizes), ``before``,
+          ``after`` (names) and ``decided`` (whether both of the two models lead
+          the other by the threshold somewhere on their side of the crossing)
+        - ``limited_by``: dict of name to "bias" or "variance", see
+          :func:`limiting_factor`
+
+    Raises
+    ------
+    ValueError
+        Fewer than two curves, or curves of different sizes or splits.
+
+    Notes
+    -----
+    A flexible model that loses with few subjects and wins with many pays for its
+    variance at first: the best model depends on how much data there are.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Results and discussion"; Nadeau & Bengio 2003,
+    Machine Learning 52 (correction of the standard error).
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import (
+    ...     compare_learning_curves,
+    ...     information_learning_curve,
+    ...     simulate_hierarchical_scans,
+    ... )
+    >>> data = simulate_hierarchical_scans(n_subjects=10)
+    >>> curves = {
+    ...     name: information_learning_curve(
+    ...         data.X, data[name], data.groups, n_splits=20, pattern=None
+    ...     )
+    ...     for name in ("coarse", "fine")
+    ... }
+    >>> compare_learning_curves(curves).best[0]
+    'coarse'
+    """
+    from sklearn.utils import Bunch
+
+    _check_curves(curves)
+    names = list(curves)
+    first = curves[names[0]]
+    sizes = first.train_sizes
+    values = np.stack([curves[name].information for name in names])
+    order = np.argsort(-values.mean(axis=2), axis=0, kind="stable")
+    at = np.arange(len(sizes))
+    gaps = values[order[0], at] - values[order[1], at]
+    errors = _corrected_error(gaps, sizes, first.n_groups)
+    lead = gaps.mean(axis=1)
+    return Bunch(
+        train_sizes=sizes,
+        best=[names[i] for i in order[0]],
+        lead=lead,
+        standard_error=errors,
+        decided=lead > threshold * errors,
+        crossings=_crossings(names, values, order[0], first, threshold),
+        limited_by={name: limiting_factor(curves[name]) for name in names},
+    )
+
+
+def _check_curves(curves):
+    """At least two curves over the same sizes and splits, finite everywhere."""
+    if len(curves) < 2:
+        raise ValueError(f"{len(curves)} curve given; a comparison needs at least 2.")
+    (first_name, first), *others = curves.items()
+    for name, curve in others:
+        if not (
+            np.array_equal(curve.train_sizes, first.train_sizes)
+            and curve.information.shape == first.information.shape
+            and curve.n_groups == first.n_groups
+        ):
+            raise ValueError(
+                f"curves {first_name!r} and {name!r} differ in train_sizes, n_splits "
+                "or number of groups; compute both with the same."
+            )
+    for name, curve in curves.items():
+        if not np.isfinite(curve.information).all():
+            raise ValueError(
+                f"curve {name!r} holds infinite information; regularise it with "
+                "prior_weight."
+            )
+
+
+def _crossings(names, values, best, first, threshold):
+    """Sizes between which the best model changes."""
+    sizes, found = first.train_sizes, []
+    for i in np.flatnonzero(np.diff(best)):
+        before, after = best[i], best[i + 1]
+        gaps = values[before] - values[after]
+        scores = gaps.mean(axis=1) / np.maximum(
+            _corrected_error(gaps, sizes, first.n_groups), 1e-300
+        )
+        found.append(
+            {
+                "between": (int(sizes[i]), int(sizes[i + 1])),
+                "before": names[before],
+                "after": names[after],
+                "decided": bool(
+                    scores[: i + 1].max() > threshold
+                    and scores[i + 1 :].min() < -threshold
+                ),
+            }
+        )
+    return found
+
+
+def limiting_factor(curve, *, tolerance=0.03):
+    """Say whether more subjects or a more flexible model would help.
+
+    Parameters
+    ----------
+    curve : Bunch
+        Result of :func:`information_learning_curve` over at least three sizes.
+    tolerance : float
+        Bits gained per doubling of the number of subjects below which the curve
+        counts as flat.
+
+    Returns
+    -------
+    {"bias", "variance"}
+        "variance" while the upper half of the curve still rises by more than
+        ``tolerance`` a doubling, or ends negative (overfitting): more subjects
+        help. "bias" when it is flat: only another model can do better. A rule of
+        thumb, not a test.
+
+    Raises
+    ------
+    ValueError
+        Fewer than three training sizes.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Results and discussion".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.utils import Bunch
+    >>> from neuroextrap.learning_curves import limiting_factor
+    >>> sizes = np.array([2, 4, 8, 16])
+    >>> flat = Bunch(train_sizes=sizes, information=np.full((4, 5), 0.7))
+    >>> limiting_factor(flat)
+    'bias'
+    """
+    sizes, means = curve.train_sizes, curve.information.mean(axis=1)
+    if len(sizes) < 3:
+        raise ValueError(
+            f"{len(sizes)} training sizes given; a slope needs at least 3."
+        )
+    if means[-1] <= 0:
+        return "variance"
+    upper = slice(min(len(sizes) // 2, len(sizes) - 3), None)
+    slope = np.polyfit(np.log2(sizes[upper]), means[upper], 1)[0]
+    return "variance" if slope > tolerance else "bias"

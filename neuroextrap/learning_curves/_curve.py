@@ -1,0 +1,375 @@
+"""The mutual information learning curve."""
+
+import logging
+import warnings
+
+import numpy as np
+
+from neuroextrap.learning_curves._images_in import as_samples
+from neuroextrap.learning_curves._information import label_entropy
+from neuroextrap.learning_curves._one_split import (
+    components_in_use,
+    score_split,
+    train,
+)
+from neuroextrap.learning_curves._patterns import (
+    align_sign,
+    check_pattern,
+    feature_maps,
+    pattern_factor,
+    standardise_maps,
+)
+from neuroextrap.learning_curves._problem import build_problem
+from neuroextrap.learning_curves._splits import check_train_sizes, draw_split
+
+_LOG = logging.getLogger(__name__)
+# splits in one task: fixed, so that results do not depend on the number of workers
+_SPLITS_PER_TASK = 10
+
+
+def information_learning_curve(  # noqa: PLR0913
+    X,
+    y,
+    groups,
+    *,
+    classifier=None,
+    center="group",
+    scale=None,
+    mask=None,
+    priors=None,
+    prior_weight=None,
+    pattern="sensitivity",
+    rotation_invariant=None,
+    train_sizes=None,
+    n_splits=150,
+    random_state=0,
+    n_jobs=1,
+):
+    """Information in bits about the labels of unseen subjects, by training size.
+
+    For every training size, many random splits by subject: a classifier is trained
+    on some subjects, and its predicted probabilities for the scans of all others
+    are scored by ``mean log2 p(g|x) / p(g)``. One singular value decomposition
+    serves all splits of canonical variates: each split decomposes the small matrix
+    of its training coordinates, with the same results as from the voxels.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), or images
+        Scans; images (4-D, list of 3-D, paths) are read through ``mask``.
+    y : array of shape (n_samples,)
+        Labels.
+    groups : array of shape (n_samples,)
+        Subject (or run, or other independent unit) of every scan.
+    classifier : classifier, optional
+        Any scikit-learn classifier with predict_proba. None:
+        ``CanonicalVariates()``, with as many components as the smallest subject
+        has scans, the same at all training sizes.
+    center : {"group", None}
+        "group" subtracts every subject's mean scan, test subjects' too.
+    scale : {"mean", None}
+        "mean" first divides each scan by its mean over the voxels.
+    mask : image, path or masker, optional
+        For images; None lets the masker find one.
+    priors : array of shape (n_classes,), optional
+        Known p(g), in the order of the sorted labels. None: the label frequencies
+        of the whole design.
+    prior_weight : float or "cross-validated", optional
+        Regularisation towards the prior, ``(1 - e) p(g|x) + e p(g)``: e itself, or
+        chosen inside each training set by leaving out one of its subjects at a
+        time. None: no regularisation.
+    pattern : {"sensitivity", "log_sensitivity", "canonical", None}
+        Map whose reproducibility is measured by a second model trained on as many
+        other subjects; possible up to half of the subjects. None: none is.
+    rotation_invariant : bool, optional
+        Declare that training on rotated features gives the same predictions
+        (ridge-like penalties, Gaussian kernels, nearest neighbours, but no lasso and
+        no per-feature scaling); training then happens in as many coordinates as
+        there are scans. None: canonical variates only.
+    train_sizes : array of int, optional
+        Numbers of training subjects; None: 2 to all but one.
+    n_splits : int
+        Random splits at every size. A split whose training subjects lack a class
+        is drawn again.
+    random_state : None, int or Generator
+        Results depend on it, but not on ``n_jobs``. Splits of one seed are the same
+        for all label schemes of a balanced design, so that curves can be compared
+        split by split.
+    n_jobs : int
+        Number of processes.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        - ``train_sizes``: (n_sizes,)
+        - ``information``: (n_sizes, n_splits), bits a scan
+        - ``error_rate``: (n_sizes, n_splits), of the most probable label
+        - ``baseline_error_rate``: (n_sizes, n_splits), of always guessing the most
+          common label
+        - ``confusion``: (n_sizes, n_classes, n_classes), mean predicted
+          probability; a row for each true class, rows sum to one
+        - ``reproducibility``: (n_sizes, n_splits), correlation over the voxels of
+          the maps from disjoint halves; NaN above half of the subjects
+        - ``n_components``, ``prior_weight``: (n_sizes, n_splits), in use
+        - ``label_entropy``: bits, the most that information can reach
+        - ``classes``, ``priors``, ``n_groups``
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit, options or sizes outside their allowed values, NaN,
+        training sets too small for the classes, classes that too few subjects hold.
+    TypeError
+        A classifier without probabilities, or without the pattern asked for.
+
+    Notes
+    -----
+    *Negative information with an error rate below the baseline* means overfitting,
+    not absence of signal: the right label is often on top, but the few wrong
+    predictions are far too sure, and each costs ``log2`` of its tiny probability.
+    More subjects, fewer components, coarser labels or ``prior_weight`` help.
+
+    The spread over splits is not a standard error: splits share subjects. See
+    :func:`compare_learning_curves` for a correction. Information minus infinity
+    means a true label that was given probability zero.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, eqs. 9-12, 16-23 and appendix A.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import (
+    ...     information_learning_curve,
+    ...     simulate_hierarchical_scans,
+    ... )
+    >>> data = simulate_hierarchical_scans(n_subjects=8, random_state=0)
+    >>> curve = information_learning_curve(
+    ...     data.X, data.coarse, data.groups, train_sizes=[2, 6], n_splits=20
+    ... )
+    >>> curve.information.shape, curve.confusion.shape
+    ((2, 20), (2, 2, 2))
+    >>> bool(curve.information[1].mean() > curve.information[0].mean())
+    True
+    """
+    problem = build_problem(
+        as_samples(X, mask).X,
+        y,
+        groups,
+        classifier=classifier,
+        center=center,
+        scale=scale,
+        priors=priors,
+        rotation_invariant=rotation_invariant,
+        random_state=random_state,
+    )
+    check_pattern(pattern, problem.classifier)
+    sizes = check_train_sizes(train_sizes, len(problem.group_names))
+    _check_run(problem, sizes, n_splits, prior_weight)
+    chunks = run_tasks(
+        problem,
+        sizes,
+        n_splits,
+        n_jobs=n_jobs,
+        options={"prior_weight": prior_weight, "pattern": pattern},
+    )
+    curve = _collect(problem, sizes, chunks)
+    _report(curve, classifier)
+    return curve
+
+
+def _check_run(problem, sizes, n_splits, prior_weight):
+    """Refuse what would only fail inside a worker."""
+    if n_splits < 1:
+        raise ValueError(f"n_splits={n_splits!r} must be at least 1.")
+    if isinstance(prior_weight, str) and prior_weight != "cross-validated":
+        raise ValueError(
+            f"prior_weight={prior_weight!r} is unknown; allowed: a number between 0 "
+            "and 1, 'cross-validated', None."
+        )
+    inner = int(prior_weight == "cross-validated")
+    if prior_weight is not None and not inner and not 0 <= prior_weight <= 1:
+        raise ValueError(f"prior_weight={prior_weight!r} must lie between 0 and 1.")
+    largest = np.sort(np.bincount(problem.groups))[::-1]
+    n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(problem.classes)
+    if n_train <= n_classes:
+        raise ValueError(
+            f"{sizes[0]} training groups"
+            + (", one of them left out for prior_weight='cross-validated'," * inner)
+            + f" hold at most {n_train} samples of {n_classes} classes, which leaves "
+            "nothing to estimate the noise; use larger train_sizes or coarser labels."
+        )
+
+
+def run_tasks(problem, sizes, n_splits, *, n_jobs, options):
+    """Evaluate all splits, a fixed number of them a task.
+
+    Parameters
+    ----------
+    problem : Problem
+        Samples and classifier.
+    sizes : ndarray of int
+        Training sizes.
+    n_splits : int
+        Splits a size.
+    n_jobs : int
+        Number of processes.
+    options : dict
+        Passed on to every task.
+
+    Returns
+    -------
+    list of list of dict
+        For each size, its chunks in order.
+    """
+    from joblib import Parallel, delayed
+
+    starts = range(0, n_splits, _SPLITS_PER_TASK)
+    tasks = [
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, n_splits)))
+        for size in sizes
+        for start in starts
+    ]
+    done = Parallel(n_jobs=n_jobs)(
+        delayed(evaluate_chunk)(problem, size, splits, **options)
+        for size, splits in tasks
+    )
+    step = len(starts)
+    return [done[step * i : step * (i + 1)] for i in range(len(sizes))]
+
+
+def evaluate_chunk(
+    problem, size, splits, *, prior_weight, pattern, score=True, z=False
+):
+    """Evaluate some splits of one size on one BLAS thread.
+
+    Parameters
+    ----------
+    problem : Problem
+        Samples and classifier.
+    size : int
+        Number of training groups.
+    splits : range
+        Numbers of the splits.
+    prior_weight : None, float or "cross-validated"
+        Regularisation of the predictions.
+    pattern : str or None
+        Kind of map.
+    score : bool
+        Whether test groups are predicted.
+    z : bool
+        Whether the sum of the reproducible Z maps is wanted.
+
+    Returns
+    -------
+    dict
+        ``scores``, ``n_components``, ``reproducibility`` (a list entry a split) and
+        ``z_sum``.
+    """
+    from threadpoolctl import threadpool_limits
+
+    twin = pattern is not None and 2 * size <= len(problem.group_names)
+    scores, components, factors = [], [], []
+    with threadpool_limits(1):
+        for split in splits:
+            order = draw_split(problem.seed, size, split, problem.holds, twin=twin)
+            model = train(problem, order[:size])
+            components.append(components_in_use(model))
+            if score:
+                scores.append(score_split(problem, model, order[:size], prior_weight))
+            if twin:
+                factors += _twin_factors(problem, model, order, size, pattern)
+        found, z_sum = _agreement(problem, factors, pattern, z=z)
+    reproducibility = found if twin else [np.nan] * len(splits)
+    return {
+        "scores": scores,
+        "n_components": components,
+        "reproducibility": reproducibility,
+        "z_sum": z_sum,
+    }
+
+
+def _twin_factors(problem, model, order, size, pattern):
+    """Factors of the map of a model and of its twin on disjoint groups."""
+    members, others = order[:size], order[size : 2 * size]
+    twin = train(problem, others)
+    first = pattern_factor(problem, model, members, pattern)
+    second = pattern_factor(problem, twin, others, pattern)
+    if pattern == "canonical":
+        second = second * align_sign(model, twin)
+    return [first, second]
+
+
+def _agreement(problem, factors, pattern, *, z):
+    """Correlations of pairs of maps, and the sum of their reproducible Z maps."""
+    if not factors:
+        return [], None
+    maps = standardise_maps(feature_maps(problem, factors, pattern))
+    first, second = maps[::2], maps[1::2]
+    correlations = np.mean(first * second, axis=1)
+    if not z:
+        return correlations.tolist(), None
+    noise = np.sqrt(np.maximum(1 - correlations, np.finfo(np.float64).eps))
+    z_maps = (first + second) / (np.sqrt(2) * noise[:, None])
+    return correlations.tolist(), z_maps.sum(axis=0)
+
+
+def _collect(problem, sizes, chunks):
+    """Put the chunks of all sizes into arrays."""
+    from sklearn.utils import Bunch
+
+    scores = [[s for chunk in size for s in chunk["scores"]] for size in chunks]
+
+    def table(name):
+        return np.array([[getattr(s, name) for s in row] for row in scores])
+
+    def column(name):
+        return np.array([[v for chunk in size for v in chunk[name]] for size in chunks])
+
+    counts = table("counts").sum(axis=1)[:, :, None]
+    sums = table("probabilities").sum(axis=1)
+    return Bunch(
+        train_sizes=sizes,
+        information=table("information"),
+        error_rate=table("error_rate"),
+        baseline_error_rate=table("baseline_error_rate"),
+        confusion=sums / np.where(counts > 0, counts, np.nan),
+        reproducibility=column("reproducibility"),
+        n_components=column("n_components"),
+        prior_weight=table("prior_weight"),
+        label_entropy=label_entropy(problem.priors),
+        classes=problem.classes,
+        priors=problem.priors,
+        n_groups=len(problem.group_names),
+    )
+
+
+def _report(curve, classifier):
+    """Warn of what was changed or is infinite; log what needs explaining."""
+    asked = getattr(classifier, "n_components", None)
+    if asked is not None:
+        lowered = curve.train_sizes[(curve.n_components < asked).any(axis=1)]
+        if len(lowered):
+            warnings.warn(
+                f"n_components={asked} was lowered at train_sizes {lowered.tolist()} "
+                "to what their scans support; see the curve's n_components.",
+                stacklevel=3,
+            )
+    infinite = curve.train_sizes[np.isinf(curve.information).any(axis=1)]
+    if len(infinite):
+        warnings.warn(
+            f"a true label was given probability zero at train_sizes "
+            f"{infinite.tolist()}: the information is minus infinity there; "
+            "regularise with prior_weight.",
+            stacklevel=3,
+        )
+    overfitted = (curve.information.mean(axis=1) < 0) & (
+        curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
+    )
+    if overfitted.any():
+        _LOG.info(
+            "information is negative although the error is below the baseline at "
+            "train_sizes %s: the classifier overfits (too sure when wrong); more "
+            "subjects, fewer components or prior_weight help",
+            curve.train_sizes[overfitted].tolist(),
+        )

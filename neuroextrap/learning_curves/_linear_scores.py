@@ -1,0 +1,104 @@
+"""Linear scores behind the posteriors of scikit-learn classifiers."""
+
+import numpy as np
+
+from neuroextrap.learning_curves._microscopic import VoxelwiseGaussian
+
+
+def linear_scores(classifier, X):
+    """Weights, scores and link of a classifier with linear decision function.
+
+    The link is not looked up by class name but found by trying: the classifier's
+    own posteriors must come out.
+
+    Parameters
+    ----------
+    classifier : fitted classifier or Pipeline
+        With ``coef_``, ``decision_function`` and ``predict_proba``.
+    X : ndarray of shape (n_samples, n_features)
+        Samples.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_classes, n_features)
+        Derivative of every score.
+    scores : ndarray of shape (n_samples, n_classes)
+        Two classes: minus and plus half the log odds.
+    link : {"softmax", "sigmoids"}
+        How the scores become posteriors.
+
+    Raises
+    ------
+    TypeError
+        No linear scores, or posteriors that are no known function of them.
+    """
+    if isinstance(classifier, VoxelwiseGaussian):
+        return _voxelwise_scores(classifier, X)
+    steps, last = _unwrap(classifier)
+    needed = ("coef_", "decision_function", "predict_proba")
+    missing = [name for name in needed if not hasattr(last, name)]
+    if missing:
+        raise TypeError(
+            f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
+            "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
+            "LinearDiscriminantAnalysis, ...)."
+        )
+    weights = np.asarray(last.coef_, dtype=np.float64)
+    scores = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    for step in reversed(steps):
+        weights = _through(step, weights)
+    if scores.ndim == 1:
+        scores = np.stack([-0.5 * scores, 0.5 * scores], axis=1)
+        weights = np.concatenate([-0.5 * weights, 0.5 * weights])
+    return weights, scores, _find_link(classifier, X, scores)
+
+
+def _unwrap(classifier):
+    """Return transformers and the last step of a pipeline; none for a bare classifier."""
+    steps = getattr(classifier, "steps", None)
+    if steps is None:
+        return [], classifier
+    chain = [step for _, step in steps if step is not None and step != "passthrough"]
+    return chain[:-1], chain[-1]
+
+
+def _through(step, weights):
+    """Return derivatives with respect to the input of a linear transformer."""
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import StandardScaler
+
+    if isinstance(step, StandardScaler):
+        return weights if step.scale_ is None else weights / step.scale_
+    if isinstance(step, PCA):
+        if step.whiten:
+            weights = weights / np.sqrt(step.explained_variance_)
+        return weights @ step.components_
+    raise TypeError(
+        f"the pipeline step {type(step).__name__} cannot be differentiated here; "
+        "allowed: StandardScaler, PCA."
+    )
+
+
+def _find_link(classifier, X, scores):
+    """Name of the link that reproduces the classifier's posteriors."""
+    wanted = classifier.predict_proba(X)
+    exps = np.exp(scores - scores.max(axis=1, keepdims=True))
+    sigmoids = 1 / (1 + np.exp(-scores))
+    for name, parts in (("softmax", exps), ("sigmoids", sigmoids)):
+        if np.allclose(parts / parts.sum(axis=1, keepdims=True), wanted, atol=1e-6):
+            return name
+    raise TypeError(
+        f"the posteriors of {type(classifier).__name__} are no softmax and no "
+        "normalised sigmoids of its decision function; their derivative is not known."
+    )
+
+
+def _voxelwise_scores(model, X):
+    """Scores of independent voxels; linear when the variances are shared."""
+    if model.variance != "pooled":
+        raise TypeError(
+            "VoxelwiseGaussian(variance='class') has no linear scores; use "
+            "variance='pooled'."
+        )
+    variances = np.where(model.variances_ > 0, model.variances_, np.inf)
+    return model.means_ / variances, model.predict_log_proba(X), "softmax"

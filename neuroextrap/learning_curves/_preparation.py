@@ -1,0 +1,137 @@
+"""What is done to scans before any model sees them; labels are never used."""
+
+import numpy as np
+
+
+def center_groups(X, groups):
+    """Subtract from every scan the mean scan of its subject.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Scans.
+    groups : array of shape (n_samples,)
+        Subject of every scan.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        A new array. Each subject's mean uses that subject alone, so test subjects
+        stay independent of training ones.
+
+    Raises
+    ------
+    ValueError
+        A subject with a single scan, of which nothing would be left.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import center_groups
+    >>> center_groups([[1.0], [3.0], [10.0], [20.0]], [0, 0, 1, 1]).ravel()
+    array([-1.,  1., -5.,  5.])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"group {names[np.argmin(counts)]!r} has one scan: removing its mean "
+            "leaves nothing; use center=None."
+        )
+    centered = np.empty_like(X)
+    for code in range(len(names)):
+        mine = codes == code
+        centered[mine] = X[mine] - X[mine].mean(axis=0)
+    return centered
+
+
+def scale_scans(X):
+    """Divide every scan by its mean over the features (voxels of the mask).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Scans in positive units, such as counts or raw BOLD.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        A new array whose rows have mean one.
+
+    Raises
+    ------
+    ValueError
+        A scan whose mean is not clearly positive (contrasts, centred data), where
+        the division would be meaningless.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import scale_scans
+    >>> scale_scans([[1.0, 3.0], [10.0, 30.0]])
+    array([[0.5, 1.5],
+           [0.5, 1.5]])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    means, spread = X.mean(axis=1), np.abs(X).mean(axis=1)
+    bad = means <= 1e-2 * spread
+    if bad.any():
+        raise ValueError(
+            f"scan {int(np.argmax(bad))} has mean {means[bad][0]:.3g}: scans can be "
+            "divided by their mean only when it is clearly positive; use scale=None "
+            "for contrasts or centred data."
+        )
+    return X / means[:, None]
+
+
+def balanced_scans(y, groups, *, per_label=2):
+    """Choose the first scans of every label in every subject.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Labels; scans in the order in which they were made.
+    groups : array of shape (n_samples,)
+        Subject of every scan.
+    per_label : int
+        How many scans of each label to take from each subject.
+
+    Returns
+    -------
+    ndarray of int
+        Rows chosen, in their original order.
+
+    Raises
+    ------
+    ValueError
+        A subject with fewer scans of a label than asked for.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import balanced_scans
+    >>> y = ["rest", "task", "task", "task", "rest"]
+    >>> balanced_scans(y, [0] * 5, per_label=2)
+    array([0, 1, 2, 4])
+    """
+    y, groups = np.asarray(y), np.asarray(groups)
+    chosen = []
+    for group in np.unique(groups):
+        for label in np.unique(y):
+            rows = np.flatnonzero((groups == group) & (y == label))
+            if len(rows) < per_label:
+                raise ValueError(
+                    f"group {group!r} has {len(rows)} scans labelled {label!r}; "
+                    f"per_label={per_label} needs at least as many."
+                )
+            chosen.append(rows[:per_label])
+    return np.sort(np.concatenate(chosen))

@@ -1,0 +1,153 @@
+"""The protocol of Kjems et al. 2002: four set-ups of labels and components."""
+
+import numpy as np
+
+from neuroextrap.learning_curves._curve import information_learning_curve
+from neuroextrap.learning_curves._labels import agnostic_labels
+from neuroextrap.learning_curves._preparation import balanced_scans, scale_scans
+from neuroextrap.models import CanonicalVariates
+
+
+def protocol_setups(y, groups, *, per_label=2):
+    """Choose scans, labels and numbers of components of the four set-ups.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        State of every scan, such as baseline and activation; scans in the order in
+        which they were made.
+    groups : array of shape (n_samples,)
+        Subject of every scan.
+    per_label : int
+        Scans of each state in the balanced subset.
+
+    Returns
+    -------
+    list of sklearn.utils.Bunch
+        Four of them, each with ``name``, ``rows`` (scans used), ``labels`` (of those
+        scans) and ``n_components``:
+
+        1. balanced subset, states as labels, as many components as chosen scans
+        2. balanced subset, agnostic labels, as many components as chosen scans
+        3. all scans, agnostic labels, as many components as in 1 and 2
+        4. all scans, agnostic labels, as many components as scans per subject
+
+    Raises
+    ------
+    ValueError
+        A subject with too few scans of a state.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, table 1.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import protocol_setups
+    >>> y = ["rest", "task", "task", "task", "rest"] * 3
+    >>> groups = [1] * 5 + [2] * 5 + [3] * 5
+    >>> for setup in protocol_setups(y, groups):
+    ...     print(setup.name, setup.labels[:5].tolist(), setup.n_components)
+    two labels, balanced ['rest', 'task', 'task', 'rest', 'rest'] 4
+    agnostic, balanced [0, 1, 2, 3, 0] 4
+    agnostic, all scans, few components [0, 1, 2, 3, 4] 4
+    agnostic, all scans, all components [0, 1, 2, 3, 4] 5
+    """
+    from sklearn.utils import Bunch
+
+    y, groups = np.asarray(y), np.asarray(groups)
+    states = len(np.unique(y))
+    chosen, every = balanced_scans(y, groups, per_label=per_label), np.arange(len(y))
+    few = per_label * states
+    many = int(np.unique(groups, return_counts=True)[1].min())
+    count = {2: "two"}.get(states, str(states))
+    few_agnostic, agnostic = agnostic_labels(groups[chosen]), agnostic_labels(groups)
+    rows = [
+        (f"{count} labels, balanced", chosen, y[chosen], few),
+        ("agnostic, balanced", chosen, few_agnostic, few),
+        ("agnostic, all scans, few components", every, agnostic, few),
+        ("agnostic, all scans, all components", every, agnostic, many),
+    ]
+    keys = ("name", "rows", "labels", "n_components")
+    return [Bunch(**dict(zip(keys, row, strict=True))) for row in rows]
+
+
+def protocol_learning_curves(
+    X, y, groups, *, scale="mean", per_label=2, significance_level=None, **options
+):
+    """Learning curves of the four set-ups of the paper.
+
+    Each scan is divided by its mean over the voxels, the subject's mean scan over
+    the chosen scans is removed, and canonical variates are trained with the labels
+    and components of each set-up.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Scans, in the order in which they were made within each subject.
+    y : array of shape (n_samples,)
+        State of every scan.
+    groups : array of shape (n_samples,)
+        Subject of every scan.
+    scale : {"mean", None}
+        None for scans whose mean is not positive (contrasts, centred data).
+    per_label : int
+        Scans of each state in the balanced subset.
+    significance_level : float, optional
+        Keep only canonical directions significant at this level.
+    **options : dict
+        Passed on to :func:`information_learning_curve`.
+
+    Returns
+    -------
+    dict of str to sklearn.utils.Bunch
+        Curve of each set-up. With few training subjects, components are lowered to
+        what the scans support, with a warning (see ``n_components`` of the curve).
+
+    Raises
+    ------
+    ValueError
+        As :func:`protocol_setups` and :func:`information_learning_curve`.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, table 1 and figure 4.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import (
+    ...     protocol_learning_curves,
+    ...     simulate_hierarchical_scans,
+    ... )
+    >>> data = simulate_hierarchical_scans(n_subjects=6, n_repeats=2)
+    >>> curves = protocol_learning_curves(
+    ...     data.X,
+    ...     data.coarse,
+    ...     data.groups,
+    ...     scale=None,
+    ...     per_label=2,
+    ...     train_sizes=[3, 5],
+    ...     n_splits=4,
+    ...     pattern=None,
+    ... )
+    >>> [len(curve.classes) for curve in curves.values()]
+    [2, 4, 8, 8]
+    """
+    if scale not in ("mean", None):
+        raise ValueError(f"scale={scale!r} is unknown; allowed: 'mean', None.")
+    X = np.asarray(X, dtype=np.float64)
+    X = scale_scans(X) if scale == "mean" else X
+    groups = np.asarray(groups)
+    curves = {}
+    for setup in protocol_setups(y, groups, per_label=per_label):
+        model = CanonicalVariates(
+            setup.n_components, significance_level=significance_level
+        )
+        curves[setup.name] = information_learning_curve(
+            X[setup.rows],
+            setup.labels,
+            groups[setup.rows],
+            classifier=model,
+            **options,
+        )
+    return curves

@@ -1,0 +1,109 @@
+"""Simulated scans whose information about coarse and fine labels is known."""
+
+import numpy as np
+
+
+def binary_gaussian_information(separation):
+    """Information of one Gaussian measurement about a fair binary label.
+
+    Parameters
+    ----------
+    separation : float
+        Distance of the two class means in standard deviations of the noise.
+
+    Returns
+    -------
+    float
+        Bits, between 0 and 1.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import binary_gaussian_information
+    >>> binary_gaussian_information(0.0), binary_gaussian_information(2.0)
+    (0.0, 0.486)
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    weights = weights / weights.sum()
+    # log odds of the true class are Gaussian with mean d^2 / 2 and variance d^2
+    log_odds = 0.5 * separation**2 + separation * nodes
+    return float(1 - weights @ np.logaddexp(0, -log_odds) / np.log(2))
+
+
+def simulate_hierarchical_scans(
+    *,
+    n_subjects=18,
+    n_repeats=1,
+    n_features=2000,
+    coarse_separation=3.0,
+    fine_separation=1.5,
+    subject_spread=2.0,
+    random_state=0,
+):
+    """Simulate scans of four states: two conditions, each early or late.
+
+    The class means form a rectangle: the conditions lie ``coarse_separation`` noise
+    standard deviations apart along one random pattern, early and late
+    ``fine_separation`` along another. A two-label model (conditions) cannot see the
+    second; a four-label model must learn twice as much, and needs more subjects to
+    pay off.
+
+    Parameters
+    ----------
+    n_subjects : int
+        Subjects.
+    n_repeats : int
+        Scans of each of the four states in each subject.
+    n_features : int
+        Voxels; independent noise of unit variance in each.
+    coarse_separation, fine_separation : float
+        Distances of the class means in noise standard deviations.
+    subject_spread : float
+        Standard deviation of each subject's own mean scan.
+    random_state : None, int or Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        - ``X``: (n_samples, n_features)
+        - ``coarse``, ``fine``: (n_samples,), two and four labels
+        - ``groups``: (n_samples,), subjects
+        - ``coarse_information``, ``fine_information``: bits that one scan, its
+          subject's mean removed, tells about the labels when the true distribution
+          is known
+
+    Notes
+    -----
+    Removing the mean of a subject's m scans leaves the distances of the (balanced)
+    class means as they are and the noise variance 1 - 1/m in every direction.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
+    >>> data = simulate_hierarchical_scans(n_subjects=3)
+    >>> data.X.shape, sorted(set(data.fine.tolist()))
+    ((12, 2000), ['A1', 'A2', 'B1', 'B2'])
+    >>> data.coarse_information, data.fine_information
+    (0.85, 1.24)
+    """
+    from sklearn.utils import Bunch
+
+    rng = np.random.default_rng(random_state)
+    axes, _ = np.linalg.qr(rng.standard_normal((n_features, 2)))
+    states = np.tile(np.repeat(np.arange(4), n_repeats), n_subjects)
+    groups = np.repeat(np.arange(n_subjects), 4 * n_repeats)
+    signs = np.stack([2 * (states // 2) - 1, 2 * (states % 2) - 1], axis=1)
+    offsets = 0.5 * signs * np.array([coarse_separation, fine_separation])
+    X = rng.standard_normal((len(states), n_features)) + offsets @ axes.T
+    X += subject_spread * rng.standard_normal((n_subjects, n_features))[groups]
+    noise = np.sqrt(1 - 1 / (4 * n_repeats))
+    coarse = binary_gaussian_information(coarse_separation / noise)
+    fine = coarse + binary_gaussian_information(fine_separation / noise)
+    return Bunch(
+        X=X,
+        coarse=np.array(["A", "B"])[states // 2],
+        fine=np.array(["A1", "A2", "B1", "B2"])[states],
+        groups=groups,
+        coarse_information=coarse,
+        fine_information=fine,
+    )
