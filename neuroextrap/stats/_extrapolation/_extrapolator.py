@@ -1,0 +1,379 @@
+"""The one entrance: fit wins or margins, predict accuracy among more classes."""
+
+import warnings
+
+import numpy as np
+
+from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
+from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._validation import (
+    check_integer,
+    check_real_set_sizes,
+    check_wins,
+)
+
+_ANCHORS_PER_E_FOLD = 20
+_LARGEST_LOG10 = 15.0
+
+
+class AccuracyExtrapolator:
+    """Predict the average accuracy among more classes than the data hold.
+
+    The win probability U of a test point, Pr(its class beats a random other class),
+    carries the whole curve, A_k = E U^(k-1); the methods differ in what they take
+    the distribution of U to be. All assume that the classes of the data are an
+    exchangeable sample of those extrapolated to: fifty hand-picked easy stimuli say
+    nothing about a thousand others.
+
+    Parameters
+    ----------
+    method : str
+        One of `EXTRAPOLATION_METHODS`: "auto", "gaussian", "gaussian_mixture",
+        "tail", "radial_basis", "kde_ucv", "kde_bcv", "pitman_yor", "moment",
+        "spline", "exponential", "mple" or "monotone_mple".
+    **options
+        Options of that method.
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of classes K of the data.
+    method_ : object
+        The fitted method.
+    certificate_ : dict or None
+        How far an iterative method is from its optimum: "converged" and, where the
+        problem is convex, "duality_gap".
+
+    Raises
+    ------
+    ValueError
+        If the method is not known or an option is out of range.
+    TypeError
+        If the method has no such option.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", JMLR 19; Zheng & Benjamini 2017, "How many faces can be
+    recognized? Performance extrapolation for multi-class classification".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> centres = rng.normal(size=(100, 5))
+    >>> responses = centres + 0.4 * rng.normal(size=(100, 5))
+    >>> distances = np.linalg.norm(responses[:, None] - centres, axis=2)
+    >>> model = AccuracyExtrapolator(method="gaussian_mixture")
+    >>> model.fit(-distances, np.arange(100)).predict([100, 1000]).round(2)
+    array([0.79, 0.5 ])
+    >>> sorted(EXTRAPOLATION_METHODS)[:4]
+    ['auto', 'exponential', 'gaussian', 'gaussian_mixture']
+    """
+
+    def __init__(self, method="auto", **options):
+        if method not in EXTRAPOLATION_METHODS:
+            raise ValueError(
+                f"method={method!r} is not known; use one of "
+                f"{', '.join(sorted(EXTRAPOLATION_METHODS))}."
+            )
+        self.method = method
+        self.options = options
+        EXTRAPOLATION_METHODS[method](**options)
+
+    def __repr__(self):
+        """Write the constructor call."""
+        shown = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"{type(self).__name__}(method={self.method!r}{shown})"
+
+    def fit(self, margins, y_true):
+        """Fit to the scores of every test point for every class.
+
+        Parameters
+        ----------
+        margins : array_like of shape (n_test, n_classes)
+            Scores, larger for more likely classes.
+        y_true : array_like of int, shape (n_test,)
+            Column of each test point's true class.
+
+        Returns
+        -------
+        AccuracyExtrapolator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If `margins` is not two-dimensional, has fewer than two classes, holds
+            NaN or infinity, or the method needs more classes.
+        """
+        margins = np.asarray(margins, float)
+        if margins.ndim != 2:
+            raise ValueError(
+                "margins must have shape (n_test, n_classes), got "
+                f"{margins.ndim} dimension(s); fit one region at a time or use "
+                "extrapolate_wins."
+            )
+        return self._fit(WinSample.from_margins(margins, y_true))
+
+    def fit_wins(self, wins, n_test):
+        """Fit to a win distribution alone.
+
+        Parameters
+        ----------
+        wins : array_like of shape (n_classes,)
+            Win distribution.
+        n_test : int
+            Number of test points behind it.
+
+        Returns
+        -------
+        AccuracyExtrapolator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the method needs the scores, `wins` is not one distribution of at
+            least two classes, or `n_test` is below one.
+        TypeError
+            If `n_test` is not an integer.
+        """
+        if EXTRAPOLATION_METHODS[self.method].needs_scores:
+            raise ValueError(
+                f"method={self.method!r} needs the scores, got wins only; use "
+                "fit(margins, y_true) or method='gaussian_mixture'."
+            )
+        wins = check_wins(wins)
+        if wins.ndim != 1 or not np.isfinite(wins).all():
+            raise ValueError(
+                "wins must be one win distribution of shape (n_classes,) without NaN, "
+                f"got shape {wins.shape}; use extrapolate_wins for many regions."
+            )
+        n_test = check_integer(n_test, "n_test", minimum=1)
+        return self._fit(WinSample(wins, n_test))
+
+    def _fit(self, sample):
+        """Resolve what depends on the data, fit, and warn if that did not converge."""
+        method = EXTRAPOLATION_METHODS[self.method](**self.options)
+        if hasattr(method, "resolve"):
+            method = method.resolve(sample)
+        self.sample_ = sample
+        self.n_classes_ = sample.n_classes
+        self.method_ = method.fit(sample)
+        self.certificate_ = getattr(self.method_, "certificate_", None)
+        if self.certificate_ is not None and not self.certificate_["converged"]:
+            warnings.warn(
+                f"method={self.method!r} did not converge: {self.certificate_}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def predict(self, set_sizes):
+        """Predict average accuracy, projected to [0, 1] and non-increasing in k.
+
+        Parameters
+        ----------
+        set_sizes : array_like of shape (n_sizes,) or float
+            Numbers of classes k >= 2; they need not be integers.
+
+        Returns
+        -------
+        ndarray of shape (n_sizes,), or 0-d
+            Predicted average accuracy.
+
+        Raises
+        ------
+        ValueError
+            If a set size is below 2, or nothing was fitted.
+
+        Warns
+        -----
+        UserWarning
+            If a set size lies past the range that the method identifies.
+        """
+        sizes = check_real_set_sizes(set_sizes)
+        self._check_fitted()
+        self._warn_past_range(sizes.max())
+        return _projected(self.method_, np.atleast_1d(sizes)).reshape(sizes.shape)
+
+    def standard_error(self, set_sizes, *, max_refits=100):
+        """Jackknife standard error of the prediction: classes left out, refitted.
+
+        A class leaves as a target and as a distractor. It is the sampling error of
+        the method's own prediction; past ten times K the choice of the method
+        matters more.
+
+        Parameters
+        ----------
+        set_sizes : array_like of shape (n_sizes,) or float
+            Numbers of classes k >= 2.
+        max_refits : int
+            With more classes than this, that many interleaved groups of classes
+            leave in turn instead of single classes.
+
+        Returns
+        -------
+        ndarray of shape (n_sizes,), or 0-d
+            Standard errors.
+
+        Raises
+        ------
+        ValueError
+            If only wins were fitted, there are fewer than four classes with test
+            points, or `max_refits` is below two.
+        """
+        sizes = check_real_set_sizes(set_sizes)
+        self._check_fitted()
+        max_refits = check_integer(max_refits, "max_refits", minimum=2)
+        if self.sample_.margins is None:
+            raise ValueError(
+                "standard errors leave out classes and need the scores, got wins "
+                "only; use fit(margins, y_true)."
+            )
+        self._warn_past_range(sizes.max())
+        flat = np.atleast_1d(sizes)
+        refits = np.array(
+            [
+                _projected(_clone(self.method_).fit(sample), flat)
+                for sample in _without_classes(self.sample_, max_refits)
+            ]
+        )
+        error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
+        return error.reshape(sizes.shape)
+
+    def conditional_accuracy_cdf(self, u):
+        """Fitted D(u) = Pr(U <= u), the distribution of the win probability.
+
+        Parameters
+        ----------
+        u : array_like
+            Win probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            D(u), shaped as `u`. Raw for "moment" and "radial_basis", which do not
+            constrain it to be a distribution.
+
+        Raises
+        ------
+        ValueError
+            If a `u` lies outside [0, 1], or the method has no distribution of U.
+        """
+        u = np.asarray(u, float)
+        self._check_fitted()
+        if not ((u >= 0) & (u <= 1)).all():
+            raise ValueError(f"u must lie in [0, 1], got {u.min()} to {u.max()}.")
+        if not hasattr(self.method_, "cdf"):
+            raise ValueError(
+                f"method={self.method!r} has no distribution of U; use "
+                "method='gaussian_mixture'."
+            )
+        return np.asarray(self.method_.cdf(u))
+
+    def set_size_at(self, accuracy=0.10):
+        """Set size at which the predicted accuracy falls to a level.
+
+        Parameters
+        ----------
+        accuracy : float
+            Level between 0 and 1.
+
+        Returns
+        -------
+        float
+            Set size, found on a log scale between 2 and 1e15; 2 if the accuracy is
+            at or below the level there, infinity if it still exceeds it at 1e15.
+
+        Raises
+        ------
+        ValueError
+            If `accuracy` is not strictly between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            If the answer lies past the range that the method identifies.
+
+        References
+        ----------
+        Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from
+        human brain activity", who report the set size at accuracy 0.10.
+        """
+        if not 0 < accuracy < 1:
+            raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}.")
+        self._check_fitted()
+        low, high = np.log10(2.0), _LARGEST_LOG10
+        ends = _projected(self.method_, 10 ** np.array([low, high]))
+        if ends[0] <= accuracy:
+            return 2.0
+        if ends[1] > accuracy:
+            self._warn_past_range(10**high)
+            return float("inf")
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            above = _projected(self.method_, np.array([10**middle]))[0] > accuracy
+            low, high = (middle, high) if above else (low, middle)
+        self._warn_past_range(10**high)
+        return float(10**high)
+
+    def _check_fitted(self):
+        """Refuse to answer before `fit`."""
+        if not hasattr(self, "method_"):
+            raise ValueError(
+                "nothing was fitted yet; call fit(margins, y_true) or "
+                "fit_wins(wins, n_test) first."
+            )
+
+    def _warn_past_range(self, largest):
+        """Warn about set sizes at which the method is not identified."""
+        limit = self.method_.reliable_factor * self.n_classes_
+        if largest > limit:
+            warnings.warn(
+                f"method={self.method!r} is not identified beyond about {limit:g} "
+                f"classes ({self.method_.reliable_factor:g} times K), asked for "
+                f"{largest:g}; use method='auto'.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _projected(method, sizes):
+    """Predictions in [0, 1] that never increase.
+
+    Where the method itself may increase, the running minimum is taken over fixed
+    log-spaced anchors as well, so that an answer hardly depends on what else was
+    asked.
+    """
+    if method.monotone:
+        return np.clip(method.accuracy(sizes), 0.0, 1.0)
+    n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(sizes.max()))) + 2
+    anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
+    every = np.unique(np.r_[anchors[anchors < sizes.max()], sizes])
+    lowest = np.minimum.accumulate(np.clip(method.accuracy(every), 0.0, 1.0))
+    return lowest[np.searchsorted(every, sizes)]
+
+
+def _clone(method):
+    """Copy a method so that a refit leaves the fitted one alone."""
+    from copy import deepcopy
+
+    return deepcopy(method)
+
+
+def _without_classes(sample, max_refits):
+    """Yield the sample without each class, or without each group of classes."""
+    classes = np.arange(sample.n_classes)
+    tested = np.unique(sample.y_true)
+    n_groups = min(max_refits, sample.n_classes)
+    if len(tested) < 4:
+        raise ValueError(
+            "a jackknife over classes needs at least 4 classes with test points, got "
+            f"{len(tested)}."
+        )
+    for group in range(n_groups):
+        kept = classes[classes % n_groups != group]
+        if np.isin(kept, tested).any():
+            yield sample.subset(kept)

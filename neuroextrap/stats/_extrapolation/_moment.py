@@ -1,0 +1,197 @@
+"""Regression of the risk curve on the moments of any basis of D(u)."""
+
+import numpy as np
+
+from neuroextrap.stats._extrapolation._basis import SplineBasis, basis_moments
+from neuroextrap.stats._extrapolation._radial_basis import half_of_classes
+from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+
+DEFAULT_BASES = (1, 2, 3, 4, 6)
+
+
+def extrapolate_risk(risk, fit_set_sizes, set_sizes, *, basis=3, weights=None):
+    """Extrapolate a risk curve by regression on the moments of a basis.
+
+    A risk that averages K(U) over test points, Risk_k = (k - 1) int K(u) u^(k-2) du,
+    is linear in the function K; with K(u) = sum_l beta_l h_l(u) the coefficients
+    are found by weighted least squares at `fit_set_sizes`. Unconstrained: this is
+    the estimator for general costs, where the curve need not be an accuracy.
+
+    Parameters
+    ----------
+    risk : array_like of shape (n_fit_sizes,)
+        Average risk at each of `fit_set_sizes`; one minus accuracy for 0-1 cost.
+    fit_set_sizes : array_like of shape (n_fit_sizes,)
+        Numbers of classes k >= 2 of the curve.
+    set_sizes : array_like of shape (n_sizes,)
+        Numbers of classes k >= 2 to predict.
+    basis : int or callable
+        Number of linear splines max(u - a, 0), or a function from u of shape (m,)
+        to the basis functions of shape (m, n_basis); it may carry a method
+        ``moments(set_sizes)`` giving their moments (n_sizes, n_basis).
+    weights : array_like of shape (n_fit_sizes,) or None
+        Weights of the squared errors; None for equal ones.
+
+    Returns
+    -------
+    ndarray of shape (n_sizes,)
+        Predicted risk, as it comes.
+
+    Raises
+    ------
+    ValueError
+        If the curve and its set sizes differ in length, hold NaN, or the weights
+        are negative.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", section 3, with factor k - 1 for the printed k - 2.
+
+    Examples
+    --------
+    A uniform win probability, U ~ Uniform(0, 1), has risk (k - 1) / k:
+
+    >>> import numpy as np
+    >>> sizes = np.arange(2, 11)
+    >>> extrapolate_risk((sizes - 1) / sizes, sizes, [100], basis=1)
+    array([0.99])
+    """
+    risk, sizes = np.asarray(risk, float), np.asarray(fit_set_sizes, float)
+    if risk.shape != sizes.shape or risk.ndim != 1:
+        raise ValueError(
+            "risk and fit_set_sizes must be one-dimensional and equally long, got "
+            f"shapes {risk.shape} and {sizes.shape}."
+        )
+    if not np.isfinite(risk).all():
+        raise ValueError("risk must be finite, got NaN or infinity.")
+    basis = as_basis(basis, int(sizes.max()))
+    coefficients = moment_coefficients(basis, risk, sizes, weights)
+    return basis_moments(basis, set_sizes) @ coefficients
+
+
+def as_basis(basis, n_classes):
+    """Turn a number of splines into a basis; leave a function as it is."""
+    if callable(basis):
+        return basis
+    if isinstance(basis, int | np.integer) and basis >= 1:
+        return SplineBasis(basis, n_classes)
+    raise ValueError(
+        f"basis must be a callable or a number of splines >= 1, got {basis!r}."
+    )
+
+
+def moment_coefficients(basis, risk, set_sizes, weights=None):
+    """Weighted least squares of a risk curve on the moments of a basis."""
+    root = np.ones(len(risk)) if weights is None else np.asarray(weights, float)
+    if root.shape != risk.shape or not (root >= 0).all() or not root.any():
+        raise ValueError(
+            "weights must be non-negative, one a set size and not all zero, got "
+            f"shape {root.shape} for {len(risk)} set sizes."
+        )
+    root = np.sqrt(root)
+    columns = basis_moments(basis, set_sizes)
+    return np.linalg.lstsq(root[:, None] * columns, root * risk, rcond=None)[0]
+
+
+class Moment:
+    """Unconstrained regression of 1 - A_k on the moments of a basis of D(u).
+
+    Parameters
+    ----------
+    basis : int, callable or sequence of these
+        Number of linear splines, or any basis as in `extrapolate_risk`. Of several,
+        the one that best predicts A_K from half the classes is chosen (without
+        scores: from the sizes up to K/2 of the same curve).
+    weights : callable or None
+        Set sizes (n_sizes,) -> weights of the squared errors; None for equal ones.
+    max_fit_sizes : int
+        Most set sizes in the fit, log-spaced in 2..K.
+    n_half_samples : int
+        Half samples of the classes in the choice of the basis.
+    random_state : None, int or numpy.random.Generator
+        Source of the half samples.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, section 3.
+    """
+
+    needs_scores = False
+    reliable_factor = 2.0
+    monotone = False
+
+    def __init__(
+        self,
+        *,
+        basis=DEFAULT_BASES,
+        weights=None,
+        max_fit_sizes=200,
+        n_half_samples=20,
+        random_state=0,
+    ):
+        single = callable(basis) or np.isscalar(basis)
+        self.bases = (basis,) if single else tuple(basis)
+        for candidate in self.bases:
+            as_basis(candidate, 2)
+        self.weights = weights
+        self.max_fit_sizes = max_fit_sizes
+        self.n_half_samples = n_half_samples
+        self.random_state = random_state
+
+    def fit(self, sample):
+        """Choose the basis and fit its coefficients.
+
+        Parameters
+        ----------
+        sample : WinSample
+            Wins of one classifier, with scores for the half samples.
+
+        Returns
+        -------
+        Moment
+            Itself, with `basis_` and the raw `coefficients_`.
+        """
+        chosen = self._choose(sample) if len(self.bases) > 1 else self.bases[0]
+        self.basis_ = as_basis(chosen, sample.n_classes)
+        sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
+        self.coefficients_ = self._regress(self.basis_, sample.curve(sizes), sizes)
+        return self
+
+    def _regress(self, basis, curve, sizes):
+        """Coefficients for one curve."""
+        weights = None if self.weights is None else self.weights(sizes)
+        return moment_coefficients(basis, 1 - curve, sizes, weights)
+
+    def _choose(self, sample):
+        """Candidate with the least error of predicting A_K from half the classes."""
+        n_half = max(sample.n_classes // 2, 2)
+        sizes = log_spaced_set_sizes(n_half, self.max_fit_sizes)
+        curves = [half.curve(sizes) for half in self._halves(sample, n_half)]
+        errors = []
+        for candidate in self.bases:
+            basis = as_basis(candidate, n_half)
+            ahead = basis_moments(basis, [sample.n_classes])[0]
+            risks = [ahead @ self._regress(basis, c, sizes) for c in curves]
+            errors.append(np.mean((1 - np.array(risks) - sample.wins[-1]) ** 2))
+        return self.bases[int(np.argmin(errors))]
+
+    def _halves(self, sample, n_half):
+        """Half samples of the classes, or the sample itself without scores."""
+        if sample.margins is None:
+            return [sample]
+        rng = np.random.default_rng(self.random_state)
+        tested = np.unique(sample.y_true)
+        return [
+            sample.subset(half_of_classes(rng, sample.n_classes, tested, n_half))
+            for _ in range(self.n_half_samples)
+        ]
+
+    def accuracy(self, set_sizes):
+        """Predict average accuracy at `set_sizes`, as it comes."""
+        return 1 - basis_moments(self.basis_, set_sizes) @ self.coefficients_
+
+    def cdf(self, u):
+        """Fitted D(u), as it comes."""
+        u = np.asarray(u, float)
+        return (self.basis_(u.ravel()) @ self.coefficients_).reshape(u.shape)

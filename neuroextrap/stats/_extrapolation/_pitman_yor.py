@@ -1,0 +1,96 @@
+"""Exact-match model: a Pitman-Yor process with two parameters."""
+
+import numpy as np
+from scipy import special
+
+from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+
+_LOWER = np.array([np.log(1e-4), -9.0])
+_UPPER = np.array([np.log(1e8), 9.0])
+
+
+class PitmanYor:
+    """A_k = E[D_k] / k with D_k the distinct values among k draws.
+
+    Two parameters, discount d and concentration alpha, fitted to the curve with
+    weights log k. It has no distribution of U.
+
+    Parameters
+    ----------
+    n_fit_sizes : int
+        Most set sizes in the fit, log-spaced in 2..K.
+
+    References
+    ----------
+    Rocher, Hendrickx & de Montjoye 2025, "A scaling law to model the effectiveness
+    of identification techniques", Nature Communications 16.
+    """
+
+    needs_scores = False
+    reliable_factor = np.inf
+    monotone = True
+
+    def __init__(self, *, n_fit_sizes=100):
+        if n_fit_sizes < 1:
+            raise ValueError(f"n_fit_sizes must be at least 1, got {n_fit_sizes}.")
+        self.n_fit_sizes = n_fit_sizes
+
+    def fit(self, sample):
+        """Fit discount and concentration from several starting points.
+
+        Parameters
+        ----------
+        sample : WinSample
+            Wins of one classifier.
+
+        Returns
+        -------
+        PitmanYor
+            Itself, with `concentration_` and `discount_`.
+        """
+        from scipy.optimize import least_squares
+
+        sizes = log_spaced_set_sizes(sample.n_classes, self.n_fit_sizes)
+        curve, root = sample.curve(sizes), np.sqrt(np.log(sizes))
+
+        def residual(point):
+            return root * (pitman_yor_accuracy(*_parameters(point), sizes) - curve)
+
+        starts = [(np.log(12.0), -1.0), (np.log(12.0), 1.0), (np.log(sizes[-1]), -3.0)]
+        fits = [least_squares(residual, s, bounds=(_LOWER, _UPPER)) for s in starts]
+        best = min(fits, key=lambda fit: fit.cost)
+        self.concentration_, self.discount_ = _parameters(best.x)
+        self.certificate_ = {"converged": bool(best.success)}
+        return self
+
+    def accuracy(self, set_sizes):
+        """Predict average accuracy at `set_sizes`."""
+        return pitman_yor_accuracy(self.concentration_, self.discount_, set_sizes)
+
+
+def _parameters(point):
+    """Concentration and discount from the free coordinates (log, logit)."""
+    return float(np.exp(point[0])), float(special.expit(point[1]))
+
+
+def pitman_yor_accuracy(concentration, discount, set_sizes):
+    """Give the expected number of distinct values among k draws, divided by k.
+
+    Parameters
+    ----------
+    concentration, discount : float
+        alpha > 0 and 0 < d < 1.
+    set_sizes : array_like of shape (n_sizes,)
+        Numbers of draws k.
+
+    Returns
+    -------
+    ndarray of shape (n_sizes,)
+        (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha) / (Gamma(alpha + d)
+        Gamma(alpha + k)) - 1).
+    """
+    k = np.asarray(set_sizes, float)
+    log_ratio = special.betaln(concentration, discount) - special.betaln(
+        concentration + k, discount
+    )
+    return concentration / (discount * k) * np.expm1(log_ratio)

@@ -1,0 +1,159 @@
+"""ClassExReg: non-negative regression of the curve on radial basis functions."""
+
+import numpy as np
+
+from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
+from neuroextrap.stats._extrapolation._simplex import nonnegative_least_squares
+
+BANDWIDTHS = tuple(round(0.1 * i, 1) for i in range(1, 11))
+
+_INVISIBLE = 1e-6
+
+
+class RadialBasis:
+    """Non-negative regression on E[Phi(N(t, h^2))^(k - 1)] and a constant.
+
+    The bandwidth h minimises the error of predicting A_K from the sizes up to K/2
+    of random half samples of the classes (without the scores: of the whole
+    sample's own curve). The weights are not normalised.
+
+    Parameters
+    ----------
+    bandwidths : sequence of float
+        Candidates for h, each at least 0.1.
+    n_half_samples : int
+        Half samples drawn.
+    n_fit_sizes : int
+        Equispaced set sizes in the regression.
+    random_state : None, int or numpy.random.Generator
+        Source of the half samples.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", section 4 (knots up to Phi^-1(1 - 1/K^2)).
+    """
+
+    needs_scores = False
+    reliable_factor = np.inf
+    monotone = True
+
+    def __init__(
+        self,
+        *,
+        bandwidths=BANDWIDTHS,
+        n_half_samples=20,
+        n_fit_sizes=100,
+        random_state=0,
+    ):
+        self.bandwidths = tuple(float(h) for h in bandwidths)
+        if not self.bandwidths or min(self.bandwidths) < 0.1:
+            raise ValueError(
+                f"bandwidths must be at least 0.1, got {tuple(bandwidths)}."
+            )
+        if n_half_samples < 1 or n_fit_sizes < 1:
+            raise ValueError(
+                "n_half_samples and n_fit_sizes must be at least 1, got "
+                f"{n_half_samples} and {n_fit_sizes}."
+            )
+        self.n_half_samples = n_half_samples
+        self.n_fit_sizes = n_fit_sizes
+        self.random_state = random_state
+
+    def fit(self, sample):
+        """Choose the bandwidth and fit the weights.
+
+        Parameters
+        ----------
+        sample : WinSample
+            Wins of one classifier, with scores for the half samples.
+
+        Returns
+        -------
+        RadialBasis
+            Itself, with `bandwidth_`, `knots_` and `weights_`.
+        """
+        self.bandwidth_ = self._choose(sample)
+        sizes = equispaced_set_sizes(sample.n_classes, self.n_fit_sizes)
+        self.knots_ = radial_knots(sample.n_classes, self.bandwidth_)
+        columns = radial_columns(self.knots_, self.bandwidth_, sizes)
+        self.weights_ = _regress(columns, sample.curve(sizes))
+        return self
+
+    def _choose(self, sample):
+        """Bandwidth with the least error of predicting A_K from half the classes."""
+        if len(self.bandwidths) == 1:
+            return self.bandwidths[0]
+        n_half = max(sample.n_classes // 2, 2)
+        sizes = equispaced_set_sizes(n_half, self.n_fit_sizes)
+        curves = np.array([half.curve(sizes) for half in self._halves(sample, n_half)])
+        errors = []
+        for h in self.bandwidths:
+            knots = radial_knots(n_half, h)
+            columns = radial_columns(knots, h, sizes)
+            ahead = radial_columns(knots, h, [sample.n_classes])[0]
+            predicted = [ahead @ _regress(columns, c) for c in curves]
+            errors.append(np.mean((np.array(predicted) - sample.wins[-1]) ** 2))
+        return self.bandwidths[int(np.argmin(errors))]
+
+    def _halves(self, sample, n_half):
+        """Half samples of the classes, or the sample itself without scores."""
+        if sample.margins is None:
+            return [sample]
+        rng = np.random.default_rng(self.random_state)
+        draws = range(self.n_half_samples)
+        tested = np.unique(sample.y_true)
+        return [
+            sample.subset(half_of_classes(rng, sample.n_classes, tested, n_half))
+            for _ in draws
+        ]
+
+    def accuracy(self, set_sizes):
+        """Predict average accuracy at `set_sizes`."""
+        return radial_columns(self.knots_, self.bandwidth_, set_sizes) @ self.weights_
+
+    def cdf(self, u):
+        """Pr(U <= u) of the fitted win probability (weights as they are)."""
+        from scipy import special
+
+        z = (special.ndtri(u)[..., None] - self.knots_) / self.bandwidth_
+        certain = np.asarray(u) >= 1
+        return special.ndtr(z) @ self.weights_[:-1] + certain * self.weights_[-1]
+
+
+def _regress(columns, curve):
+    """Non-negative regression on the columns that the sizes can tell from zero."""
+    weights = np.zeros(columns.shape[1])
+    seen = columns.max(0) > _INVISIBLE
+    weights[seen] = nonnegative_least_squares(columns[:, seen], curve)
+    return weights
+
+
+def half_of_classes(rng, n_classes, tested, n_half):
+    """Draw classes without replacement, at least one of them with test points."""
+    while True:
+        classes = np.sort(rng.permutation(n_classes)[:n_half])
+        if np.isin(classes, tested).any():
+            return classes
+
+
+def equispaced_set_sizes(n_classes, n_sizes):
+    """At most `n_sizes` distinct equispaced set sizes up to K, from 2 on."""
+    step = n_classes / min(n_sizes, n_classes - 1)
+    sizes = np.rint(step * np.arange(1, min(n_sizes, n_classes - 1) + 1)).astype(int)
+    return np.unique(np.clip(sizes, 2, n_classes))
+
+
+def radial_knots(n_classes, bandwidth):
+    """Equispaced knots within +- Phi^-1(1 - 1/K^2), about a bandwidth apart."""
+    from scipy import special
+
+    largest = -special.ndtri(1 / n_classes**2)
+    return np.linspace(-largest, largest, 2 * int(np.ceil(largest / bandwidth)) + 1)
+
+
+def radial_columns(knots, bandwidth, set_sizes):
+    """E[Phi(N(t, h^2))^(k - 1)] for each size and knot, then a column of ones."""
+    log_sd = np.full(len(knots), np.log(bandwidth))
+    columns = table_means(power_table(set_sizes), knots, log_sd).T
+    return np.hstack([columns, np.ones((len(columns), 1))])

@@ -1,0 +1,222 @@
+"""Extreme values of the best distractors' scores, calibrated to the curve."""
+
+import numpy as np
+
+from neuroextrap.stats._extrapolation._point_wins import PointWins
+from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+
+_LOG_LOSE_FLOOR = -80.0
+
+
+class Tail:
+    """Win probabilities from a generalised Pareto tail of the distractors' scores.
+
+    For each test point the best tenth of the wrong scores are its exceedances; in
+    units of their mean they are pooled over points and given one generalised
+    Pareto distribution. Losing probabilities q = 1 - U are then calibrated,
+    exp(a + b log q), so that the mean of (1 - q)^(k-1) follows the observed curve.
+
+    Parameters
+    ----------
+    fraction : float
+        Share of the wrong scores that make the tail.
+    calibrate : bool
+        Whether to fit a and b; without, a = 0 and b = 1.
+
+    References
+    ----------
+    Coles 2001, "An introduction to statistical modeling of extreme values",
+    chapter 4 (threshold excesses).
+    """
+
+    needs_scores = True
+    reliable_factor = np.inf
+    monotone = True
+
+    def __init__(self, *, fraction=0.1, calibrate=True):
+        if not 0 < fraction < 1:
+            raise ValueError(f"fraction must lie between 0 and 1, got {fraction}.")
+        self.fraction = fraction
+        self.calibrate = calibrate
+
+    def fit(self, sample):
+        """Fit the tail, then calibrate it.
+
+        Parameters
+        ----------
+        sample : WinSample
+            Scores of one classifier, at least four classes.
+
+        Returns
+        -------
+        Tail
+            Itself, with `points_`, `shape_`, `scale_` and `calibration_`.
+        """
+        if sample.n_classes < 4:
+            raise ValueError(
+                f"the tail of the scores needs at least 4 classes, got "
+                f"{sample.n_classes}; use method='gaussian_mixture'."
+            )
+        n_others = sample.n_classes - 1
+        n_tail = int(np.clip(round(self.fraction * sample.n_classes), 2, n_others - 1))
+        log_lose, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
+        weights = sample.point_weights()
+        self.calibration_ = np.array([0.0, 1.0])
+        if self.calibrate:
+            sizes = log_spaced_set_sizes(sample.n_classes, 100)
+            curve = sample.curve(sizes)
+            self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
+        self.points_ = PointWins(
+            _log_win(_calibrated(log_lose, self.calibration_)), weights
+        )
+        return self
+
+    def accuracy(self, set_sizes):
+        """Predict average accuracy at `set_sizes`."""
+        return self.points_.accuracy(set_sizes)
+
+    def cdf(self, u):
+        """Pr(U <= u): the weighted share of test points."""
+        return self.points_.cdf(u)
+
+
+def tail_log_lose(sample, n_tail):
+    """Log probability of losing to one random distractor, for each test point.
+
+    Parameters
+    ----------
+    sample : WinSample
+        Scores of one classifier.
+    n_tail : int
+        Number of best wrong scores that make the tail.
+
+    Returns
+    -------
+    log_lose : ndarray of shape (n_test,)
+        log q, at least -80.
+    shape, scale : float
+        Pooled generalised Pareto distribution of excess over mean excess.
+    """
+    own, n_others = sample.own_scores(), sample.n_classes - 1
+    step = max(1, 4_000_000 // sample.n_classes)
+    parts = [
+        _excesses(
+            own[i : i + step], sample.distractor_scores(slice(i, i + step)), n_tail
+        )
+        for i in range(0, len(own), step)
+    ]
+    excess = np.concatenate([p[0] for p in parts])
+    ahead = np.concatenate([p[1] for p in parts])
+    counted = np.concatenate([p[2] for p in parts])
+    shape, scale = fit_generalised_pareto(excess[excess > 0])
+    beyond = ahead > 0
+    log_lose = np.log(np.maximum(counted, 0.5) / n_others)
+    log_lose[beyond] = np.log(n_tail / n_others) + _pareto_log_survival(
+        ahead[beyond], shape, scale
+    )
+    return np.maximum(log_lose, _LOG_LOSE_FLOOR), shape, scale
+
+
+def _excesses(own, others, n_tail):
+    """Scaled excesses, scaled lead over the threshold, and how many are not beaten."""
+    n_others = others.shape[1]
+    ordered = np.partition(others, n_others - n_tail - 1, axis=1)
+    threshold = ordered[:, n_others - n_tail - 1]
+    excess = ordered[:, n_others - n_tail :] - threshold[:, None]
+    mean = excess.mean(1)
+    mean = np.where(mean > 0, mean, 1.0)
+    above = np.count_nonzero(others > own[:, None], axis=1)
+    tied = np.count_nonzero(others == own[:, None], axis=1)
+    return excess / mean[:, None], (own - threshold) / mean, above + 0.5 * tied
+
+
+def _pareto_log_survival(x, shape, scale):
+    """Log survival of a generalised Pareto distribution; -inf past its end."""
+    if abs(shape) < 1e-9:
+        return -x / scale
+    with np.errstate(divide="ignore"):
+        return -np.log(np.maximum(1 + shape * x / scale, 0)) / shape
+
+
+def fit_generalised_pareto(excess, *, max_points=200_000):
+    """Shape and scale of a generalised Pareto distribution, maximum likelihood.
+
+    The profile likelihood of theta = shape / scale is maximised over a bounded
+    range; the shape is then the mean of log(1 + theta x). Beyond `max_points`
+    excesses, that many evenly spaced order statistics stand for all.
+    """
+    from scipy.optimize import minimize_scalar
+
+    if not excess.size:
+        return 0.0, 1.0
+    if excess.size > max_points:
+        places = (np.arange(max_points) + 0.5) * (excess.size / max_points)
+        excess = np.sort(excess)[places.astype(int)]
+    mean, largest = excess.mean(), excess.max()
+
+    def negative_profile(theta):
+        if abs(theta) < 1e-8:
+            return np.log(mean) + 1
+        shape = np.mean(np.log1p(theta * excess))
+        return np.log(shape / theta) + shape
+
+    bounds = (-(1 - 1e-6) / largest, 5 / mean)
+    theta = minimize_scalar(
+        negative_profile, bounds=bounds, method="bounded", options={"xatol": 1e-7}
+    ).x
+    shape = float(np.mean(np.log1p(theta * excess)))
+    if abs(theta) < 1e-8:
+        return 0.0, float(mean)
+    return shape, shape / float(theta)
+
+
+def _calibrated(log_lose, calibration):
+    """Map log q to min(a + b log q, 0)."""
+    return np.minimum(calibration[0] + calibration[1] * log_lose, 0.0)
+
+
+def _log_win(log_lose):
+    """log(1 - q) from log q."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(-np.exp(log_lose))
+
+
+def calibrate_log_lose(log_lose, weights, set_sizes, curve):
+    """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to an accuracy curve.
+
+    Parameters
+    ----------
+    log_lose, weights : ndarray of shape (n_test,)
+        log q and weight of each test point.
+    set_sizes : ndarray of shape (n_sizes,)
+        Set sizes of the curve.
+    curve : ndarray of shape (n_sizes,)
+        Observed average accuracies.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+        a and b.
+    """
+    from scipy.optimize import least_squares
+
+    log_lose, weights = compress(log_lose, weights)
+
+    def residual(calibration):
+        log_win = _log_win(_calibrated(log_lose, calibration))
+        return PointWins(log_win, weights).accuracy(set_sizes) - curve
+
+    fitted = least_squares(
+        residual, [0.0, 1.0], bounds=([-20.0, 0.05], [20.0, 20.0]), x_scale=[1, 0.3]
+    )
+    return fitted.x
+
+
+def compress(values, weights, *, max_points=2000):
+    """Merge neighbouring points until at most `max_points` are left."""
+    if len(values) <= max_points:
+        return values, weights
+    order = np.argsort(values, kind="stable")
+    group = np.arange(len(values)) * max_points // len(values)
+    total = np.bincount(group, weights[order])
+    return np.bincount(group, weights[order] * values[order]) / total, total
