@@ -1,1 +1,5 @@
 """Identification from brain to label: searchlights, atlases, ensembles."""
+
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
+
+__all__ = ["IdentificationSearchLight"]

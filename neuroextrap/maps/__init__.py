@@ -1,1 +1,23 @@
 """Per-region statistics as named maps, and maps as files."""
+
+from neuroextrap.maps._identification import (
+    MAP_DESCRIPTIONS,
+    accuracy_statistics,
+    bound_is_vacuous,
+    bound_set_sizes,
+    bound_statistics,
+    permutation_statistics,
+)
+from neuroextrap.maps._results import RegionResults, region_images, region_table
+
+__all__ = [
+    "MAP_DESCRIPTIONS",
+    "RegionResults",
+    "accuracy_statistics",
+    "bound_is_vacuous",
+    "bound_set_sizes",
+    "bound_statistics",
+    "permutation_statistics",
+    "region_images",
+    "region_table",
+]

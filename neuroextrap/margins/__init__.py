@@ -1,16 +1,23 @@
 """Classifiers as batched margin functions, and the one loop over regions."""
 
 from neuroextrap.margins._checkpoint import array_digest
+from neuroextrap.margins._cost import (
+    estimate_memory,
+    estimate_seconds,
+    parse_memory,
+)
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import (
     RegionScores,
-    estimate_seconds,
+    observed_margins,
     run_identity,
     score_regions,
 )
 from neuroextrap.margins._estimator_margins import EstimatorMargins
 from neuroextrap.margins._folds import check_labelings, fold_weightings, make_design
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._null import null_file
+from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._registry import CLASSIFIERS, resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
@@ -30,8 +37,13 @@ __all__ = [
     "resolve_classifier",
     # the loop
     "Plan",
+    "Progress",
     "RegionScores",
+    "estimate_memory",
     "estimate_seconds",
+    "null_file",
+    "observed_margins",
+    "parse_memory",
     "resolve_statistic",
     "run_identity",
     "score_regions",

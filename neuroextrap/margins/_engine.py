@@ -1,7 +1,5 @@
 """The one loop over regions and permutations."""
 
-import logging
-import time
 import uuid
 from dataclasses import dataclass
 
@@ -11,9 +9,7 @@ import threadpoolctl
 from joblib import Parallel, delayed
 
 from neuroextrap.margins._checkpoint import Checkpoint, array_digest
-from neuroextrap.margins._task import Block, run_task
-
-logger = logging.getLogger(__name__)
+from neuroextrap.margins._task import Block, first_margins, run_task
 
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
@@ -97,28 +93,6 @@ def score_regions(  # noqa: PLR0913
     return scores
 
 
-def estimate_seconds(X, regions, plan, *, n_regions=32):
-    """Time a few regions and extrapolate to all, on one core.
-
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_samples, n_features)
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-    plan : Plan
-    n_regions : int
-        Number of regions to time.
-
-    Returns
-    -------
-    seconds : float
-    """
-    filled = np.flatnonzero(np.diff(regions.indptr))
-    some = filled[np.linspace(0, len(filled) - 1, n_regions).astype(int)]
-    start = time.perf_counter()
-    run_task(plan, _block(X, regions, np.unique(some)))
-    return (time.perf_counter() - start) * len(filled) / len(np.unique(some))
-
-
 def run_identity(X, regions, plan):
     """Return what makes a run what it is, as JSON values.
 
@@ -147,18 +121,62 @@ def run_identity(X, regions, plan):
     }
 
 
-def _tasks(regions, plan):
-    """Return (number, rows) of every task; empty regions belong to none."""
-    filled = np.flatnonzero(np.diff(regions.indptr))
+def observed_margins(X, regions, plan, region):
+    """Compute one region's margins under the observed labelling.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_samples, n_features)
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    plan : Plan
+    region : int
+
+    Returns
+    -------
+    margins : ndarray, shape (n_test, K)
+
+    Raises
+    ------
+    ValueError
+        When the region has no usable feature.
+    """
+    if regions.indptr[region] == regions.indptr[region + 1]:
+        raise ValueError(f"region {region} was not analysed: too few usable voxels")
+    block = make_block(X, regions, np.array([region]))
+    return first_margins(plan, block)[:, :, 0]
+
+
+def task_size(plan):
+    """Return the number of regions of a task; the plan alone decides it.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    n_regions : int
+    """
     step = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
     if not plan.is_additive or plan.n_permutations:
         step = min(step, _PERMUTED_TASK_REGIONS)
-    starts = range(0, len(filled), int(step))
-    return [(number, filled[a : a + step]) for number, a in enumerate(starts)]
+    return int(step)
 
 
-def _block(X, regions, rows):
-    """Return a task's regions with the data of just their features."""
+def make_block(X, regions, rows):
+    """Return some regions with the data of just their features.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_samples, n_features)
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    rows : ndarray of int
+        Which regions.
+
+    Returns
+    -------
+    Block
+    """
     members = scipy.sparse.csr_array(regions[rows])
     columns, local = np.unique(members.indices, return_inverse=True)
     shape = (len(rows), len(columns))
@@ -167,6 +185,14 @@ def _block(X, regions, rows):
     )
     features = np.ascontiguousarray(X[:, columns].T, dtype=np.float32)
     return Block(features=features, regions=small, columns=columns)
+
+
+def _tasks(regions, plan):
+    """Return (number, rows) of every task; empty regions belong to none."""
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    step = task_size(plan)
+    starts = range(0, len(filled), step)
+    return [(number, filled[a : a + step]) for number, a in enumerate(starts)]
 
 
 # tells a task whether it runs in the process that made it
@@ -190,7 +216,7 @@ def _results(X, regions, plan, tasks, n_jobs, store):
         else:
             yield rows, result
     calls = (
-        delayed(_run_block)(plan, rows, number, _block(X, regions, rows), _PROCESS)
+        delayed(_run_block)(plan, rows, number, make_block(X, regions, rows), _PROCESS)
         for number, rows in missing
     )
     parallel = Parallel(

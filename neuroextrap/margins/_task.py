@@ -5,7 +5,7 @@ any machine, and be repeated. Block sizes and label chunks depend on the design 
 never on the number of workers or the memory, so neither can change a result.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse
@@ -19,7 +19,7 @@ from neuroextrap.margins._wins import (
 )
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
-_PASS_SIZE = 2**20
+PASS_SIZE = 2**20
 _MAX_REGIONS_PER_PASS = 64
 
 
@@ -84,7 +84,7 @@ class Plan:
     def chunks(self):
         """Return the trained labellings in batches of a width fixed by the design."""
         if "chunks" not in self._cache:
-            width = max(1, min(_PASS_SIZE // self.size, self.n_trained))
+            width = max(1, min(PASS_SIZE // self.size, self.n_trained))
             codes = self.codes[: self.n_trained]
             self._cache["chunks"] = [
                 Labelings(codes[start : start + width], self.design.n_classes)
@@ -185,6 +185,25 @@ def run_task(plan, block):
     return result
 
 
+def first_margins(plan, block):
+    """Return the margins of a block's first pass under the observed labelling.
+
+    Parameters
+    ----------
+    plan : Plan
+    block : Block
+
+    Returns
+    -------
+    margins : ndarray, shape (n_test, K, n_regions of the pass)
+    """
+    observed = replace(plan, codes=plan.codes[:1], _cache={})
+    passes = _additive_passes if observed.is_additive else _region_passes
+    _, _, batches = next(passes(observed, block))
+    margins, _, _ = next(batches)
+    return margins
+
+
 def _all_counts(plan, block):
     """Yield (first region, number of regions, iterator of their counts).
 
@@ -214,7 +233,7 @@ def _pairing_counts(plan, margins):
     y = plan.test_codes()
     beaten, tied = rank_tables(margins)
     row = np.arange(len(y))[:, None] * margins.shape[1]
-    width = max(1, _PASS_SIZE // len(y))
+    width = max(1, PASS_SIZE // len(y))
     for start in range(0, y.shape[1], width):
         pick = row + y[:, start : start + width]
         yield beaten.take(pick), tied.take(pick), start, pick.shape[1]
@@ -240,7 +259,7 @@ def _region_passes(plan, block):
     """Yield the margins of a few regions at a time, from each region's own data."""
     chunks = plan.chunks()
     width = chunks[0].n_labelings
-    step = max(1, min(_MAX_REGIONS_PER_PASS, _PASS_SIZE // (plan.size * width)))
+    step = max(1, min(_MAX_REGIONS_PER_PASS, PASS_SIZE // (plan.size * width)))
     for first in range(0, block.n_regions, step):
         some = range(first, min(first + step, block.n_regions))
         xs = [block.samples(region) for region in some]

@@ -6,7 +6,8 @@ vertices) of region i, with sorted int32 indices. Arrays only: no image is read 
 On a voxel lattice: ``lattice_spheres``, ``strided_centers``. Among loose coordinates:
 ``coordinate_spheres``, ``nearest_features``. On a surface: ``surface_discs``,
 ``cached_surface_discs``. Given by labels or by a matrix: ``label_regions``,
-``check_regions``. Centres of any of them: ``check_centers``.
+``check_regions``. Centres of any of them: ``check_centers``. Without features that
+cannot be analysed: ``usable_regions``.
 """
 
 from neuroextrap.regions._cache import cached_surface_discs
@@ -15,8 +16,10 @@ from neuroextrap.regions._labels import label_regions
 from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 from neuroextrap.regions._membership import check_centers, check_regions
 from neuroextrap.regions._surfaces import surface_discs
+from neuroextrap.regions._usable import UsableRegions, usable_regions
 
 __all__ = [
+    "UsableRegions",
     "cached_surface_discs",
     "check_centers",
     "check_regions",
@@ -26,4 +29,5 @@ __all__ = [
     "nearest_features",
     "strided_centers",
     "surface_discs",
+    "usable_regions",
 ]

@@ -1,0 +1,179 @@
+"""Check parameters and labels before any work is done."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroextrap import maps, margins
+
+
+class Labels(NamedTuple):
+    """Labels of the samples that are analysed.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_kept,)
+        Class codes 0..K-1.
+    classes : ndarray, shape (K,)
+        The class of every code.
+    groups : ndarray, shape (n_kept,), or None
+    blocks : ndarray, shape (n_kept,), or None
+    keep : ndarray of bool, shape (n_samples,)
+        Samples of the classes that are analysed.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    groups: np.ndarray | None
+    blocks: np.ndarray | None
+    keep: np.ndarray
+
+
+class BoundDesign(NamedTuple):
+    """What the lower bounds need to know of a cross-validation.
+
+    Parameters
+    ----------
+    n_repeats : ndarray of int, shape (n_folds, K), or None
+        Test points of every class in every fold; None where the bounds do not hold.
+    weighting : ndarray, shape (0 or 1, n_test)
+        Weights of the test points for the bound, where they are not those of the
+        pooled accuracy.
+    notes : tuple of str
+    """
+
+    n_repeats: np.ndarray | None
+    weighting: np.ndarray
+    notes: tuple
+
+
+def check_parameters(estimator):
+    """Check numbers that need no data.
+
+    Parameters
+    ----------
+    estimator : IdentificationSearchLight
+
+    Raises
+    ------
+    ValueError
+        When a parameter is outside its range.
+    """
+    _check_range(estimator, "radius", 0, np.inf, "a length in mm above 0")
+    _check_range(estimator, "confidence_level", 0, 1, "a number between 0 and 1")
+    for name, least in (("min_voxels", 1), ("stride", 1), ("n_permutations", 0)):
+        value = getattr(estimator, name)
+        if not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
+    shrinkage = estimator.shrinkage
+    if shrinkage != "auto" and not (np.isreal(shrinkage) and shrinkage >= 0):
+        raise ValueError(f"shrinkage={shrinkage!r} must be 'auto' or a number >= 0")
+    if estimator.save_null is not None and estimator.n_permutations == 0:
+        raise ValueError("save_null needs permutations; set n_permutations")
+    if estimator.save_null is not None and estimator.shard is not None:
+        raise ValueError("save_null and shard do not go together; save in one run")
+
+
+def _check_range(estimator, name, low, high, allowed):
+    """Raise unless a parameter is a number strictly between two others."""
+    value = getattr(estimator, name)
+    if not isinstance(value, (int, float, np.number)) or not low < value < high:
+        raise ValueError(f"{name}={value!r} must be {allowed}")
+
+
+def code_labels(y, classes, groups, blocks):
+    """Turn labels into codes, and leave out classes that are not asked for.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_samples,)
+    classes : sequence or None
+    groups, blocks : array-like, shape (n_samples,), or None
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, a class is not there, or fewer than two are left.
+    """
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}; give one label for every sample")
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError("y has NaN; give a label for every sample")
+    for name, value in (("groups", groups), ("blocks", blocks)):
+        if value is not None and np.shape(value) != y.shape:
+            raise ValueError(
+                f"{name} has shape {np.shape(value)}, y has {y.shape}; give one entry "
+                "for every sample"
+            )
+    present = np.unique(y)
+    chosen = present if classes is None else np.unique(np.asarray(classes))
+    unknown = np.setdiff1d(chosen, present)
+    if len(unknown):
+        raise ValueError(
+            f"classes has {unknown.tolist()[:5]}, which y does not; y has "
+            f"{present.tolist()[:10]}"
+        )
+    if len(chosen) < 2:
+        raise ValueError(
+            f"y has {len(chosen)} class ({chosen.tolist()}); give at least two classes"
+        )
+    keep = np.isin(y, chosen)
+    return Labels(
+        codes=np.searchsorted(chosen, y[keep]),
+        classes=chosen,
+        groups=None if groups is None else np.asarray(groups)[keep],
+        blocks=None if blocks is None else np.asarray(blocks)[keep],
+        keep=keep,
+    )
+
+
+def bound_design(codes, design, *, automatic_penalty, confidence_level):
+    """Find out whether and how the lower bounds hold for a cross-validation.
+
+    Every fold must test every class: a rule that predicts the class rarest in training
+    would otherwise score 1 on labels that say nothing.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_samples,)
+    design : Design
+    automatic_penalty : bool
+        Whether the classifier's penalty comes from all samples, test points included.
+    confidence_level : float
+
+    Returns
+    -------
+    BoundDesign
+    """
+    weightings, repeats = margins.fold_weightings(codes, design)
+    none = np.empty((0, len(design.test)))
+    if not repeats.all():
+        note = (
+            "no lower bounds: a fold does not test every class, so that accuracy says "
+            "nothing of the Bayes accuracy"
+        )
+        return BoundDesign(None, none, (note,))
+    notes = []
+    if automatic_penalty:
+        notes.append(
+            "the bounds assume a penalty fixed without the test points, but "
+            "shrinkage='auto' takes it from all samples (no label enters); for bounds "
+            "that hold to the letter give shrinkage a number"
+        )
+    if maps.bound_is_vacuous(design.n_classes, repeats, confidence_level):
+        notes.append(
+            f"average_bayes_accuracy_bound is at chance everywhere: with "
+            f"{design.n_classes} classes even perfect accuracy says too little of "
+            "classes that were not drawn; read bayes_accuracy_bound, which holds for "
+            "the given classes"
+        )
+    share = repeats.sum(axis=1) / repeats.sum()
+    weighting = share @ weightings
+    pooled = margins.class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
+    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
+    return BoundDesign(repeats, none if same else weighting[None], tuple(notes))

@@ -1,0 +1,578 @@
+"""Identification in every region of a brain."""
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from neuroextrap import images, maps, margins, regions, stats
+from neuroextrap.decoding._inputs import bound_design, check_parameters, code_labels
+from neuroextrap.decoding._permutations import permuted_codes
+from neuroextrap.decoding._storage import read_fitted, write_fitted
+from neuroextrap.decoding._whitening import make_whitener
+
+
+class IdentificationSearchLight(BaseEstimator):
+    """How much every region tells about which class was shown.
+
+    Every region's classifier is cross-validated; its margins give, for every test
+    point, the number of distractor classes that the true class beats, and these wins
+    give the identification accuracy for any number of classes up to K, the information
+    implied by that curve, lower confidence bounds, and permutation p-values with
+    family-wise error control by the maximum over regions.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker
+        Where to look. None computes a mask from the images; a masker's own smoothing,
+        detrending and standardising are honoured. Plain arrays need none.
+    radius : float
+        Radius of spheres (or of discs on a surface) in mm; a voxel whose centre is at
+        exactly the radius belongs.
+    n_nearest : int or None
+        Instead of a radius, the number of nearest voxels of every region.
+    labels_img : image, path or None
+        Atlas regions instead of spheres; label 0 is background. An atlas as nilearn
+        fetches it brings its names.
+    regions : sparse matrix, shape (n_regions, n_features), or None
+        Regions of your own.
+    center_mask_img : image, path or None
+        Where centres of regions may lie; their voxels may reach beyond.
+    stride : int
+        Every stride-th voxel along each axis is a centre.
+    min_voxels : int
+        Regions with fewer usable voxels are NaN.
+    classifier : str or scikit-learn classifier
+        "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
+        any classifier with ``decision_function`` or ``predict_proba`` (slow).
+    shrinkage : "auto" or float
+        Of lda, ridge and qda. "auto" is the Ledoit-Wolf intensity on the region's total
+        scatter, which no label enters; a float is the penalty as a multiple of
+        trace(total scatter) / number of voxels.
+    noise_covariance : None, array or images
+        Noise to whiten by (Mahalanobis distances): residuals of shape (n_observations,
+        n_features) or images of them; every region's covariance is shrunk towards its
+        diagonal.
+    cv : None, int, scikit-learn splitter, or iterable of (train, test)
+        None leaves one group out at a time.
+    classes : sequence or None
+        Classes to analyse; samples of other classes are left out.
+    set_sizes : sequence of int or None
+        Set sizes of curves and implied information; None is all of 2..K up to K = 32,
+        else at most 32 of them, log-spaced.
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
+        What the permutation test compares; an integer k is accuracy among k classes.
+    n_permutations : int
+        Number of permuted labellings; 0 for no test. With a single train/test split the
+        labels of the test samples are permuted and the classifier stays as it is.
+    blocks : array-like, shape (n_samples,), or None
+        Samples whose labels move together (scans of one block or trial).
+    confidence_level : float
+        Of the lower bounds.
+    save_null : path or None
+        A .npy file for every region's permuted statistics, float32 of shape
+        (n_permutations, n_regions), for group inference.
+    per_fold : bool
+        Keep every fold's wins in ``fold_wins_``.
+    max_memory : str or int
+        Memory budget, such as "2G" or a number of bytes. Does not affect results.
+    checkpoint : path or None
+        Folder for finished work; the same call resumes from it.
+    shard : tuple of (int, int), str "i/N", or None
+        Compute the i-th of N parts only, counting from 1; parts are joined by
+        :meth:`merge`.
+    n_jobs : int
+        Number of joblib workers. Does not affect results.
+    random_state : None, int or numpy.random.Generator
+        Of the permutations.
+    verbose : int
+        Above 0, progress is logged at level INFO.
+
+    Attributes
+    ----------
+    maps_ : dict of images (of ndarray for array input)
+        accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
+        n_voxels, and after permutations p_value, p_value_fwe, neg_log10_p_fwe, z.
+    region_scores_ : dict of ndarray, shape (n_regions,)
+        The same numbers, one a region.
+    wins_ : ndarray, shape (n_regions, K)
+        Win distributions.
+    fold_wins_ : ndarray, shape (n_folds, n_regions, K)
+        Win distributions of every fold, if ``per_fold``.
+    null_maxima_ : ndarray, shape (n_permutations,)
+        Largest permuted statistic over regions.
+    table_ : pandas.DataFrame
+        Tidy table of atlas regions, of a matrix of regions, or of an array; None for
+        searchlights.
+    classes_ : ndarray
+        Classes analysed.
+    set_sizes_ : ndarray of int
+        Set sizes of the curves.
+    masker_ : fitted masker, or None
+    n_elements_ : int
+        Number of voxels, vertices or columns.
+    n_permutations_ : int
+        Number of permutations done (all distinct ones when there are fewer than asked).
+    notes_ : tuple of str
+        What a reader should know of the validity of the numbers.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", Journal of Machine Learning Research 19.
+    Kriegeskorte, Goebel & Bandettini 2006, "Information-based functional brain
+    mapping", PNAS 103. Nichols & Holmes 2002, "Nonparametric permutation tests for
+    functional neuroimaging", Human Brain Mapping 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile([0, 1, 2, 3], 6)
+    >>> runs = np.repeat(np.arange(6), 4)
+    >>> X = rng.normal(size=(4, 20))[y] + rng.normal(size=(24, 20))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> round(float(fitted.region_scores_["accuracy"][0]), 2)
+    1.0
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask=None,
+        *,
+        radius=8.0,
+        n_nearest=None,
+        labels_img=None,
+        regions=None,
+        center_mask_img=None,
+        stride=1,
+        min_voxels=2,
+        classifier="nearest_centroid",
+        shrinkage="auto",
+        noise_covariance=None,
+        cv=None,
+        classes=None,
+        set_sizes=None,
+        statistic="accuracy",
+        n_permutations=0,
+        blocks=None,
+        confidence_level=0.95,
+        save_null=None,
+        per_fold=False,
+        max_memory="2G",
+        checkpoint=None,
+        shard=None,
+        n_jobs=1,
+        random_state=0,
+        verbose=0,
+    ):
+        self.mask = mask
+        self.radius = radius
+        self.n_nearest = n_nearest
+        self.labels_img = labels_img
+        self.regions = regions
+        self.center_mask_img = center_mask_img
+        self.stride = stride
+        self.min_voxels = min_voxels
+        self.classifier = classifier
+        self.shrinkage = shrinkage
+        self.noise_covariance = noise_covariance
+        self.cv = cv
+        self.classes = classes
+        self.set_sizes = set_sizes
+        self.statistic = statistic
+        self.n_permutations = n_permutations
+        self.blocks = blocks
+        self.confidence_level = confidence_level
+        self.save_null = save_null
+        self.per_fold = per_fold
+        self.max_memory = max_memory
+        self.checkpoint = checkpoint
+        self.shard = shard
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, imgs, y, groups=None):
+        """Analyse every region.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            One volume (row) a sample.
+        y : array-like, shape (n_samples,)
+            Class of every sample.
+        groups : array-like, shape (n_samples,), or None
+            Run of every sample: left out together, and labels are permuted within.
+
+        Returns
+        -------
+        self : IdentificationSearchLight
+
+        Raises
+        ------
+        ValueError
+            When parameters, images, labels and groups do not fit one another.
+        """
+        self._prepare(imgs, y, groups)
+        self._run()
+        self._summarise()
+        return self
+
+    def estimate_cost(self, imgs, y, groups=None):
+        """Say what :meth:`fit` would take, by timing a few regions.
+
+        Parameters
+        ----------
+        imgs, y, groups
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        cost : dict
+            n_regions, n_features, n_permutations, seconds (on n_jobs workers) and
+            memory (bytes).
+        """
+        self._prepare(imgs, y, groups)
+        seconds = margins.estimate_seconds(
+            self._samples.X, self._usable.regions, self._plan
+        )
+        return {
+            "n_regions": int((np.diff(self._usable.regions.indptr) > 0).sum()),
+            "n_features": self._samples.X.shape[1],
+            "n_permutations": self._plan.n_permutations,
+            "seconds": seconds / self._n_workers,
+            "memory": self._memory(self._n_workers),
+        }
+
+    def _prepare(self, imgs, y, groups):
+        """Check everything and plan the run; nothing expensive but reading the data."""
+        check_parameters(self)
+        labels = code_labels(y, self.classes, groups, self.blocks)
+        statistic_sizes = self.set_sizes
+        if statistic_sizes is None:
+            statistic_sizes = stats.default_set_sizes(len(labels.classes))
+        self.set_sizes_ = np.asarray(statistic_sizes)
+        statistic = margins.resolve_statistic(
+            self.statistic, len(labels.classes), self.set_sizes_
+        )
+        kernel = margins.resolve_classifier(self.classifier, shrinkage=self.shrinkage)
+        design = margins.make_design(
+            labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
+        )
+        codes, pairing = permuted_codes(
+            labels, design, self.n_permutations, self.random_state
+        )
+        self._samples = images.read_features(
+            self.mask, imgs, n_samples=len(labels.keep), keep=labels.keep
+        )
+        self._choice = images.choose_regions(
+            self._samples.masker,
+            self._samples.X.shape[1],
+            radius=self.radius,
+            n_nearest=self.n_nearest,
+            labels_img=self.labels_img,
+            regions=self.regions,
+            center_mask_img=self.center_mask_img,
+            stride=self.stride,
+        )
+        self._usable = regions.usable_regions(
+            self._choice.regions, self._samples.usable, self.min_voxels
+        )
+        self._bounds = bound_design(
+            labels.codes,
+            design,
+            automatic_penalty=self._has_automatic_penalty(),
+            confidence_level=self.confidence_level,
+        )
+        weightings = self._bounds.weighting
+        if self.per_fold:
+            folds, _ = margins.fold_weightings(labels.codes, design)
+            weightings = np.concatenate([weightings, folds])
+        self._plan = margins.Plan(
+            kernel=kernel,
+            design=design,
+            codes=codes,
+            statistic=statistic,
+            pairing=pairing,
+            weightings=weightings,
+            whitener=self._whitener(),
+            keep_null=self.save_null is not None,
+        )
+        self._labels = labels
+        self._n_workers = self._affordable_workers()
+
+    def _has_automatic_penalty(self):
+        """Whether a penalty is taken from all samples, test points included."""
+        shrunk = self.classifier in ("lda", "ridge", "qda")
+        return isinstance(self.classifier, str) and shrunk and self.shrinkage == "auto"
+
+    def _whitener(self):
+        """Return what whitens a region's samples, or None."""
+        if self.noise_covariance is None:
+            return None
+        return make_whitener(
+            self.noise_covariance, self._samples.masker, self._samples.X.shape[1]
+        )
+
+    def _memory(self, n_workers):
+        """Estimate the peak memory in bytes."""
+        return margins.estimate_memory(
+            self._samples.X, self._usable.regions, self._plan, n_workers
+        )
+
+    def _affordable_workers(self):
+        """Return the number of workers that fits the memory budget."""
+        budget = margins.parse_memory(self.max_memory)
+        asked = effective_n_jobs(self.n_jobs)
+        for n_workers in range(asked, 0, -1):
+            if self._memory(n_workers) <= budget:
+                return n_workers
+        raise ValueError(
+            f"max_memory={self.max_memory!r} is too little: about "
+            f"{self._memory(1) / 2**30:.1f} GiB are needed; raise it, or use fewer "
+            "voxels (mask, stride) or a smaller radius"
+        )
+
+    def _run(self):
+        """Compute every region's wins, observed and permuted."""
+        plan, n_regions = self._plan, self._choice.n_regions
+        with margins.null_file(self.save_null, plan.n_permutations, n_regions) as null:
+            scores = margins.score_regions(
+                self._samples.X,
+                self._usable.regions,
+                plan,
+                n_jobs=self._n_workers,
+                checkpoint=self.checkpoint,
+                shard=self._shard(),
+                null=null,
+                progress=margins.Progress(self.verbose),
+            )
+        n_bound = len(self._bounds.weighting)
+        self.fold_wins_ = scores.weighted_wins[n_bound:] if self.per_fold else None
+        scores = replace(
+            scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
+        )
+        self._results = maps.RegionResults(
+            scores=scores,
+            choice=self._choice,
+            n_voxels=self._usable.n_features,
+            n_test=len(plan.design.test),
+            set_sizes=self.set_sizes_,
+            n_repeats=self._bounds.n_repeats,
+            confidence_level=self.confidence_level,
+            notes=(*self._samples.notes, *self._bounds.notes),
+        )
+        self.classes_ = self._labels.classes
+        self.masker_ = self._samples.masker
+        self.n_elements_ = self._samples.X.shape[1]
+
+    def _shard(self):
+        """Return (index from 0, number of parts), or None."""
+        if self.shard is None:
+            return None
+        parts = self.shard
+        if isinstance(parts, str):
+            parts = parts.split("/")
+        index, n_parts = (int(part) for part in parts)
+        return index - 1, n_parts
+
+    def _summarise(self):
+        """Turn results into the public attributes."""
+        results = self._results
+        self.region_scores_ = results.statistics()
+        self.wins_ = results.scores.wins
+        self.null_maxima_ = results.scores.maxima
+        self.n_permutations_ = len(self.null_maxima_)
+        self.notes_ = results.notes
+        self.maps_ = maps.region_images(
+            self.region_scores_, results.choice, self.masker_
+        )
+        self.table_ = None
+        if results.choice.names is not None or self.masker_ is None:
+            self.table_ = maps.region_table(
+                results, self.region_scores_, self._standard_errors()
+            )
+
+    def _standard_errors(self):
+        """Compute standard errors of few regions' curves, by leaving classes out."""
+        if getattr(self, "_samples", None) is None:
+            return None
+        errors = np.full((self._choice.n_regions, len(self.set_sizes_)), np.nan)
+        if len(self.classes_) < 3:
+            return errors
+        y = self._labels.codes[self._plan.design.test]
+        for region in np.flatnonzero(self._results.scores.done):
+            errors[region] = stats.average_accuracy_jackknife(
+                self.region_margins(region), y, self.set_sizes_
+            )[1]
+        return errors
+
+    def region_margins(self, region):
+        """Return the observed margins of one region.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        margins : ndarray, shape (n_test, K)
+            Rows in the order of the folds' test samples.
+
+        Raises
+        ------
+        ValueError
+            When the data are not there (results read from a folder).
+        """
+        check_is_fitted(self, "region_scores_")
+        if getattr(self, "_samples", None) is None:
+            raise ValueError(
+                "the samples are not stored with results; fit again to get margins"
+            )
+        return margins.observed_margins(
+            self._samples.X, self._usable.regions, self._plan, self._find(region)
+        )
+
+    def confusion_matrix(self, region):
+        """Return how often each class was taken for each other.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        confusion : ndarray, shape (K, K)
+            Row: true class; column: class with the largest margin, ties shared equally.
+            Counts of test points.
+        """
+        found = self.region_margins(region)
+        best = found == found.max(axis=1, keepdims=True)
+        share = best / best.sum(axis=1, keepdims=True)
+        y = self._labels.codes[self._plan.design.test]
+        confusion = np.zeros((len(self.classes_),) * 2)
+        np.add.at(confusion, y, share)
+        return confusion
+
+    def _find(self, region):
+        """Return the index of a region given by index or by coordinates."""
+        if np.ndim(region) == 0:
+            return int(region)
+        if self.masker_ is None or self._results.choice.centers is None:
+            raise ValueError(
+                f"region={region!r}: coordinates need spheres in an image; give the "
+                "region's index"
+            )
+        centers = images.feature_coordinates(self.masker_)[self._results.choice.centers]
+        return int(np.argmin(((centers - np.asarray(region)) ** 2).sum(axis=1)))
+
+    def accuracy_curve(self, region, set_sizes=None):
+        """Return a region's identification accuracy curve.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        set_sizes : sequence of int or None
+            From 2 to K; None is ``set_sizes_``.
+
+        Returns
+        -------
+        set_sizes : ndarray of int
+        accuracy : ndarray
+        """
+        check_is_fitted(self, "region_scores_")
+        return self._results.curve(self._find(region), set_sizes)
+
+    def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
+        """Predict every region's accuracy among more classes than were measured.
+
+        Parameters
+        ----------
+        set_sizes : sequence of int
+            Numbers of classes.
+        method : {"gaussian_mixture", "gaussian"}
+
+        Returns
+        -------
+        images : dict of image (ndarray for array input)
+            One map for every set size.
+        """
+        check_is_fitted(self, "region_scores_")
+        sizes = np.atleast_1d(set_sizes)
+        known = ~np.isnan(self.wins_[:, 0])
+        predicted = np.full((len(sizes), len(self.wins_)), np.nan)
+        predicted[:, known] = stats.extrapolate_wins(
+            self.wins_[known], self._results.n_test, sizes, method=method
+        ).T
+        values = dict(zip(sizes.tolist(), predicted, strict=True))
+        return maps.region_images(values, self._results.choice, self.masker_)
+
+    def to_directory(self, path, *, overwrite=False):
+        """Write maps with sidecars, table and results; no pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that is not there or empty.
+        overwrite : bool
+            Replace what is there.
+        """
+        check_is_fitted(self, "region_scores_")
+        write_fitted(self, path, overwrite=overwrite)
+
+    @classmethod
+    def from_directory(cls, path):
+        """Read what :meth:`to_directory` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        fitted : IdentificationSearchLight
+            Everything but the samples: margins and confusion matrices need the data.
+        """
+        return read_fitted(cls(), path)
+
+    def merge(self, *others):
+        """Join the parts (shards) of one run.
+
+        Parameters
+        ----------
+        *others : IdentificationSearchLight
+            Fitted or read from folders.
+
+        Returns
+        -------
+        self : IdentificationSearchLight
+        """
+        check_is_fitted(self, "region_scores_")
+        for other in others:
+            self._results = self._results.merge(other._results)
+        self._summarise()
+        return self
+
+    def generate_report(self, title=None):
+        """Make a self-contained HTML page of the results.
+
+        Parameters
+        ----------
+        title : str or None
+
+        Returns
+        -------
+        report : nilearn.reporting.HTMLReport
+        """
+        check_is_fitted(self, "region_scores_")
+        # reporting lies above decoding, so it is looked up when asked for
+        reporting = importlib.import_module("neuroextrap.reporting")
+        return reporting.identification_report(self, title=title)

@@ -1,0 +1,76 @@
+"""Whitening by a supplied noise covariance."""
+
+import numpy as np
+import scipy.linalg
+
+from neuroextrap import images
+
+
+class NoiseWhitener:
+    """Whiten a region's samples by the covariance of noise residuals.
+
+    Parameters
+    ----------
+    residuals : ndarray, shape (n_observations, n_features)
+        Noise, such as residuals of a first-level model.
+    """
+
+    def __init__(self, residuals):
+        self.residuals = residuals
+
+    def __repr__(self):
+        """Name what whitens; part of a checkpoint's identity."""
+        digest = images.array_hash(self.residuals)
+        return f"NoiseWhitener({digest})"
+
+    def __call__(self, features, x):
+        """Return samples in which the noise is white.
+
+        Parameters
+        ----------
+        features : ndarray of int, shape (n,)
+            The region's features.
+        x : ndarray, shape (n_samples, n)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n)
+        """
+        from neuroextrap.models import shrunk_covariance
+
+        covariance, _ = shrunk_covariance(self.residuals[:, features])
+        lower = np.linalg.cholesky(covariance)
+        return scipy.linalg.solve_triangular(lower, x.T.astype(float), lower=True).T
+
+
+def make_whitener(noise_covariance, masker, n_features):
+    """Read noise residuals and check them.
+
+    Parameters
+    ----------
+    noise_covariance : array of shape (n_observations, n_features), or images
+    masker : fitted masker, or None
+    n_features : int
+
+    Returns
+    -------
+    NoiseWhitener
+
+    Raises
+    ------
+    ValueError
+        When there are other features, fewer than three observations, or NaN.
+    """
+    residuals = noise_covariance
+    if not isinstance(residuals, np.ndarray):
+        if masker is None:
+            raise ValueError("noise_covariance must be an array when imgs is an array")
+        residuals = images.load_samples(residuals, masker)
+    if residuals.ndim != 2 or residuals.shape[1] != n_features or len(residuals) < 3:
+        raise ValueError(
+            f"noise_covariance has shape {residuals.shape}; give residuals of shape "
+            f"(n_observations, {n_features}), at least three observations"
+        )
+    if not np.isfinite(residuals).all():
+        raise ValueError("noise_covariance has NaN or infinity; give finite residuals")
+    return NoiseWhitener(residuals - residuals.mean(axis=0))

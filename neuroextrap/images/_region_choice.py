@@ -1,0 +1,180 @@
+"""Which regions an analysis looks at, and where their values go in an image."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from neuroextrap import regions as region_sets
+from neuroextrap.images._atlas import atlas_labels
+from neuroextrap.images._geometry import (
+    center_features,
+    feature_coordinates,
+    mask_lattice,
+)
+from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._surface_regions import surface_regions
+
+
+@dataclass(frozen=True)
+class RegionChoice:
+    """Regions and the features that carry their values.
+
+    Parameters
+    ----------
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    centers : ndarray of int, shape (n_regions,), or None
+        Feature at the centre of every region.
+    owner : ndarray of int, shape (n_features,), or None
+        Region whose value a feature carries, -1 for none (atlas regions).
+    names : list of str or None
+        Names of the regions (atlas regions).
+    """
+
+    regions: scipy.sparse.csr_array
+    centers: np.ndarray | None = None
+    owner: np.ndarray | None = None
+    names: list | None = None
+
+    @property
+    def n_regions(self):
+        """Number of regions."""
+        return self.regions.shape[0]
+
+    def to_features(self, values):
+        """Spread the regions' values over features, NaN where none belongs.
+
+        Parameters
+        ----------
+        values : ndarray, shape (..., n_regions)
+
+        Returns
+        -------
+        ndarray of float64, shape (..., n_features)
+
+        Raises
+        ------
+        ValueError
+            When the regions have neither centres nor owned features.
+        """
+        values = np.asarray(values, dtype=float)
+        out = np.full((*values.shape[:-1], self.regions.shape[1]), np.nan)
+        if self.centers is not None:
+            out[..., self.centers] = values
+        elif self.owner is not None:
+            owned = self.owner >= 0
+            out[..., owned] = values[..., self.owner[owned]]
+        else:
+            raise ValueError(
+                "regions given as a matrix with another number of rows than features "
+                "have no place in an image; read region_scores_ or table_ instead"
+            )
+        return out
+
+
+def choose_regions(  # noqa: PLR0913
+    masker,
+    n_features,
+    *,
+    radius=8.0,
+    n_nearest=None,
+    labels_img=None,
+    regions=None,
+    center_mask_img=None,
+    stride=1,
+    names=None,
+):
+    """Make the regions of an analysis.
+
+    Parameters
+    ----------
+    masker : fitted NiftiMasker or SurfaceMasker, or None
+        None for plain arrays, where all features are one region unless ``regions`` says
+        otherwise.
+    n_features : int
+        Number of features (voxels, vertices, columns).
+    radius : float
+        Radius of spheres or surface discs in mm.
+    n_nearest : int or None
+        Instead of a radius, the number of nearest voxels.
+    labels_img : image, path or None
+        Atlas regions instead of spheres; label 0 is background.
+    regions : sparse matrix, shape (n_regions, n_features), or None
+        The user's own regions; not with ``labels_img``.
+    center_mask_img : image, path or None
+        Where centres may lie.
+    stride : int
+        Use every stride-th voxel along each axis as a centre.
+    names : list, Bunch, DataFrame or None
+        Names of the atlas regions.
+
+    Returns
+    -------
+    RegionChoice
+
+    Raises
+    ------
+    ValueError
+        When options exclude one another, or no centre is left.
+    """
+    if regions is not None:
+        if labels_img is not None:
+            raise ValueError(
+                "labels_img and regions were both given; choose one of them"
+            )
+        own = region_sets.check_regions(regions, n_features)
+        centers = np.arange(n_features) if own.shape[0] == n_features else None
+        return RegionChoice(own, centers=centers)
+    if masker is None:
+        everything = scipy.sparse.csr_array(np.ones((1, n_features), dtype=bool))
+        owner = np.zeros(n_features, dtype=int)
+        return RegionChoice(everything, owner=owner, names=["all features"])
+    if labels_img is not None:
+        return _atlas_choice(labels_img, masker, names)
+    centers = _choose_centers(masker, center_mask_img, stride)
+    return RegionChoice(
+        _neighbourhoods(masker, radius, n_nearest, centers),
+        centers=np.arange(n_features) if centers is None else centers,
+    )
+
+
+def _atlas_choice(labels_img, masker, names):
+    """Return the regions of an atlas."""
+    labels, table = atlas_labels(labels_img, masker, names=names)
+    members, values = region_sets.label_regions(labels, background=0)
+    owner = np.where(labels == 0, -1, np.searchsorted(values, labels))
+    return RegionChoice(
+        members, owner=owner, names=[str(table[value]) for value in values]
+    )
+
+
+def _choose_centers(masker, center_mask_img, stride):
+    """Return centre features, or None for all."""
+    centers = None
+    if stride != 1:
+        mask, _ = mask_lattice(masker)
+        centers = region_sets.strided_centers(mask, stride)
+    if center_mask_img is not None:
+        allowed = center_features(center_mask_img, masker)
+        centers = allowed if centers is None else np.intersect1d(centers, allowed)
+    if centers is not None and len(centers) == 0:
+        raise ValueError(
+            "no centre is left after center_mask_img and stride; give a larger "
+            "center_mask_img or a smaller stride"
+        )
+    return centers
+
+
+def _neighbourhoods(masker, radius, n_nearest, centers):
+    """Return spheres, nearest voxels or surface discs around centres."""
+    if is_surface_masker(masker):
+        if n_nearest is not None:
+            raise ValueError(
+                "n_nearest is for volumes; on a surface give radius (mm along the mesh)"
+            )
+        return surface_regions(masker, radius, centers=centers)
+    if n_nearest is not None:
+        coordinates = feature_coordinates(masker)
+        return region_sets.nearest_features(coordinates, n_nearest, centers=centers)
+    mask, affine = mask_lattice(masker)
+    return region_sets.lattice_spheres(mask, affine, radius, centers=centers)

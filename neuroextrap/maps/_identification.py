@@ -1,0 +1,265 @@
+"""From win distributions to the named numbers of every region."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+from scipy.stats import false_discovery_control, norm
+
+from neuroextrap import stats
+
+#: name -> (what it is, unit); what a sidecar and a report say of a map.
+MAP_DESCRIPTIONS = {
+    "accuracy": (
+        "Identification accuracy among all classes, classes weighted equally; "
+        "chance is 1 / number of classes",
+        "proportion",
+    ),
+    "pairwise_accuracy": (
+        "Average identification accuracy over all pairs of classes; chance is 0.5",
+        "proportion",
+    ),
+    "implied_information": (
+        "Information whose Gaussian-limit accuracy curve fits the observed curve best; "
+        "an index of the curve, not a bound",
+        "bits",
+    ),
+    "average_bayes_accuracy_bound": (
+        "Lower confidence bound on the average Bayes accuracy among as many random "
+        "classes of the same kind; every region by itself",
+        "proportion",
+    ),
+    "average_bayes_accuracy_bound_fwe": (
+        "Lower confidence bound on the average Bayes accuracy among as many random "
+        "classes of the same kind; simultaneous over regions",
+        "proportion",
+    ),
+    "bayes_accuracy_bound": (
+        "Lower confidence bound on the Bayes accuracy for the given classes; every "
+        "region by itself",
+        "proportion",
+    ),
+    "bayes_accuracy_bound_fwe": (
+        "Lower confidence bound on the Bayes accuracy for the given classes; "
+        "simultaneous over regions",
+        "proportion",
+    ),
+    "information_bound": (
+        "Lower confidence bound on the mutual information of stimulus and response, "
+        "the best over several set sizes with the correction; every region by itself",
+        "bits",
+    ),
+    "information_bound_fwe": (
+        "Lower confidence bound on the mutual information of stimulus and response, "
+        "the best over several set sizes with the correction; simultaneous over "
+        "regions",
+        "bits",
+    ),
+    "n_voxels": (
+        "Number of voxels (or vertices) of the region that were analysed",
+        "count",
+    ),
+    "p_value": ("Permutation p-value of the statistic, every region by itself", "p"),
+    "p_value_fwe": (
+        "Permutation p-value of the statistic against the maximum over regions "
+        "(family-wise error)",
+        "p",
+    ),
+    "p_value_fwe_tail": (
+        "As p_value_fwe, its small values from a generalised Pareto tail fitted to the "
+        "permuted maxima",
+        "p",
+    ),
+    "p_value_fdr": (
+        "Benjamini-Hochberg adjusted p_value (false discovery rate)",
+        "p",
+    ),
+    "neg_log10_p_fwe": ("-log10 of p_value_fwe", "-log10(p)"),
+    "z": ("Standard normal quantile of 1 - p_value", "z"),
+}
+
+_LADDER = np.array([2, 5, 10])
+
+
+def bound_set_sizes(n_classes):
+    """Return the pre-declared set sizes of the information bound: 2, 5, 10, 20, ... K.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    set_sizes : ndarray of int
+
+    Examples
+    --------
+    >>> from neuroextrap.maps import bound_set_sizes
+    >>> bound_set_sizes(96)
+    array([ 2,  5, 10, 20, 50, 96])
+    """
+    decades = 10 ** np.arange(int(np.log10(n_classes)) + 1)
+    sizes = np.unique(np.outer(decades, _LADDER))
+    return np.append(sizes[sizes < n_classes], n_classes)
+
+
+def accuracy_statistics(wins, *, n_test, set_sizes):
+    """Compute accuracy, pairwise accuracy and implied information of every region.
+
+    Parameters
+    ----------
+    wins : ndarray, shape (n_regions, K)
+        Win distributions; rows of NaN stay NaN.
+    n_test : int
+        Number of test points, which limits the information that can be resolved.
+    set_sizes : array-like of int
+        Set sizes of the implied information.
+
+    Returns
+    -------
+    statistics : dict of ndarray, shape (n_regions,)
+        Implied information in bits; where every point beats every distractor it is the
+        largest value that the data resolve.
+    """
+    n_classes = wins.shape[1]
+    information = stats.implied_information(
+        stats.average_accuracy(wins, set_sizes), set_sizes
+    )
+    most = stats.resolution_information(n_classes, n_test, set_sizes)
+    ends = stats.average_accuracy(wins, [2, n_classes])
+    return {
+        "accuracy": ends[:, 1],
+        "pairwise_accuracy": ends[:, 0],
+        "implied_information": np.minimum(information, most),
+    }
+
+
+def bound_is_vacuous(n_classes, n_repeats, confidence_level=0.95):
+    """Tell whether even perfect accuracy leaves the average bound at chance.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K.
+    n_repeats : int or ndarray, shape (K,) or (n_folds, K)
+        Test points of every class (in every fold).
+    confidence_level : float
+
+    Returns
+    -------
+    bool
+    """
+    with quiet_bounds():
+        best = stats.average_bayes_accuracy_lower_bound(
+            1.0,
+            n_classes=n_classes,
+            n_repeats=n_repeats,
+            set_sizes=n_classes,
+            confidence_level=confidence_level,
+        )
+    return bool(best <= 1 / n_classes)
+
+
+@contextmanager
+def quiet_bounds():
+    """Leave out the warnings of vacuous bounds, which a note tells once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", message="the bound's margin", category=UserWarning
+        )
+        yield
+
+
+def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
+    """Compute the lower confidence bounds of every region.
+
+    Parameters
+    ----------
+    wins : ndarray, shape (n_regions, K)
+        Win distributions, averaged over folds with fixed weights if there are several;
+        rows of NaN stay NaN.
+    n_repeats : int or ndarray, shape (K,) or (n_folds, K)
+        Test points of every class (in every fold).
+    confidence_level : float
+
+    Returns
+    -------
+    statistics : dict of ndarray, shape (n_regions,)
+        Accuracies as proportions, information in bits. Names ending in ``_fwe`` hold
+        for all analysed regions at once.
+    """
+    n_analysed = int((~np.isnan(wins[:, 0])).sum())
+    n_classes = wins.shape[1]
+    sizes = bound_set_sizes(n_classes)
+    curves = stats.average_accuracy(wins, sizes)
+    shared = {
+        "n_classes": n_classes,
+        "n_repeats": n_repeats,
+        "confidence_level": confidence_level,
+    }
+    found = {}
+    with quiet_bounds():
+        for suffix, n_regions in (("", 1), ("_fwe", max(1, n_analysed))):
+            found |= _bounds(curves, sizes, suffix, n_regions, shared)
+    return found
+
+
+def _bounds(curves, sizes, suffix, n_regions, shared):
+    """Compute the three bounds for so many regions at once."""
+    shared = {**shared, "n_regions": n_regions}
+    average = stats.average_bayes_accuracy_lower_bound(
+        curves[:, -1:], set_sizes=sizes[-1:], **shared
+    )
+    information = stats.information_lower_bound(
+        curves, set_sizes=sizes, n_set_sizes=len(sizes), **shared
+    )
+    given = stats.bayes_accuracy_lower_bound(curves[:, -1], **shared)
+    return {
+        f"average_bayes_accuracy_bound{suffix}": average[:, 0],
+        f"bayes_accuracy_bound{suffix}": given,
+        f"information_bound{suffix}": information.max(axis=-1),
+    }
+
+
+def permutation_statistics(score, n_reached, maxima):
+    """Compute p-values of every region from the counts of a permutation run.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n_regions,)
+        Observed statistic; NaN stays NaN.
+    n_reached : ndarray of int, shape (n_regions,)
+        Number of permutations whose statistic reaches the observed one.
+    maxima : ndarray, shape (n_permutations,)
+        Largest statistic over regions of every permutation.
+
+    Returns
+    -------
+    statistics : dict of ndarray, shape (n_regions,)
+        ``p_value`` is (1 + n_reached) / (1 + n_permutations).
+    """
+    known = ~np.isnan(score)
+    p = (1 + n_reached[known]) / (1 + len(maxima))
+    p_fwe = stats.max_statistic_p_value(score[known], maxima)
+    tail = stats.tail_p_value(score[known], maxima)
+    return _spread(
+        known,
+        {
+            "p_value": p,
+            "p_value_fwe": p_fwe,
+            "p_value_fwe_tail": np.asarray(getattr(tail, "p_value", tail)),
+            "p_value_fdr": false_discovery_control(p) if len(p) else p,
+            "neg_log10_p_fwe": -np.log10(p_fwe),
+            "z": norm.isf(p),
+        },
+    )
+
+
+def _spread(known, values):
+    """Place values of the known regions among all; the others are NaN."""
+    out = {}
+    for name, value in values.items():
+        out[name] = np.full(known.shape, np.nan)
+        out[name][known] = value
+    return out

@@ -1,0 +1,40 @@
+"""Permuted statistics of every region, on disk."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+
+@contextmanager
+def null_file(path, n_permutations, n_regions):
+    """Open a memory-mapped .npy file that takes its name when all is well.
+
+    Parameters
+    ----------
+    path : path-like or None
+        None opens nothing and yields None.
+    n_permutations, n_regions : int
+        Shape of the array.
+
+    Yields
+    ------
+    null : ndarray of float32, shape (n_permutations, n_regions), or None
+        Starts as NaN.
+    """
+    if path is None:
+        yield None
+        return
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.partial")
+    null = np.lib.format.open_memmap(
+        partial, mode="w+", dtype=np.float32, shape=(n_permutations, n_regions)
+    )
+    null[:] = np.nan
+    try:
+        yield null
+        null.flush()
+        partial.replace(path)
+    finally:
+        del null
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Leave out features that cannot be analysed."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+
+class UsableRegions(NamedTuple):
+    """Regions without unusable features.
+
+    Parameters
+    ----------
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Rows with too few features are empty.
+    n_features : ndarray of int, shape (n_regions,)
+        Usable features of every region, also of those with too few.
+    """
+
+    regions: scipy.sparse.csr_array
+    n_features: np.ndarray
+
+
+def usable_regions(regions, usable, min_features):
+    """Drop unusable features from regions, and regions with too few left.
+
+    Parameters
+    ----------
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    usable : ndarray of bool, shape (n_features,)
+    min_features : int
+        Regions with fewer usable features become empty.
+
+    Returns
+    -------
+    UsableRegions
+
+    Raises
+    ------
+    ValueError
+        When no region is left.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.regions import usable_regions
+    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
+    >>> usable_regions(members, np.array([True, True, False]), 2).n_features
+    array([2, 1])
+    """
+    row = np.repeat(np.arange(regions.shape[0]), np.diff(regions.indptr))
+    keep = usable[regions.indices]
+    counts = np.bincount(row[keep], minlength=regions.shape[0])
+    if not (counts >= max(1, min_features)).any():
+        raise ValueError(
+            f"no region has min_voxels={min_features} usable voxels (largest: "
+            f"{counts.max(initial=0)}); give a larger radius or mask, or check the "
+            "images for NaN and constant voxels"
+        )
+    large = counts >= max(1, min_features)
+    keep &= large[row]
+    indptr = np.concatenate([[0], np.cumsum(np.where(large, counts, 0))])
+    indices = regions.indices[keep].astype(np.int32)
+    kept = scipy.sparse.csr_array(
+        (np.ones(len(indices), dtype=bool), indices, indptr), shape=regions.shape
+    )
+    return UsableRegions(kept, counts)
