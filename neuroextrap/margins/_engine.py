@@ -178,10 +178,12 @@ def make_block(X, regions, rows):
     Block
     """
     members = scipy.sparse.csr_array(regions[rows])
-    columns, local = np.unique(members.indices, return_inverse=True)
-    shape = (len(rows), len(columns))
+    here = np.zeros(regions.shape[1], dtype=bool)
+    here[members.indices] = True
+    columns = np.flatnonzero(here)
+    local = (np.cumsum(here, dtype=np.int32) - 1)[members.indices]
     small = scipy.sparse.csr_array(
-        (np.ones(len(local), dtype=bool), local.astype(np.int32), members.indptr), shape
+        (members.data, local, members.indptr), shape=(len(rows), len(columns))
     )
     features = np.ascontiguousarray(X[:, columns].T, dtype=np.float32)
     return Block(features=features, regions=small, columns=columns)
