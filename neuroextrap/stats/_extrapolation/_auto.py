@@ -9,6 +9,8 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
 from neuroextrap.stats._extrapolation._kde import KernelDensity
 from neuroextrap.stats._extrapolation._tail import Tail
 
+_LARGEST_GAP = 0.1
+
 
 class Mean:
     """Unweighted mean of the predictions of several methods.
@@ -41,6 +43,9 @@ class Mean:
         """
         for member in self.members:
             member.fit(sample)
+        certificates = [getattr(m, "certificate_", None) for m in self.members]
+        given = [c["converged"] for c in certificates if c is not None]
+        self.certificate_ = {"converged": all(given)}
         return self
 
     def accuracy(self, set_sizes):
@@ -56,9 +61,11 @@ class Auto:
     """Choose by what there is: scores or wins only, few classes or many.
 
     Up to 50 classes, or without scores: `gaussian_mixture`. With more classes and
-    scores: the mean of `gaussian_mixture` and the calibrated `tail`; a kernel
-    density joins where the accuracy it predicts at K agrees with the observed one
-    within a standard error.
+    scores: the mean of `gaussian_mixture` by least squares, `gaussian_mixture` by
+    ridge likelihood and the uncalibrated `tail`, whose errors partly cancel. The
+    kernel density `kde_ucv` joins where the accuracy it predicts at K is within 0.1
+    of the observed one: its smoothing bias then shrinks on the way to larger k and
+    offsets the others'; where it is further off it spoils the mean.
     """
 
     needs_scores = False
@@ -78,12 +85,16 @@ class Auto:
         method
             Unfitted; the choice itself stays fixed over jackknife refits.
         """
-        mixture = GaussianMixture().resolve(sample)
         if sample.margins is None or sample.n_classes <= SMALL_N_CLASSES:
-            return mixture
-        members = [mixture, Tail()]
+            return GaussianMixture().resolve(sample)
+        members = [
+            GaussianMixture(loss="curve"),
+            GaussianMixture(loss="likelihood"),
+            Tail(calibrate=False),
+        ]
         density = KernelDensity().fit(sample)
-        if _agrees(density, sample):
+        predicted = density.accuracy([sample.n_classes])[0]
+        if abs(predicted - sample.wins[-1]) <= _LARGEST_GAP:
             members.append(density)
         return Mean(members)
 
@@ -101,10 +112,3 @@ class Auto:
             The fitted method, not `Auto` itself.
         """
         return self.resolve(sample).fit(sample)
-
-
-def _agrees(method, sample):
-    """Whether a method's A_K is within a binomial standard error of the observed."""
-    observed = sample.wins[-1]
-    error = np.sqrt(observed * (1 - observed) / sample.n_classes)
-    return bool(abs(method.accuracy([sample.n_classes])[0] - observed) <= error)
