@@ -24,7 +24,7 @@ def _class_numbers(y, classes, n_classes):
     unknown = classes[codes] != y
     if unknown.any():
         raise ValueError(
-            f"y holds the label {y[unknown][0]!r}, absent from classes "
+            f"y holds the label {y[unknown].tolist()[0]!r}, absent from classes "
             f"{classes.tolist()}."
         )
     return codes

@@ -70,8 +70,9 @@ def coarse_of_fine(fine, coarse):
     split = table.sum(axis=1) > 1
     if split.any():
         raise ValueError(
-            f"the fine label {fine_names[split][0]!r} belongs to several coarse labels "
-            f"({coarse_names[table[split][0]].tolist()}); the schemes must be nested."
+            f"the fine label {fine_names[split].tolist()[0]!r} belongs to several "
+            f"coarse labels ({coarse_names[table[split][0]].tolist()}); the "
+            "schemes must be nested."
         )
     return np.argmax(table, axis=1)
 

@@ -53,8 +53,33 @@ def linear_scores(classifier, X):
     return weights, scores, _find_link(classifier, X, scores)
 
 
+def posterior_of_scores(scores, link):
+    """Posteriors of linear scores, and how fast each class responds to its own.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Linear scores.
+    link : {"softmax", "sigmoids"}
+        Softmax, or sigmoids divided by their sum.
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_samples, n_classes)
+        Rows sum to one.
+    gain : ndarray of shape (n_samples, n_classes)
+        Derivative of the logarithm of the unnormalised posterior.
+    """
+    from scipy.special import expit, softmax
+
+    if link == "softmax":
+        return softmax(scores, axis=1), np.ones_like(scores)
+    parts = expit(scores)
+    return parts / parts.sum(axis=1, keepdims=True), expit(-scores)
+
+
 def _unwrap(classifier):
-    """Return transformers and the last step of a pipeline; none for a bare classifier."""
+    """Split a pipeline into transformers and last step; a classifier has none."""
     steps = getattr(classifier, "steps", None)
     if steps is None:
         return [], classifier
@@ -82,10 +107,8 @@ def _through(step, weights):
 def _find_link(classifier, X, scores):
     """Name of the link that reproduces the classifier's posteriors."""
     wanted = classifier.predict_proba(X)
-    exps = np.exp(scores - scores.max(axis=1, keepdims=True))
-    sigmoids = 1 / (1 + np.exp(-scores))
-    for name, parts in (("softmax", exps), ("sigmoids", sigmoids)):
-        if np.allclose(parts / parts.sum(axis=1, keepdims=True), wanted, atol=1e-6):
+    for name in ("softmax", "sigmoids"):
+        if np.allclose(posterior_of_scores(scores, name)[0], wanted, atol=1e-6):
             return name
     raise TypeError(
         f"the posteriors of {type(classifier).__name__} are no softmax and no "

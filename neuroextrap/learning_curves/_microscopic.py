@@ -112,7 +112,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         if n_classes < 2:
             raise ValueError(
                 f"At least 2 classes are needed; y holds one class, "
-                f"{self.classes_[0]!r}."
+                f"{self.classes_.tolist()[0]!r}."
             )
         counts = np.bincount(codes)
         known = counts / len(y) if self.priors is None else self.priors
@@ -121,7 +121,9 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         coefficients = np.linalg.pinv(rows[codes]) @ X
         self.means_ = rows @ coefficients
         freedom = len(y) - np.linalg.matrix_rank(rows[codes])
-        self.variances_ = self._noise(X - self.means_[codes], codes, freedom)
+        variances = self._noise(X - self.means_[codes], codes, freedom)
+        rounding = (1e-13 * np.abs(X).max(axis=0)) ** 2
+        self.variances_ = np.where(variances > rounding, variances, 0.0)
         return self
 
     def _design_rows(self):
@@ -152,7 +154,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         counts = np.bincount(codes)
         if counts.min() < 2:
             raise ValueError(
-                f"class {self.classes_[np.argmin(counts)]!r} has one sample; "
+                f"class {self.classes_.tolist()[np.argmin(counts)]!r} has one sample; "
                 "variance='class' needs two a class."
             )
         squares = [
@@ -263,4 +265,5 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).predict([[0.2], [2.9]])
         array([0, 1])
         """
-        return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]

@@ -112,7 +112,7 @@ def cross_validated_weight(problem, members):
         if not problem.holds[others].any(axis=0).all():
             raise ValueError(
                 f"prior_weight='cross-validated': group "
-                f"{problem.group_names[member]!r} alone holds a class among "
+                f"{problem.group_names.tolist()[member]!r} alone holds a class among "
                 f"{len(members)} training groups; use larger train_sizes."
             )
         rows = problem.groups == member

@@ -38,14 +38,13 @@ def center_groups(X, groups):
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
-            f"group {names[np.argmin(counts)]!r} has one scan: removing its mean "
-            "leaves nothing; use center=None."
+            f"group {names.tolist()[np.argmin(counts)]!r} has one scan: removing its "
+            "mean leaves nothing; use center=None."
         )
-    centered = np.empty_like(X)
-    for code in range(len(names)):
-        mine = codes == code
-        centered[mine] = X[mine] - X[mine].mean(axis=0)
-    return centered
+    order = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    sums = np.add.reduceat(X[order], starts, axis=0)
+    return X - (sums / counts[:, None])[codes]
 
 
 def scale_scans(X):
@@ -125,8 +124,8 @@ def balanced_scans(y, groups, *, per_label=2):
     """
     y, groups = np.asarray(y), np.asarray(groups)
     chosen = []
-    for group in np.unique(groups):
-        for label in np.unique(y):
+    for group in np.unique(groups).tolist():
+        for label in np.unique(y).tolist():
             rows = np.flatnonzero((groups == group) & (y == label))
             if len(rows) < per_label:
                 raise ValueError(

@@ -91,7 +91,9 @@ def build_problem(  # noqa: PLR0913
     classes, codes = np.unique(y, return_inverse=True)
     group_names, group_codes = np.unique(groups, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y holds one label, {classes[0]!r}; at least 2 are needed.")
+        raise ValueError(
+            f"y holds one label, {classes.tolist()[0]!r}; at least 2 are needed."
+        )
     classifier = _check_classifier(classifier)
     _check_preparation(center, scale, codes, group_codes)
     X = scale_scans(X) if scale == "mean" else X

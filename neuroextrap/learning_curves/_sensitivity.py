@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from neuroextrap.learning_curves._linear_scores import linear_scores
+from neuroextrap.learning_curves._linear_scores import (
+    linear_scores,
+    posterior_of_scores,
+)
 from neuroextrap.models import CanonicalVariates
 
 _OF = ("posterior", "log_posterior")
@@ -108,8 +111,8 @@ def _select(classifier, X, y, label):
     unknown = ~np.isin(y, classes)
     if unknown.any():
         raise ValueError(
-            f"y holds the label {y[unknown][0]!r}, which the classifier never saw; it "
-            f"knows {classes.tolist()}."
+            f"y holds the label {y[unknown].tolist()[0]!r}, which the classifier never "
+            f"saw; it knows {classes.tolist()}."
         )
     codes = np.searchsorted(classes, y)
     if label is None:
@@ -127,8 +130,9 @@ def _canonical_slopes(model, X, codes, of):
 
     The coordinate itself cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h.
     """
-    posterior = model.predict_proba(X)
-    slopes = model.class_means_[codes] - posterior @ model.class_means_
+    posterior, means = model.predict_proba(X), model.class_means_
+    # differences first: nothing cancels where the posterior is almost one
+    slopes = np.einsum("jh,jhd->jd", posterior, means[codes][:, None] - means)
     if of == "posterior":
         slopes *= posterior[np.arange(len(codes)), codes][:, None]
     return model.canonical_maps_, slopes
@@ -138,15 +142,11 @@ def _linear_slopes(classifier, X, codes, of):
     """Weights of the linear scores (K, p) and derivatives by them, (n_samples, K)."""
     weights, scores, link = linear_scores(classifier, X)
     rows = np.arange(len(codes))
-    gain = np.ones_like(scores)
-    if link == "softmax":
-        exps = np.exp(scores - scores.max(axis=1, keepdims=True))
-    else:
-        exps = 1 / (1 + np.exp(-scores))
-        gain = 1 - exps
-    posterior = exps / exps.sum(axis=1, keepdims=True)
+    posterior, gain = posterior_of_scores(scores, link)
     slopes = -posterior * gain
-    slopes[rows, codes] += gain[rows, codes]
+    others = posterior.copy()
+    others[rows, codes] = 0  # 1 - p(g|x) without cancellation
+    slopes[rows, codes] = gain[rows, codes] * others.sum(axis=1)
     if of == "posterior":
         slopes *= posterior[rows, codes][:, None]
     return weights, slopes

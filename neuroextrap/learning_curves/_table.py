@@ -65,7 +65,7 @@ def learning_curve_table(curve):
 
 
 def _spread(values):
-    """Compute the standard deviation over splits; NaN for one split or infinite values."""
+    """Compute the spread over splits; NaN for one split or infinite values."""
     if values.shape[1] < 2:
         return np.full(len(values), np.nan)
     finite = np.isfinite(values).all(axis=1)

@@ -194,7 +194,7 @@ class CanonicalVariates(
         if len(self.classes_) < 2:
             raise ValueError(
                 f"Canonical variates need samples of at least 2 classes; y holds "
-                f"one class, {self.classes_[0]!r}."
+                f"one class, {self.classes_.tolist()[0]!r}."
             )
         if len(codes) <= len(self.classes_):
             raise ValueError(

@@ -1,0 +1,72 @@
+"""Crossing curves and what limits them."""
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from neuroextrap.learning_curves import compare_learning_curves, limiting_factor
+
+SIZES = np.array([2, 4, 8, 16])
+
+
+def _curve(means, noise=0.0, sizes=SIZES, seed=0, n_splits=20):
+    rng = np.random.default_rng(seed)
+    values = np.asarray(means)[:, None] + noise * rng.standard_normal(
+        (len(means), n_splits)
+    )
+    return Bunch(train_sizes=np.asarray(sizes), information=values, n_groups=20)
+
+
+def test_winner_lead_and_crossing():
+    curves = {
+        "two": _curve([0.2, 0.5, 0.52, 0.52]),
+        "four": _curve([-1, 0.1, 0.6, 0.9]),
+    }
+    found = compare_learning_curves(curves)
+    assert found.best == ["two", "two", "four", "four"]
+    np.testing.assert_allclose(found.lead, [1.2, 0.4, 0.08, 0.38])
+    assert found.crossings == [
+        {"between": (4, 8), "before": "two", "after": "four", "decided": True}
+    ]
+    assert found.limited_by == {"two": "bias", "four": "variance"}
+
+
+def test_standard_error_of_the_lead_is_corrected_for_shared_subjects():
+    first, second = _curve([1.0] * 4, 0.1, seed=1), _curve([0.0] * 4, 0.1, seed=2)
+    found = compare_learning_curves({"a": first, "b": second})
+    gap = first.information - second.information
+    twin = gap.std(axis=1, ddof=1) * np.sqrt(1 / 20 + (20 - SIZES) / SIZES)
+    np.testing.assert_allclose(found.standard_error, twin)
+
+
+def test_noise_decides_nothing():
+    curves = {"a": _curve([0.1] * 4, 1.0, seed=1), "b": _curve([0.1] * 4, 1.0, seed=2)}
+    found = compare_learning_curves(curves)
+    assert not found.decided.any()
+    assert not any(crossing["decided"] for crossing in found.crossings)
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ([0.1, 0.68, 0.7, 0.7], "bias"),
+        ([0.1, 0.3, 0.5, 0.7], "variance"),
+        ([-5, -3, -2, -1], "variance"),
+        ([-0.01, -0.01, -0.01, -0.01], "variance"),
+    ],
+)
+def test_limiting_factor(means, expected):
+    assert limiting_factor(_curve(means)) == expected
+
+
+def test_input_is_checked():
+    good = _curve([0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(ValueError, match="1 curve given"):
+        compare_learning_curves({"a": good})
+    with pytest.raises(ValueError, match="curves 'a' and 'b' differ"):
+        compare_learning_curves({"a": good, "b": _curve([0.1] * 3, sizes=[2, 3, 4])})
+    endless = _curve([-np.inf, 0.1, 0.1, 0.1])
+    with pytest.raises(ValueError, match="'b' holds infinite information"):
+        compare_learning_curves({"a": good, "b": endless})
+    with pytest.raises(ValueError, match="a slope needs at least 3"):
+        limiting_factor(_curve([0.1, 0.2], sizes=[2, 3]))

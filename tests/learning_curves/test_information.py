@@ -1,0 +1,127 @@
+"""Information, its bounds and its regularisation."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from neuroextrap.learning_curves import (
+    label_entropy,
+    macroscopic_log_posterior,
+    prediction_information,
+    prior_weight,
+    shrink_to_prior,
+)
+
+
+def _predictions(n=40, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k), size=n), rng.integers(k, size=n)
+
+
+def test_information_is_the_mean_log_ratio():
+    p, y = _predictions()
+    priors = np.array([0.5, 0.3, 0.2])
+    twin = np.mean([np.log2(p[t, g] / priors[g]) for t, g in enumerate(y)])
+    assert prediction_information(p, y, priors=priors) == pytest.approx(twin)
+    logs = np.log(p)
+    assert prediction_information(logs, y, priors=priors, log=True) == pytest.approx(
+        twin
+    )
+    nats = prediction_information(p, y, priors=priors, base=np.e)
+    assert nats == pytest.approx(twin * np.log(2))
+
+
+def test_named_classes_in_any_order():
+    p, y = _predictions()
+    names = np.array(["face", "cat", "house"])
+    by_name = prediction_information(p, names[y], priors=[1 / 3] * 3, classes=names)
+    assert by_name == prediction_information(p, y, priors=[1 / 3] * 3)
+
+
+def test_perfect_predictions_reach_the_label_entropy():
+    y = np.array([0, 0, 1, 2])
+    priors = np.array([0.5, 0.25, 0.25])
+    perfect = prediction_information(np.eye(3)[y], y, priors=priors)
+    assert perfect == label_entropy(priors) == 1.5
+
+
+def test_predicting_the_prior_tells_nothing():
+    priors = np.array([0.7, 0.3])
+    same = np.tile(priors, (5, 1))
+    assert prediction_information(same, [0, 1, 0, 1, 1], priors=priors) == 0
+
+
+def test_zero_posterior_is_minus_infinity_and_regularised_finite():
+    p, priors = np.array([[1.0, 0.0], [0.5, 0.5]]), [0.5, 0.5]
+    assert prediction_information(p, [1, 0], priors=priors) == -np.inf
+    mixed = shrink_to_prior(p, priors, 0.25)
+    assert prediction_information(mixed, [1, 0], priors=priors) == pytest.approx(-1)
+
+
+def test_weight_bounds_the_loss_of_every_scan():
+    p, y = _predictions()
+    mixed = shrink_to_prior(p, [1 / 3] * 3, 0.1)
+    each = np.log2(mixed[np.arange(len(y)), y] * 3)
+    assert each.min() >= np.log2(0.1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_best_weight_against_a_numerical_search(seed):
+    p, y = _predictions(seed=seed, n=12)
+    y = np.where(np.arange(12) < seed, y, p.argmax(axis=1))
+    priors = np.array([0.5, 0.3, 0.2])
+
+    def loss(e):
+        return -prediction_information(
+            shrink_to_prior(p, priors, float(e)), y, priors=priors
+        )
+
+    found = prior_weight(p, y, priors=priors)
+    search = minimize_scalar(loss, bounds=(0, 1), method="bounded").fun
+    assert loss(found) <= search + 1e-9
+    assert -loss(found) >= 0
+
+
+def test_best_weight_at_the_ends():
+    right, wrong = np.eye(2)[[0, 1]], np.eye(2)[[1, 0]]
+    assert prior_weight(right, [0, 1], priors=[0.5, 0.5]) == 0.0
+    assert prior_weight(wrong, [0, 1], priors=[0.5, 0.5]) == 1.0
+
+
+def test_bayes_rule_without_underflow():
+    rng = np.random.default_rng(3)
+    logs, priors = rng.standard_normal((4, 3)), np.array([0.5, 0.3, 0.2])
+    joint = np.exp(logs) * priors
+    twin = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.exp(macroscopic_log_posterior(logs, priors)), twin)
+    far = macroscopic_log_posterior(logs - 1e6, priors)
+    np.testing.assert_allclose(np.exp(far), twin, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"priors": [0.5, 0.5]}, r"priors of shape \(2,\) given; 3 classes"),
+        ({"priors": [0.5, 0.5, 0.5]}, "priors must be positive and sum to 1"),
+        ({"y": [0, 1]}, r"probabilities of shape \(40, 3\) given for 2 labels"),
+        ({"y": np.full(40, 3)}, "y must hold column numbers 0..2"),
+        ({"y": np.full(40, "z"), "classes": list("abc")}, "y holds the label .*'z'"),
+        ({"classes": ["a", "b"]}, "2 classes given for probabilities of 3 columns"),
+    ],
+)
+def test_information_checks_its_input(options, message):
+    p, y = _predictions()
+    options = {"y": y, "priors": [1 / 3] * 3} | options
+    with pytest.raises(ValueError, match=message):
+        prediction_information(p, **options)
+
+
+def test_other_functions_check_their_input():
+    with pytest.raises(ValueError, match=r"weight=1.5 must lie between 0 and 1"):
+        shrink_to_prior([[1.0, 0.0]], [0.5, 0.5], 1.5)
+    with pytest.raises(ValueError, match="priors must be positive"):
+        shrink_to_prior([[1.0, 0.0]], [1.0, 0.0], 0.5)
+    with pytest.raises(ValueError, match="priors of shape"):
+        macroscopic_log_posterior([[0.0, 0.0]], [1.0])
+    with pytest.raises(ValueError, match="y must hold column numbers"):
+        prior_weight([[1.0, 0.0]], ["a"], priors=[0.5, 0.5])

@@ -1,0 +1,151 @@
+"""Sensitivity maps against finite differences."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA, FastICA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from neuroextrap.learning_curves import (
+    CanonicalVariates,
+    VoxelwiseGaussian,
+    sensitivity_map,
+)
+
+CLASSIFIERS = {
+    "canonical": CanonicalVariates(n_components=4),
+    "generalizable": CanonicalVariates(n_components=4, basis="generalizable"),
+    "voxelwise": VoxelwiseGaussian(),
+    "logistic": LogisticRegression(C=0.1),
+    "lda": LinearDiscriminantAnalysis(),
+    "sgd": SGDClassifier(loss="log_loss", alpha=0.1, random_state=0),
+    "scaled": make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
+    "pca": make_pipeline(PCA(3), LogisticRegression(C=0.1)),
+    "whitened": make_pipeline(PCA(3, whiten=True), LogisticRegression(C=0.1)),
+}
+
+
+def _data(n_classes, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(n_classes), 12)
+    X = rng.standard_normal((len(y), 7)) * rng.uniform(0.5, 2, 7)
+    X[:, 1] += y
+    X[:, 4] += y == 1
+    return X, np.array(["a", "b", "c", "d"])[y]
+
+
+def _finite_differences(model, X, y, of, step=1e-5):
+    """Central differences of the true label's posterior, voxel by voxel."""
+    column = np.searchsorted(model.classes_, y)
+    rows = np.arange(len(y))
+
+    def value(shifted):
+        p = model.predict_proba(shifted)[rows, column]
+        return p if of == "posterior" else np.log(p)
+
+    derivatives = [
+        (value(X + step * unit) - value(X - step * unit)) / (2 * step)
+        for unit in np.eye(X.shape[1])
+    ]
+    return np.mean(np.square(derivatives), axis=1)
+
+
+@pytest.mark.parametrize("of", ["posterior", "log_posterior"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_equals_finite_differences(name, n_classes, of):
+    X, y = _data(n_classes)
+    model = CLASSIFIERS[name].fit(X, y)
+    twin = _finite_differences(model, X, y, of)
+    np.testing.assert_allclose(sensitivity_map(model, X, y, of=of), twin, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["canonical", "logistic"])
+def test_one_class_averages_over_its_own_samples(name):
+    X, y = _data(3)
+    model = CLASSIFIERS[name].fit(X, y)
+    twin = _finite_differences(model, X[y == "b"], y[y == "b"], "posterior")
+    np.testing.assert_allclose(sensitivity_map(model, X, y, label="b"), twin, rtol=1e-5)
+
+
+def test_class_maps_average_to_the_map_of_all():
+    X, y = _data(3)
+    model = CanonicalVariates(n_components=4).fit(X, y)
+    each = [sensitivity_map(model, X, y, label=g) for g in "abc"]
+    np.testing.assert_allclose(np.mean(each, axis=0), sensitivity_map(model, X, y))
+
+
+def test_two_classes_give_the_squared_eigenimage_up_to_a_factor():
+    X, y = _data(2)
+    model = CanonicalVariates(n_components=4).fit(X, y)
+    ratio = sensitivity_map(model, X, y) / model.canonical_maps_[0] ** 2
+    np.testing.assert_allclose(ratio, ratio[0])
+    assert abs(ratio[0] - 1) > 0.1  # proportional, not equal
+
+
+def test_the_three_definitions_differ():
+    """The printed form is no rescaling of the definition."""
+    X, y = _data(4)
+    model = CanonicalVariates(n_components=4).fit(X, y)
+    first = sensitivity_map(model, X, y)
+    second = sensitivity_map(model, X, y, of="log_posterior")
+    ratio = first / second
+    assert ratio.max() / ratio.min() > 1.01
+
+
+def test_constant_voxels_have_no_sensitivity():
+    X, y = _data(3)
+    X[:, 6] = 2.0
+    model = VoxelwiseGaussian().fit(X, y)
+    assert sensitivity_map(model, X, y)[6] == 0
+
+
+def test_empty_canonical_space_is_insensitive():
+    X, y = _data(3)
+    model = CanonicalVariates(n_components=4, significance_level=1e-300).fit(X, y)
+    np.testing.assert_array_equal(sensitivity_map(model, X, y), np.zeros(7))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "message"),
+    [
+        (GaussianNB(), "GaussianNB has no coef_, decision_function"),
+        (RidgeClassifier(), "RidgeClassifier has no predict_proba"),
+        (VoxelwiseGaussian(variance="class"), "no linear scores"),
+        (
+            make_pipeline(
+                FastICA(3, random_state=0, max_iter=2000), LogisticRegression()
+            ),
+            "pipeline step FastICA cannot be differentiated",
+        ),
+    ],
+)
+def test_refuses_other_classifiers(classifier, message):
+    X, y = _data(3)
+    with pytest.raises(TypeError, match=message):
+        sensitivity_map(classifier.fit(X, y), X, y)
+
+
+def test_refuses_posteriors_of_unknown_origin():
+    class Tempered(LogisticRegression):
+        def predict_proba(self, X):
+            p = super().predict_proba(X) ** 0.5
+            return p / p.sum(axis=1, keepdims=True)
+
+    X, y = _data(3)
+    with pytest.raises(TypeError, match="derivative is not known"):
+        sensitivity_map(Tempered().fit(X, y), X, y)
+
+
+def test_refuses_bad_options():
+    X, y = _data(3)
+    model = CanonicalVariates(n_components=4).fit(X, y)
+    with pytest.raises(ValueError, match="of='odds' is unknown"):
+        sensitivity_map(model, X, y, of="odds")
+    with pytest.raises(ValueError, match=r"y holds the label .*'z'"):
+        sensitivity_map(model, X, np.full(len(y), "z"))
+    with pytest.raises(ValueError, match="label='z' has no sample"):
+        sensitivity_map(model, X, y, label="z")
