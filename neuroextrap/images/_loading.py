@@ -58,7 +58,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     if not resamples(masker):
         for img in named:
             check_same_grid(img, mask)
-    series = _series(named, _cleans_over_time(masker, confounds, sample_mask))
+    series = _series(named, cleans_over_time(masker, confounds, sample_mask))
     confounds = _one_a_series(confounds, len(series), "confounds")
     sample_mask = _one_a_series(sample_mask, len(series), "sample_mask")
     blocks = [
@@ -68,7 +68,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
-def _cleans_over_time(masker, confounds=None, sample_mask=None):
+def cleans_over_time(masker, confounds=None, sample_mask=None):
     """Tell whether the result for a sample depends on the other samples."""
     asked = (
         "detrend",
@@ -132,7 +132,7 @@ def _load_series(members, masker, confounds, sample_mask):
     )
     if data.dtype.kind != "f":
         data = data.astype(np.result_type(data.dtype, np.float32))
-    return _mark(data, holes, _cleans_over_time(masker, confounds, sample_mask))
+    return _mark(data, holes, cleans_over_time(masker, confounds, sample_mask))
 
 
 def _dtype(named):

@@ -1,0 +1,205 @@
+"""Single-trial response estimates by nilearn's general linear model."""
+
+import numpy as np
+
+from neuroextrap.images._events import (
+    check_exclude,
+    check_t_r,
+    is_timed,
+    warn_unknown,
+)
+from neuroextrap.images._loading import cleans_over_time, load_samples
+from neuroextrap.images._samples import Samples, read_tables
+
+MODELS = ("lsa", "lss")
+NOISE_MODELS = ("ar1", "ols")
+
+
+def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
+    imgs,
+    events,
+    *,
+    masker,
+    t_r,
+    model="lsa",
+    exclude=(),
+    noise_model="ar1",
+    signal_scaling=True,
+    design_options=None,
+):
+    """One response estimate (beta) for every trial, run by run.
+
+    ``"lsa"`` (least squares, all) fits one design with a regressor for every trial;
+    ``"lss"`` (least squares, separate) fits one design a trial, in which the other
+    trials share a regressor with their condition. Designs and fits are nilearn's, as in
+    its FirstLevelModel.
+
+    Parameters
+    ----------
+    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
+        One series a run.
+    events : path-like, DataFrame, or list of these
+        BIDS events (``onset``, ``duration`` in seconds, ``trial_type``), one table a
+        run, onsets counting from the run's first volume.
+    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
+        Fitted; it may smooth but not clean over time, which is the model's task.
+    t_r : float
+        Time between volumes in seconds.
+    model : {"lsa", "lss"}, default="lsa"
+        How trials share designs.
+    exclude : str or sequence of str, default=()
+        Conditions that are modelled (one regressor each) but make no sample.
+    noise_model : {"ar1", "ols"}, default="ar1"
+        Temporal noise: first-order autoregressive, or white.
+    signal_scaling : bool, default=True
+        Express every voxel in percent of its mean over the run.
+    design_options : dict or None, default=None
+        Passed to nilearn's make_first_level_design_matrix: ``hrf_model``,
+        ``drift_model``, ``high_pass``, ``add_regs``, ... None: glover, cosine, 0.01 Hz.
+
+    Returns
+    -------
+    Samples
+        One row a trial in order of onset, runs numbered from 0. Constant voxels are 0,
+        voxels that are not finite throughout a run are NaN in that run.
+
+    Raises
+    ------
+    TypeError
+        If an image or a table is neither that nor a path.
+    ValueError
+        If ``model`` or ``noise_model`` is unknown, tables and images do not match in
+        number, a table has no onsets, ``t_r`` is not positive, an event starts after
+        the last volume, the masker cleans over time, or nothing is left after
+        ``exclude``.
+
+    References
+    ----------
+    Mumford, Turner, Ashby & Poldrack 2012, "Deconvolving BOLD activation in
+    event-related designs for multivoxel pattern classification analyses", NeuroImage
+    59, 2636-2643 (LSA and LSS).
+    """
+    _check_options(model, noise_model, masker)
+    exclude = check_exclude(exclude)
+    t_r = check_t_r(t_r, "events")
+    named, tables = read_tables(imgs, events)
+    _check_tables(tables, named, t_r)
+    kept = [_kept_trials(table, exclude) for table, _ in tables]
+    present = np.concatenate([table["trial_type"] for table, _ in tables])
+    warn_unknown(exclude, present)
+    if not any(keep.any() for _, keep in kept):
+        raise ValueError(
+            f"exclude={exclude!r} leaves no trial; conditions are "
+            f"{sorted(set(present) - {''})}"
+        )
+    options = {"model": model, "noise_model": noise_model, "t_r": t_r}
+    options |= {"scaling": signal_scaling, "design": design_options or {}}
+    betas = [
+        _betas_of_run(img.img, trials, keep, masker, options)
+        for img, (trials, keep) in zip(named, kept, strict=True)
+    ]
+    y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
+    runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
+    return Samples(np.concatenate(betas), np.concatenate(y), runs, masker)
+
+
+def _check_options(model, noise_model, masker):
+    """Refuse unknown names and a masker that does the model's work."""
+    for name, value, allowed in (
+        ("model", model, MODELS),
+        ("noise_model", noise_model, NOISE_MODELS),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
+    if cleans_over_time(masker):
+        raise ValueError(
+            "masker must not detrend, standardise or filter before the model, which "
+            "does so itself; give one without, and use design_options"
+        )
+
+
+def _check_tables(tables, named, t_r):
+    """Refuse tables without onsets, shared tables, and events past the end."""
+    if len(tables) != len(named):
+        raise ValueError(
+            f"events must hold one table for each of the {len(named)} images, got "
+            f"{len(tables)}; onsets count from the first volume of each"
+        )
+    for (table, name), img in zip(tables, named, strict=True):
+        if not is_timed(table):
+            raise ValueError(
+                f"{name} lacks columns ['onset', 'duration'], it has "
+                f"{list(table.columns)}; single-trial betas need BIDS events"
+            )
+        end = (img.n_samples or 1) * t_r
+        if table["onset"].max() >= end:
+            raise ValueError(
+                f"{name}: an event starts at {table['onset'].max():g} s, after the "
+                f"{end:g} s of {img.name}; correct t_r or the order of events"
+            )
+
+
+def _kept_trials(table, exclude):
+    """Trials in order of onset, and which of them make a sample."""
+    trials = table.loc[table["trial_type"] != "", ["onset", "duration", "trial_type"]]
+    trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
+    return trials, ~trials["trial_type"].isin(exclude).to_numpy()
+
+
+def _betas_of_run(img, trials, keep, masker, options):
+    """Betas of one run, shape (n_kept, n_features)."""
+    data = load_samples(img, masker).astype(np.float64)
+    finite = np.isfinite(data).all(axis=0)
+    varying = finite & (np.ptp(data, axis=0) > 0)
+    betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
+    betas[:, finite] = 0.0
+    if not (varying.any() and keep.any()):
+        return betas
+    series = data[:, varying]
+    if options["scaling"]:
+        from nilearn.glm.first_level import mean_scaling
+
+        series, _ = mean_scaling(series)
+    fit = _fit_all if options["model"] == "lsa" else _fit_separately
+    betas[:, varying] = fit(series, trials, np.flatnonzero(keep), options)
+    return betas
+
+
+def _fit_all(series, trials, rows, options):
+    """Fit one design with every kept trial as its own regressor."""
+    named = trials.copy()
+    names = [_trial_name(row) for row in rows]
+    named.loc[rows, "trial_type"] = names
+    return _fit(series, named, names, options)
+
+
+def _fit_separately(series, trials, rows, options):
+    """Fit one design a trial; the others keep their condition's regressor."""
+    betas = np.empty((len(rows), series.shape[1]))
+    for place, row in enumerate(rows):
+        named = trials.copy()
+        named.loc[row, "trial_type"] = _trial_name(row)
+        betas[place] = _fit(series, named, [_trial_name(row)], options)[0]
+    return betas
+
+
+def _trial_name(row):
+    """Return a regressor's name that no condition bears."""
+    return f"neuroextrap_trial_{row:05d}"
+
+
+def _fit(series, events, wanted, options):
+    """Fit nilearn's model; betas of the wanted regressors."""
+    from nilearn.glm.first_level import make_first_level_design_matrix, run_glm
+
+    design = make_first_level_design_matrix(
+        np.arange(len(series)) * options["t_r"], events, **options["design"]
+    )
+    labels, results = run_glm(
+        series, design.to_numpy(), noise_model=options["noise_model"]
+    )
+    columns = [design.columns.get_loc(name) for name in wanted]
+    betas = np.empty((len(columns), series.shape[1]))
+    for label, result in results.items():
+        betas[:, labels == label] = result.theta[columns]
+    return betas

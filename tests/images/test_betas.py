@@ -1,0 +1,145 @@
+import numpy as np
+import pandas as pd
+import pytest
+from nilearn.glm.first_level import FirstLevelModel, make_first_level_design_matrix
+from nilearn.maskers import NiftiMasker
+
+from neuroextrap.images import resolve_masker, single_trial_betas
+
+T_R = 2.0
+N = 60
+EVENTS = pd.DataFrame(
+    {
+        "onset": [4.0, 20.0, 36.0, 52.0, 68.0, 84.0],
+        "duration": [2.0, 2.0, 2.0, 2.0, 2.0, 2.0],
+        "trial_type": ["face", "cat", "rest", "face", "cat", "rest"],
+    }
+)
+KEPT = [0, 1, 3, 4]
+
+
+@pytest.fixture
+def masker(volume):
+    return resolve_masker(volume(np.ones((2, 3, 2), "uint8")))
+
+
+@pytest.fixture
+def bold(volume):
+    rng = np.random.default_rng(0)
+    noise = np.cumsum(rng.normal(size=(2, 3, 2, N)), axis=3) * 0.3
+    return volume(100 + noise + rng.normal(size=(2, 3, 2, N)))
+
+
+def with_own_name(rows):
+    table = EVENTS.copy()
+    for row in rows:
+        table.loc[row, "trial_type"] = f"trial{row}"
+    return table
+
+
+def first_level_effect(bold, table, regressor, noise_model):
+    mask = bold.__class__(np.ones(bold.shape[:3], "uint8"), bold.affine)
+    model = FirstLevelModel(
+        t_r=T_R, mask_img=mask, noise_model=noise_model, standardize=None, reports=False
+    )
+    model.fit(bold, events=table)
+    effect = model.compute_contrast(regressor, output_type="effect_size")
+    return effect.get_fdata()[np.ones(bold.shape[:3], bool)]
+
+
+@pytest.mark.filterwarnings("ignore:.*Given mask will be used:RuntimeWarning")
+@pytest.mark.parametrize("noise_model", ["ols", "ar1"])
+def test_lsa_equals_nilearns_first_level_model(bold, masker, noise_model):
+    found = single_trial_betas(
+        bold, EVENTS, masker=masker, t_r=T_R, exclude="rest", noise_model=noise_model
+    )
+    table = with_own_name(KEPT)
+    twin = [first_level_effect(bold, table, f"trial{row}", noise_model) for row in KEPT]
+    np.testing.assert_allclose(found.data, twin, rtol=1e-6, atol=1e-8)
+    assert found.y.tolist() == ["face", "cat", "face", "cat"]
+    assert found.runs.tolist() == [0] * 4
+
+
+@pytest.mark.filterwarnings("ignore:.*Given mask will be used:RuntimeWarning")
+def test_lss_equals_one_first_level_model_a_trial(bold, masker):
+    found = single_trial_betas(
+        bold, EVENTS, masker=masker, t_r=T_R, model="lss", exclude="rest"
+    )
+    twin = [
+        first_level_effect(bold, with_own_name([row]), f"trial{row}", "ar1")
+        for row in KEPT
+    ]
+    np.testing.assert_allclose(found.data, twin, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("model", ["lsa", "lss"])
+def test_true_amplitudes_are_recovered_without_noise(volume, masker, model):
+    amplitudes = {0: 3.0, 1: -2.0, 3: 1.0, 4: 0.5}
+    design = make_first_level_design_matrix(
+        np.arange(N) * T_R, with_own_name(KEPT), drift_model=None
+    )
+    signal = sum(a * design[f"trial{row}"].to_numpy() for row, a in amplitudes.items())
+    if model == "lss":  # the others share a regressor: only equal ones are exact
+        signal = 3.0 * sum(design[f"trial{row}"].to_numpy() for row in KEPT)
+        amplitudes = dict.fromkeys(KEPT, 3.0)
+    data = np.broadcast_to(100 + signal, (2, 3, 2, N)).copy()
+    found = single_trial_betas(
+        volume(data),
+        EVENTS,
+        masker=masker,
+        t_r=T_R,
+        model=model,
+        exclude="rest",
+        noise_model="ols",
+        signal_scaling=False,
+        design_options={"drift_model": None},
+    )
+    wanted = np.array(list(amplitudes.values()))[:, None]
+    np.testing.assert_allclose(found.data, np.broadcast_to(wanted, (4, 12)), atol=1e-8)
+
+
+def test_runs_are_modelled_one_by_one_in_order_of_onset(bold, masker, tmp_path):
+    shuffled = EVENTS.iloc[[4, 0, 5, 2, 1, 3]]
+    shuffled.to_csv(tmp_path / "events.tsv", sep="\t", index=False)
+    one = single_trial_betas(bold, EVENTS, masker=masker, t_r=T_R)
+    two = single_trial_betas(
+        [bold, bold], [EVENTS, tmp_path / "events.tsv"], masker=masker, t_r=T_R
+    )
+    np.testing.assert_allclose(two.data, np.concatenate([one.data] * 2), rtol=1e-9)
+    assert two.runs.tolist() == [0] * 6 + [1] * 6
+    assert two.y.tolist() == EVENTS["trial_type"].tolist() * 2
+
+
+def test_holes_stay_nan_and_constant_voxels_are_zero(bold, masker, volume):
+    data = bold.get_fdata().copy()
+    data[0, 0, 0, 5] = np.nan
+    data[1, 2, 1] = 7.0
+    found = single_trial_betas(volume(data), EVENTS, masker=masker, t_r=T_R).data
+    whole = single_trial_betas(bold, EVENTS, masker=masker, t_r=T_R).data
+    assert np.isnan(found[:, 0]).all()
+    assert (found[:, -1] == 0).all()
+    np.testing.assert_allclose(found[:, 1:-1], whole[:, 1:-1], rtol=1e-9)
+
+
+def test_bad_requests_are_refused(bold, masker, volume):
+    labels = pd.DataFrame({"trial_type": ["face"] * N})
+    cases = [
+        ({"model": "lst"}, "model must be one of"),
+        ({"noise_model": "ar5"}, "noise_model must be one of"),
+        ({"t_r": None}, "t_r is needed"),
+        ({"t_r": -2}, "t_r must be a positive"),
+        ({"t_r": 1.0}, "an event starts at 84 s, after the 60 s of imgs"),
+        ({"events": labels}, r"events lacks columns \['onset', 'duration'\]"),
+        ({"events": [EVENTS] * 2}, r"one table for each of the 1 images"),
+        ({"imgs": [bold, bold]}, "one table for each of the 2 images, got 1"),
+        ({"exclude": ["rest", "face", "cat"]}, "leaves no trial"),
+    ]
+    for changes, message in cases:
+        given = {"imgs": bold, "events": EVENTS, "t_r": T_R} | changes
+        with pytest.raises(ValueError, match=message):
+            single_trial_betas(
+                given.pop("imgs"), given.pop("events"), masker=masker, **given
+            )
+    cleaning = resolve_masker(NiftiMasker(masker.mask_img_, detrend=True))
+    with pytest.raises(ValueError, match="masker must not detrend"):
+        single_trial_betas(bold, EVENTS, masker=cleaning, t_r=T_R)
