@@ -11,9 +11,11 @@ from neuroextrap.datasets._gaussian_code import (
     gaussian_code_snr,
 )
 from neuroextrap.datasets._samples import PlantedSamples, plant_codes
+from neuroextrap.datasets._toy import BivariateNormalProblem
 
 __all__ = [
     "DEMO_COORDINATES",
+    "BivariateNormalProblem",
     "PlantedSamples",
     "SimulatedBrain",
     "gaussian_code_accuracy",

@@ -1,0 +1,198 @@
+"""A toy recognition problem whose whole accuracy curve is known."""
+
+import numpy as np
+from scipy import special
+
+_LARGEST_FEATURE = 9.0
+_N_FEATURES = 289
+_N_PANELS, _N_NODES = 64, 12
+
+
+class BivariateNormalProblem:
+    """Labels and features from a bivariate normal, classified by the Bayes rule.
+
+    A class is a number y ~ N(0, 1); its feature is x ~ N(rho y, 1 - rho^2); the
+    rule takes the class whose rho y is nearest to x. The chance that a test point
+    (x, y) beats a random other class, the law of that chance and the accuracy among
+    any number k of random classes are exact, so estimates can be held against them.
+
+    Parameters
+    ----------
+    correlation : float
+        rho, strictly between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `correlation` does not lie strictly between 0 and 1.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", section 4.1; the printed U is one minus the correct one.
+
+    Examples
+    --------
+    >>> problem = BivariateNormalProblem(0.7)
+    >>> problem.average_accuracy([2, 10, 1000]).round(4)
+    array([0.6929, 0.2173, 0.0035])
+    >>> margins, y_true = problem.sample(n_classes=4, random_state=0)
+    >>> margins.shape, y_true
+    ((4, 4), array([0, 1, 2, 3]))
+    """
+
+    def __init__(self, correlation):
+        if not 0 < correlation < 1:
+            raise ValueError(
+                f"correlation must lie strictly between 0 and 1; got {correlation!r}"
+            )
+        self.correlation = float(correlation)
+
+    def __repr__(self):
+        """Write the constructor call."""
+        return f"{type(self).__name__}({self.correlation!r})"
+
+    def sample(self, n_classes, *, n_repeats=1, random_state=0):
+        """Draw classes and test points, and score each point for each class.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes, at least 2.
+        n_repeats : int
+            Test points of each class.
+        random_state : None, int or numpy.random.Generator
+            Source of the draws.
+
+        Returns
+        -------
+        margins : ndarray of shape (n_classes * n_repeats, n_classes)
+            Minus the distance of each feature from each class's mean feature.
+        y_true : ndarray of int, shape (n_classes * n_repeats,)
+            Column of the true class.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two classes or no repeat.
+        """
+        if n_classes < 2 or n_repeats < 1:
+            raise ValueError(
+                "n_classes must be at least 2 and n_repeats at least 1; got "
+                f"{n_classes} and {n_repeats}"
+            )
+        rng = np.random.default_rng(random_state)
+        rho = self.correlation
+        labels = rng.normal(size=n_classes)
+        y_true = np.repeat(np.arange(n_classes), n_repeats)
+        noise = np.sqrt(1 - rho**2) * rng.normal(size=len(y_true))
+        features = rho * labels[y_true] + noise
+        return -np.abs(features[:, None] - rho * labels), y_true
+
+    def win_probability(self, feature, label):
+        """Chance that a random other class is further from a feature than its own.
+
+        Parameters
+        ----------
+        feature, label : array_like
+            x and y; they broadcast.
+
+        Returns
+        -------
+        ndarray
+            1 - Phi((x + d) / rho) + Phi((x - d) / rho), d = abs(rho y - x).
+        """
+        feature = np.asarray(feature, float)
+        gap = np.abs(self.correlation * np.asarray(label, float) - feature)
+        return 1 - self._nearer(feature, gap)
+
+    def conditional_accuracy_cdf(self, u):
+        """Distribution of the win probability over test points, D(u) = Pr(U <= u).
+
+        Parameters
+        ----------
+        u : array_like
+            Win probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            D(u), shaped as `u`; convex, because the rule is the Bayes rule.
+
+        Raises
+        ------
+        ValueError
+            If a `u` lies outside [0, 1].
+        """
+        u = np.asarray(u, float)
+        if not ((u >= 0) & (u <= 1)).all():
+            raise ValueError(f"u must lie in [0, 1]; got {u.min()} to {u.max()}")
+        x, weights = self._features()
+        inner = np.clip(u, 1e-300, None).reshape(-1, 1)
+        low, high = np.zeros((u.size, len(x))), np.full((u.size, len(x)), 40.0)
+        for _ in range(80):
+            middle = (low + high) / 2
+            wins_more = 1 - self._nearer(x, middle) > inner
+            low, high = (
+                np.where(wins_more, middle, low),
+                np.where(wins_more, high, middle),
+            )
+        centre, spread = self._gap_law(x)
+        tails = special.ndtr((centre - low) / spread) + special.ndtr(
+            (-centre - low) / spread
+        )
+        return np.where(u <= 0, 0.0, (tails @ weights).reshape(u.shape))
+
+    def average_accuracy(self, set_sizes):
+        """Accuracy of the Bayes rule among k random classes, E U^(k - 1).
+
+        Parameters
+        ----------
+        set_sizes : array_like
+            Numbers of classes k >= 2.
+
+        Returns
+        -------
+        ndarray
+            Average accuracies, shaped as `set_sizes`.
+
+        Raises
+        ------
+        ValueError
+            If a set size is below 2.
+        """
+        sizes = np.asarray(set_sizes, float)
+        if not (sizes >= 2).all():
+            raise ValueError(f"set_sizes must be at least 2; got {sizes.min()}")
+        x, weights = self._features()
+        edges = np.r_[0.0, np.geomspace(1e-18, 12.0, _N_PANELS)]
+        node, weight = np.polynomial.legendre.leggauss(_N_NODES)
+        half = np.diff(edges)[:, None] / 2
+        gap = (edges[:-1, None] + half * (node + 1)).reshape(-1, 1)
+        centre, spread = self._gap_law(x)
+        density = _normal_density((gap - centre) / spread)
+        density += _normal_density((gap + centre) / spread)
+        mass = (half * weight).reshape(-1, 1) * density / spread * weights
+        log_win = np.log1p(-np.minimum(self._nearer(x, gap), 1 - 1e-16))
+        accuracy = [np.sum(mass * np.exp((k - 1) * log_win)) for k in sizes.ravel()]
+        return np.array(accuracy).reshape(sizes.shape)
+
+    def _nearer(self, feature, gap):
+        """Chance that a random class lies within a gap of a feature."""
+        rho, size = self.correlation, np.abs(feature)
+        return special.ndtr((gap - size) / rho) - special.ndtr((-gap - size) / rho)
+
+    def _gap_law(self, feature):
+        """Mean and standard deviation of rho y - x given x."""
+        rest = 1 - self.correlation**2
+        return -rest * feature, self.correlation * np.sqrt(rest)
+
+    def _features(self):
+        """Trapezoidal nodes and weights of a standard normal x."""
+        x = np.linspace(-_LARGEST_FEATURE, _LARGEST_FEATURE, _N_FEATURES)
+        return x, _normal_density(x) * (x[1] - x[0])
+
+
+def _normal_density(z):
+    """Density of the standard normal."""
+    return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
