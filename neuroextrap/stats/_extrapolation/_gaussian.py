@@ -1,6 +1,7 @@
 """High-dimensional limit: one number carries the curve from K to every k."""
 
 import numpy as np
+from scipy import special
 
 from neuroextrap.stats._extrapolation._normal_mixture import (
     MEAN_RANGE,
@@ -83,6 +84,4 @@ class Gaussian:
 
     def cdf(self, u):
         """Pr(U <= u) of the fitted win probability."""
-        from scipy import special
-
         return special.ndtr(special.ndtri(u) - self.shift_)

@@ -1,6 +1,7 @@
 """Probit-normal win probabilities: two parameters, for one region or a whole brain."""
 
 import numpy as np
+from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._extrapolation._gaussian import (
@@ -219,7 +220,5 @@ class GaussianMixture:
 
     def cdf(self, u):
         """Pr(U <= u) of the fitted win probability."""
-        from scipy import special
-
         mean, log_sd = self.parameters_[0]
         return special.ndtr((special.ndtri(u) - mean) / np.exp(log_sd))

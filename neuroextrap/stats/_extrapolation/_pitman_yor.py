@@ -54,7 +54,8 @@ class PitmanYor:
         curve, root = sample.curve(sizes), np.sqrt(np.log(sizes))
 
         def residual(point):
-            return root * (pitman_yor_accuracy(*_parameters(point), sizes) - curve)
+            concentration, discount = _parameters(point)
+            return root * (pitman_yor_accuracy(concentration, discount, sizes) - curve)
 
         starts = [(np.log(12.0), -1.0), (np.log(12.0), 1.0), (np.log(sizes[-1]), -3.0)]
         fits = [least_squares(residual, s, bounds=(_LOWER, _UPPER)) for s in starts]

@@ -1,6 +1,7 @@
 """ClassExReg: non-negative regression of the curve on radial basis functions."""
 
 import numpy as np
+from scipy import special
 
 from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
 from neuroextrap.stats._extrapolation._simplex import nonnegative_least_squares
@@ -114,8 +115,6 @@ class RadialBasis:
 
     def cdf(self, u):
         """Pr(U <= u) of the fitted win probability (weights as they are)."""
-        from scipy import special
-
         z = (special.ndtri(u)[..., None] - self.knots_) / self.bandwidth_
         certain = np.asarray(u) >= 1
         return special.ndtr(z) @ self.weights_[:-1] + certain * self.weights_[-1]
@@ -146,8 +145,6 @@ def equispaced_set_sizes(n_classes, n_sizes):
 
 def radial_knots(n_classes, bandwidth):
     """Equispaced knots within +- Phi^-1(1 - 1/K^2), about a bandwidth apart."""
-    from scipy import special
-
     largest = -special.ndtri(1 / n_classes**2)
     return np.linspace(-largest, largest, 2 * int(np.ceil(largest / bandwidth)) + 1)
 

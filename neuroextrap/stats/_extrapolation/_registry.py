@@ -7,6 +7,8 @@ and `monotone` (its predictions never increase), and the methods ``fit(sample)``
 ``cdf(u)``. A fitted iterative method describes its convergence in `certificate_`.
 """
 
+from typing import Any
+
 from neuroextrap.stats._extrapolation._auto import Auto
 from neuroextrap.stats._extrapolation._exponential import Exponential
 from neuroextrap.stats._extrapolation._gaussian import Gaussian
@@ -20,7 +22,7 @@ from neuroextrap.stats._extrapolation._radial_basis import RadialBasis
 from neuroextrap.stats._extrapolation._spline import Spline
 from neuroextrap.stats._extrapolation._tail import Tail
 
-EXTRAPOLATION_METHODS = {
+EXTRAPOLATION_METHODS: dict[str, Any] = {
     "auto": Auto,
     "exponential": Exponential,
     "gaussian": Gaussian,

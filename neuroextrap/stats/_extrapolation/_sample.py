@@ -1,6 +1,7 @@
 """What a method is fitted to: a win distribution, and the scores if there are any."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +46,8 @@ class WinSample:
 
     wins: np.ndarray
     n_test: int
-    margins: np.ndarray | None = None
-    y_true: np.ndarray | None = None
+    margins: Any = None
+    y_true: Any = None
 
     @classmethod
     def from_margins(cls, margins, y_true):
@@ -62,10 +63,6 @@ class WinSample:
     def curve(self, set_sizes):
         """Average accuracy at `set_sizes`, each within 2..K."""
         return self.wins @ accuracy_weights(self.n_classes, set_sizes)
-
-    def without_scores(self):
-        """Return the same wins, the scores forgotten."""
-        return replace(self, margins=None, y_true=None)
 
     def own_scores(self):
         """Score of each test point for its own class, shape (n_test,)."""
