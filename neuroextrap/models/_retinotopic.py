@@ -1,0 +1,179 @@
+"""Local luminance and contrast features of images."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from neuroextrap.models._receptive_field_grid import (
+    check_images,
+    gaussian_windows,
+    grid_centers,
+    separable_sums,
+)
+
+
+class RetinotopicFeatures(TransformerMixin, BaseEstimator):
+    """Local luminance and contrast under Gaussian windows on grids of centres.
+
+    With weights w_j about a centre, summing to one inside the image, ::
+
+        luminance = sum_j w_j z_j,    contrast = sqrt(sum_j w_j (z_j - luminance)^2)
+
+    A model that knows where contrast lies but not its orientation or frequency.
+
+    Parameters
+    ----------
+    widths : sequence of float or None, default=None
+        Standard deviations of the windows, as fractions of the image's shorter
+        side. None: 1/4, 1/8 and 1/16.
+    step : float, default=1.0
+        Distance of neighbouring centres, in widths.
+    luminance, contrast : bool, default=True
+        Which of the two to compute.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+        Height and width.
+    widths_ : ndarray, shape (n_widths,)
+        Standard deviations in pixels.
+    feature_kinds_ : ndarray of str, shape (n_features,)
+        "luminance" or "contrast".
+    feature_positions_ : ndarray, shape (n_features, 2)
+        Centre of each feature, (row, column) in pixels.
+    feature_widths_ : ndarray, shape (n_features,)
+        Standard deviation of the window in pixels.
+
+    References
+    ----------
+    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human
+    brain activity" (retinotopy-only model).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = np.random.default_rng(0).random((3, 16, 16))
+    >>> RetinotopicFeatures(widths=(0.25,)).fit_transform(images).shape
+    (3, 32)
+    """
+
+    def __init__(self, *, widths=None, step=1.0, luminance=True, contrast=True):
+        self.widths = widths
+        self.step = step
+        self.luminance = luminance
+        self.contrast = contrast
+
+    def fit(self, images, y=None):  # noqa: ARG002
+        """Lay out the grids.
+
+        Parameters
+        ----------
+        images : array-like, shape (n_images, height, width)
+            Training images; only their size matters.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : RetinotopicFeatures
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If widths or step are not positive, or nothing is to be computed.
+        TypeError
+            If the images are complex.
+        """
+        images = check_images(images)
+        self.image_shape_ = images.shape[1:]
+        widths = (1 / 4, 1 / 8, 1 / 16) if self.widths is None else self.widths
+        self.widths_ = np.asarray(widths, dtype=float) * min(self.image_shape_)
+        if not (self.widths_ > 0).all() or not self.step > 0:
+            raise ValueError(
+                f"widths and step must be positive, got {widths} and {self.step}"
+            )
+        if not (self.luminance or self.contrast):
+            raise ValueError(
+                "luminance=False and contrast=False leave no feature; keep one"
+            )
+        self._describe()
+        return self
+
+    def transform(self, images):
+        """Compute the features.
+
+        Parameters
+        ----------
+        images : array-like, shape (n_images, height, width)
+            Images of the size seen in `fit`.
+
+        Returns
+        -------
+        features : ndarray, shape (n_images, n_features)
+            By width, then luminance and contrast, then position (row-major).
+
+        Raises
+        ------
+        ValueError
+            If the images have another size.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        images = check_images(images, self.image_shape_)
+        # variances do not depend on the offset; a small one keeps digits
+        offset = images.mean(axis=(1, 2), keepdims=True)
+        parts = []
+        for width in self.widths_:
+            rows, columns = (w for _, w in self._windows(width))
+            mean = separable_sums(images - offset, rows, columns)
+            square = separable_sums((images - offset) ** 2, rows, columns)
+            if self.luminance:
+                parts.append(mean + offset[:, :, 0])
+            if self.contrast:
+                parts.append(np.sqrt(np.maximum(square - mean**2, 0)))
+        return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features=None):  # noqa: ARG002
+        """Names made of kind, width and centre in pixels.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str, shape (n_features,)
+            Such as ``contrast_w4_r3.5_c7.5``.
+        """
+        rows = zip(
+            self.feature_kinds_,
+            self.feature_widths_,
+            self.feature_positions_,
+            strict=True,
+        )
+        names = [f"{kind}_w{width:g}_r{r:g}_c{c:g}" for kind, width, (r, c) in rows]
+        return np.array(names, dtype=object)
+
+    def _windows(self, width):
+        """(centres, weights that sum to one) down and across the image."""
+        for size in self.image_shape_:
+            centers = grid_centers(size, self.step * width)
+            weights = gaussian_windows(size, centers, width)
+            yield centers, weights / weights.sum(axis=1, keepdims=True)
+
+    def _describe(self):
+        """Set the attributes that say where each feature comes from."""
+        kinds = ["luminance"] * self.luminance + ["contrast"] * self.contrast
+        positions, widths, names = [], [], []
+        for width in self.widths_:
+            (rows, _), (columns, _) = self._windows(width)
+            mesh = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1)
+            for kind in kinds:
+                positions.append(mesh.reshape(-1, 2))
+                widths.append(np.full(len(positions[-1]), width))
+                names.append(np.full(len(positions[-1]), kind))
+        self.feature_positions_ = np.concatenate(positions)
+        self.feature_widths_ = np.concatenate(widths)
+        self.feature_kinds_ = np.concatenate(names)

@@ -1,0 +1,296 @@
+"""The elastic net against scikit-learn, one target at a time."""
+
+import itertools
+import logging
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import ElasticNet, ElasticNetCV
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from neuroextrap.models import (
+    ElasticNetEncoder,
+    SearchOptions,
+    cross_validated_elastic_net,
+    encoder_splits,
+)
+from neuroextrap.models._elastic_net_folds import fold_grams, target_products
+from neuroextrap.models._elastic_net_refit import polish, relative_gap
+
+SOLVERS = ("numba", "scikit-learn")
+# small grids end early on purpose; one test asserts the warning itself
+pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")
+
+
+def _data(n_samples=80, n_features=30, n_targets=6, seed=0, dtype=np.float64):
+    """Correlated features, sparse truths, noise of several strengths."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n_samples, 8)) @ rng.normal(size=(8, n_features)) / 3
+    X = factors + rng.normal(size=(n_samples, n_features))
+    sparse = rng.random((n_features, n_targets)) < 0.2
+    signal = X @ (rng.normal(size=sparse.shape) * sparse)
+    noise = rng.normal(size=signal.shape) * np.linspace(2, 8, n_targets)
+    return (X + 3.0).astype(dtype), (signal + noise - 1.0).astype(dtype)
+
+
+def _naive(X, y, splits, options):
+    """Scikit-learn's own cross-validated elastic net of one target."""
+    return ElasticNetCV(
+        l1_ratio=list(options.l1_ratios),
+        alphas=options.n_alphas,
+        eps=options.eps,
+        cv=splits,
+        tol=1e-8,
+        max_iter=100_000,
+    ).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_full_grid_equals_scikit_learn(solver):
+    X, Y = _data()
+    splits = list(KFold(4).split(X))
+    options = SearchOptions(
+        n_alphas=12, eps=1e-2, early_stopping=False, tol=1e-8, solver=solver
+    )
+    fit = cross_validated_elastic_net(X, Y, splits, options)
+    for v in range(Y.shape[1]):
+        naive = _naive(X, Y[:, v], splits, options)
+        errors = naive.mse_path_.mean(axis=-1)
+        np.testing.assert_allclose(fit.alphas[v], naive.alphas_, rtol=1e-10)
+        np.testing.assert_allclose(fit.cv_error[v], errors, rtol=1e-5)
+        assert fit.alpha[v] == pytest.approx(naive.alpha_, rel=1e-10)
+        assert fit.l1_ratio[v] == naive.l1_ratio_
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_refit_and_out_of_fold_predictions_equal_scikit_learn(solver):
+    X, Y = _data(seed=1)
+    splits = list(KFold(5).split(X))
+    fit = cross_validated_elastic_net(
+        X, Y, splits, SearchOptions(tol=1e-9, eps=1e-2, solver=solver)
+    )
+    assert fit.dual_gap.max() < 1e-12
+    for v in range(Y.shape[1]):
+        naive = ElasticNet(
+            alpha=fit.alpha[v], l1_ratio=fit.l1_ratio[v], tol=1e-14, max_iter=10**6
+        )
+        expected = np.concatenate(
+            [naive.fit(X[a], Y[a, v]).predict(X[b]) for a, b in splits]
+        )
+        np.testing.assert_allclose(fit.cv_predictions[:, v], expected, atol=2e-3)
+        naive.fit(X, Y[:, v])
+        np.testing.assert_allclose(fit.coef[v], naive.coef_, atol=1e-8)
+        assert fit.intercept[v] == pytest.approx(naive.intercept_, abs=1e-7)
+
+
+def test_solvers_agree_on_choice_and_coefficients():
+    X, Y = _data(n_targets=12, seed=2)
+    splits = list(KFold(5).split(X))
+    fits = [
+        cross_validated_elastic_net(X, Y, splits, SearchOptions(solver=solver))
+        for solver in SOLVERS
+    ]
+    np.testing.assert_array_equal(fits[0].alpha, fits[1].alpha)
+    np.testing.assert_array_equal(fits[0].l1_ratio, fits[1].l1_ratio)
+    np.testing.assert_allclose(fits[0].coef, fits[1].coef, atol=1e-10)
+
+
+def test_early_stopping_costs_little_error():
+    X, Y = _data(n_targets=20, seed=3)
+    splits = list(KFold(5).split(X))
+    early = cross_validated_elastic_net(X, Y, splits, SearchOptions())
+    full = cross_validated_elastic_net(
+        X, Y, splits, SearchOptions(early_stopping=False)
+    )
+    regret = np.nanmin(early.cv_error, (1, 2)) / full.cv_error.min((1, 2)) - 1
+    assert regret.max() < 5e-3
+    assert np.isnan(early.cv_error).any()
+    assert not np.isnan(full.cv_error).any()
+
+
+def test_float32_stays_close_to_float64():
+    X, Y = _data(seed=4)
+    single = ElasticNetEncoder().fit(X.astype(np.float32), Y.astype(np.float32))
+    double = ElasticNetEncoder().fit(X, Y)
+    assert single.coef_.dtype == np.float32
+    np.testing.assert_allclose(single.coef_, double.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_threads_do_not_change_results(solver):
+    X, Y = _data(n_targets=70, seed=5)
+    one, two = (
+        ElasticNetEncoder(n_jobs=n, n_alphas=6, eps=0.1, solver=solver).fit(X, Y)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.cv_predictions_, two.cv_predictions_)
+
+
+def test_targets_do_not_depend_on_their_company():
+    X, Y = _data(n_targets=5, seed=6)
+    together = ElasticNetEncoder().fit(X, Y)
+    for v in range(5):
+        alone = ElasticNetEncoder().fit(X, Y[:, v])
+        np.testing.assert_allclose(alone.coef_[0], together.coef_[v], atol=1e-10)
+        assert alone.predict(X).shape == (len(X),)
+
+
+def test_fold_grams_equal_direct_products():
+    X, Y = _data(seed=7)
+    Xc, Yc = X - X.mean(0), Y - Y.mean(0)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    folds = fold_grams(Xc, splits)
+    products, y_mean, norm = target_products(folds, Xc, Yc)
+    for f, (train, _) in enumerate([*splits, (np.arange(len(X)), None)]):
+        x = Xc[train] - Xc[train].mean(0)
+        y = Yc[train] - Yc[train].mean(0)
+        np.testing.assert_allclose(folds.gram[f], x.T @ x, atol=1e-10)
+        np.testing.assert_allclose(products[:, f], y.T @ x, atol=1e-10)
+        np.testing.assert_allclose(y_mean[:, f], Yc[train].mean(0), atol=1e-12)
+        np.testing.assert_allclose(norm[:, f], (y**2).sum(0), rtol=1e-12)
+
+
+def test_folds_may_leave_training_samples_out():
+    X, Y = _data(seed=8)
+    splits = [(train[3:], test) for train, test in KFold(4).split(X)]
+    options = SearchOptions(n_alphas=8, eps=0.01, early_stopping=False, tol=1e-9)
+    fit = cross_validated_elastic_net(X, Y[:, :2], splits, options)
+    for v in range(2):
+        naive = _naive(X, Y[:, v], splits, options)
+        np.testing.assert_allclose(fit.cv_error[v], naive.mse_path_.mean(-1), rtol=1e-5)
+
+
+def test_polish_finds_the_minimum_from_a_poor_start():
+    X, Y = _data(n_targets=1, seed=9)
+    X, y = X - X.mean(0), Y[:, 0] - Y.mean()
+    l1, l2 = 20.0, 5.0
+    weights, gap = polish(X, y, np.zeros(X.shape[1]), l1, l2)
+    naive = ElasticNet(
+        alpha=(l1 + l2) / len(X),
+        l1_ratio=l1 / (l1 + l2),
+        fit_intercept=False,
+        tol=1e-14,
+        max_iter=10**6,
+    ).fit(X, y)
+    np.testing.assert_allclose(weights, naive.coef_, atol=1e-9)
+    assert gap < 1e-13
+
+
+def test_gap_bounds_the_excess_of_the_objective():
+    X, Y = _data(n_targets=1, seed=10)
+    X, y = X - X.mean(0), Y[:, 0] - Y.mean()
+    rng = np.random.default_rng(0)
+
+    def objective(w, l1, l2):
+        return 0.5 * ((y - X @ w) ** 2).sum() + l1 * abs(w).sum() + 0.5 * l2 * w @ w
+
+    for l1, l2 in itertools.product((1.0, 30.0), (0.0, 10.0)):
+        best, _ = polish(X, y, np.zeros(X.shape[1]), l1, l2)
+        for scale in (0.01, 0.3):
+            w = best + scale * rng.normal(size=best.shape)
+            excess = objective(w, l1, l2) - objective(best, l1, l2)
+            assert relative_gap(X, y, w, l1, l2)[0] * (y @ y) >= excess
+
+
+def test_duplicated_features_with_a_pure_lasso_still_certify():
+    X, Y = _data(n_targets=3, seed=11)
+    X = np.concatenate([X, X[:, :5]], axis=1)
+    encoder = ElasticNetEncoder(l1_ratios=(1.0,), tol=1e-7).fit(X, Y)
+    assert encoder.dual_gap_.max() <= 1e-7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_stalled_solver_stops_and_says_so(solver):
+    X, Y = _data(n_targets=3, seed=12)
+    encoder = ElasticNetEncoder(max_sweeps=1, early_stopping=False, solver=solver)
+    with pytest.warns(ConvergenceWarning, match="reached max_sweeps=1 in"):
+        encoder.fit(X, Y)
+    assert encoder.n_stalled_.min() > 0
+
+
+def test_best_penalty_at_the_edge_is_reported_with_its_share():
+    X, Y = _data(n_targets=4, seed=13)
+    pure = X[:, :4] + 1e-3 * Y
+    Y = np.random.default_rng(0).normal(size=Y.shape)
+    with pytest.warns(UserWarning, match=r"smallest of the grid for 50\.0%"):
+        ElasticNetEncoder(eps=0.05, n_alphas=4).fit(
+            X, np.concatenate([Y, pure], axis=1)
+        )
+
+
+def test_progress_is_logged(caplog):
+    X, Y = _data(n_targets=3)
+    with caplog.at_level(logging.INFO, logger="neuroextrap"):
+        ElasticNetEncoder(n_alphas=4, eps=0.1).fit(X, Y)
+    assert "3 of 3 targets" in caplog.text
+
+
+def test_groups_stay_together():
+    X = np.zeros((12, 1))
+    groups = np.repeat(np.arange(4), 3)
+    for train, test in encoder_splits(2, X, groups):
+        assert not set(groups[train]) & set(groups[test])
+    splits = encoder_splits(LeaveOneGroupOut(), X, groups)
+    assert len(splits) == 4
+    expected = list(GroupKFold(2).split(X, None, groups))
+    for ours, theirs in zip(encoder_splits(2, X, groups), expected, strict=True):
+        np.testing.assert_array_equal(ours[1], theirs[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"l1_ratios": (0.0, 0.5)}, r"l1_ratios must lie in \(0, 1\]"),
+        ({"n_alphas": 0}, "n_alphas must be at least 1"),
+        ({"eps": 1.0}, "n_alphas must be at least 1 and eps"),
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"solver": "lars"}, "solver='lars' is unknown; choose one of"),
+        ({"cv": 100}, "cv=100 folds need at least 100 samples"),
+        ({"cv": ShuffleSplit(2, random_state=0)}, "exactly once"),
+        ({"cv": [([0], [0]), ([1], list(range(1, 80)))]}, "cv fold 0 has 1 training"),
+    ],
+)
+def test_bad_options(change, message):
+    X, Y = _data()
+    with pytest.raises(ValueError, match=message):
+        ElasticNetEncoder(**change).fit(X, Y)
+
+
+def test_bad_data():
+    X, Y = _data()
+    flat = X.copy()
+    flat[:, 4] = 1.0
+    with pytest.raises(ValueError, match=r"1 of 30 features are constant .*column 4"):
+        ElasticNetEncoder().fit(flat, Y)
+    flat = Y.copy()
+    flat[:, 2] = 0.0
+    with pytest.raises(ValueError, match=r"1 of 6 targets are constant .*column 2"):
+        ElasticNetEncoder().fit(X, flat)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ElasticNetEncoder().fit(X[:-1], Y)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        ElasticNetEncoder().fit(X * 1j, Y)
+    with pytest.raises(ValueError, match="NaN"):
+        ElasticNetEncoder().fit(np.where(X > 5, np.nan, X), Y)
+    with pytest.raises(ValueError, match="at least 4 groups"):
+        ElasticNetEncoder(cv=4).fit(X, Y, groups=np.arange(80) % 3)
+
+
+def test_numba_missing_is_said(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    X, Y = _data()
+    with pytest.raises(ValueError, match=r"install neuroextrap\[fast\]"):
+        ElasticNetEncoder(solver="numba").fit(X, Y)
+    encoder = ElasticNetEncoder(n_alphas=3, eps=0.1).fit(X, Y[:, :1])
+    assert encoder.solver_ == "scikit-learn"
+
+
+@parametrize_with_checks(
+    [ElasticNetEncoder(n_alphas=5, eps=0.1, cv=2, solver="scikit-learn")]
+)
+@pytest.mark.filterwarnings("ignore:the elastic net reached")
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

@@ -1,0 +1,148 @@
+"""Receptive-field features against direct sums over pixels."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from neuroextrap.models import GaborPyramid, RetinotopicFeatures
+
+
+@pytest.fixture
+def images():
+    return np.random.default_rng(0).random((5, 12, 16))
+
+
+@pytest.mark.parametrize("compression", ["log", "sqrt", "energy"])
+@pytest.mark.parametrize("subtract_mean", [True, False])
+def test_gabor_equals_direct_sums(images, compression, subtract_mean):
+    pyramid = GaborPyramid(
+        frequencies=(1, 3),
+        n_orientations=3,
+        compression=compression,
+        normalize=False,
+        subtract_mean=subtract_mean,
+    )
+    features = pyramid.fit_transform(images)
+    z = images - images.mean(axis=(1, 2), keepdims=True) * subtract_mean
+    rows, columns = np.mgrid[:12, :16]
+    compress = {"log": np.log1p, "sqrt": np.sqrt, "energy": np.asarray}[compression]
+    for j in range(0, features.shape[1], 5):
+        r, c = pyramid.feature_positions_[j]
+        angle = np.radians(pyramid.feature_orientations_[j])
+        rate = 2 * np.pi * pyramid.feature_frequencies_[j] / 12
+        width = pyramid.feature_widths_[j]
+        window = np.exp(-((rows - r) ** 2 + (columns - c) ** 2) / (2 * width**2))
+        window /= 2 * np.pi * width**2
+        phase = rate * (np.cos(angle) * (columns - c) + np.sin(angle) * (rows - r))
+        energy = np.abs((np.exp(-1j * phase) * window * z).sum(axis=(1, 2))) ** 2
+        np.testing.assert_allclose(features[:, j], compress(energy), rtol=1e-10)
+
+
+def test_gabor_normalised_energies_average_to_one(images):
+    pyramid = GaborPyramid(compression="energy").fit(images)
+    features = pyramid.transform(images)
+    for frequency in pyramid.frequencies_:
+        of_level = pyramid.feature_frequencies_ == frequency
+        assert features[:, of_level].mean() == pytest.approx(1)
+    scaled = GaborPyramid().fit_transform(255 * images)
+    np.testing.assert_allclose(scaled, GaborPyramid().fit_transform(images), rtol=1e-9)
+
+
+def test_gabor_prefers_its_own_orientation_and_frequency():
+    rows, columns = np.mgrid[:32, :32]
+    waves = 2 * np.pi * 4 / 32
+    grating = np.sin(waves * (columns * np.cos(np.pi / 4) + rows * np.sin(np.pi / 4)))
+    pyramid = GaborPyramid(normalize=False, compression="energy")
+    features = pyramid.fit_transform(grating[None])[0]
+    inside = (np.abs(pyramid.feature_positions_ - 15.5) < 8).all(axis=1)
+    best = np.flatnonzero(inside)[features[inside].argmax()]
+    assert pyramid.feature_orientations_[best] == 45
+    assert pyramid.feature_frequencies_[best] == 4
+
+
+def test_gabor_grid_is_half_a_period_and_frequencies_are_octaves():
+    pyramid = GaborPyramid().fit(np.random.default_rng(0).random((2, 32, 32)))
+    np.testing.assert_array_equal(pyramid.frequencies_, [1, 2, 4, 8])
+    assert len(pyramid.feature_positions_) == 8 * sum(
+        (2 * f) ** 2 for f in (1, 2, 4, 8)
+    )
+    of_level = pyramid.feature_frequencies_ == 8
+    np.testing.assert_allclose(
+        np.diff(np.unique(pyramid.feature_positions_[of_level])), 2
+    )
+
+
+def test_names_say_frequency_orientation_and_place(images):
+    pyramid = GaborPyramid(frequencies=(2,), n_orientations=2, luminance=True)
+    features = pyramid.fit_transform(images)
+    names = pyramid.get_feature_names_out()
+    assert len(set(names)) == features.shape[1] == len(pyramid.feature_widths_)
+    assert names[-1].startswith("luminance_f2_")
+    at_90 = pyramid.feature_orientations_ == 90
+    assert all("_o90_" in name for name in names[at_90])
+    names = RetinotopicFeatures().fit(images).get_feature_names_out()
+    assert len(set(names)) == RetinotopicFeatures().fit_transform(images).shape[1]
+
+
+def test_retinotopic_equals_direct_sums(images):
+    model = RetinotopicFeatures(widths=(0.25, 0.125))
+    features = model.fit_transform(images)
+    rows, columns = np.mgrid[:12, :16]
+    for j in range(features.shape[1]):
+        r, c = model.feature_positions_[j]
+        width = model.feature_widths_[j]
+        weights = np.exp(-((rows - r) ** 2 + (columns - c) ** 2) / (2 * width**2))
+        weights /= weights.sum()
+        luminance = (weights * images).sum(axis=(1, 2))
+        spread = (images - luminance[:, None, None]) ** 2
+        contrast = np.sqrt((weights * spread).sum(axis=(1, 2)))
+        kind = model.feature_kinds_[j]
+        expected = luminance if kind == "luminance" else contrast
+        np.testing.assert_allclose(features[:, j], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [GaborPyramid(), RetinotopicFeatures()])
+def test_float32_and_subsets(images, model):
+    model = clone(model).fit(images)
+    whole = model.transform(images)
+    np.testing.assert_allclose(model.transform(images[2:4]), whole[2:4], rtol=1e-12)
+    single = model.transform(images.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, whole, atol=2e-3)
+
+
+@pytest.mark.parametrize("model", [GaborPyramid(), RetinotopicFeatures()])
+def test_bad_images(images, model):
+    model = clone(model)
+    with pytest.raises(TypeError, match="images must be real numbers"):
+        model.fit(images * 1j)
+    with pytest.raises(ValueError, match="average colour channels first"):
+        model.fit(images[..., None])
+    with pytest.raises(ValueError, match="NaN or infinite pixels"):
+        model.fit(np.where(images > 0.5, np.nan, images))
+    model.fit(images)
+    with pytest.raises(ValueError, match=r"fit saw \(12, 16\); resize"):
+        model.transform(images[:, :8])
+
+
+def test_integer_images_do_not_overflow():
+    small = np.full((1, 8, 8), 200, dtype=np.uint8)
+    small[0, ::2] = 10
+    for model in (GaborPyramid(), RetinotopicFeatures()):
+        expected = model.fit_transform(small.astype(float))
+        np.testing.assert_array_equal(model.fit_transform(small), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GaborPyramid(frequencies=(7,)), r"frequencies must lie in \(0, 6\]"),
+        (GaborPyramid(n_orientations=0), "n_orientations must be at least 1"),
+        (GaborPyramid(compression="power"), "compression='power' is unknown"),
+        (RetinotopicFeatures(widths=(0,)), "widths and step must be positive"),
+        (RetinotopicFeatures(luminance=False, contrast=False), "leave no feature"),
+    ],
+)
+def test_bad_options(images, model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(images)
