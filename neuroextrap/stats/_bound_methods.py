@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from neuroextrap.stats._hybrid import hybrid_lower_bound
 from neuroextrap.stats._repeats import Design
 from neuroextrap.stats._validation import FloatArray
 
@@ -35,9 +36,19 @@ def _chebyshev(accuracy: FloatArray, sizes: np.ndarray, design: Design) -> Float
     return accuracy - margin
 
 
+def _hybrid(accuracy: FloatArray, sizes: np.ndarray, design: Design) -> FloatArray:
+    """Invert exponential moments that know how little there is near 0 and 1."""
+    log_term = math.log(design.n_bounds / design.alpha)
+    arguments = (design.n_classes, design.smallest, log_term)
+    perfect = float(hybrid_lower_bound(np.ones(1), *arguments)[0])
+    _warn_if_vacuous(1 - perfect, sizes)
+    return hybrid_lower_bound(accuracy, *arguments)
+
+
 _METHODS: dict[str, Callable[..., FloatArray]] = {
     "subgaussian": _subgaussian,
     "chebyshev": _chebyshev,
+    "hybrid": _hybrid,
 }
 
 

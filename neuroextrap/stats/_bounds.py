@@ -57,8 +57,10 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
         Sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
     confidence_level : float, default=0.95
         Confidence 1 - alpha, of each bound or of all bounds counted below.
-    method : {"subgaussian", "chebyshev"}, default="subgaussian"
-        "chebyshev" is the older bound, wider everywhere.
+    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
+        "hybrid" is tighter near 0 and 1 (and with one or two repeats; it takes
+        the smallest number of repeats for all); "chebyshev" is the older bound,
+        wider than both.
     n_models : int, default=1
         Number of models compared on the same test points.
     n_regions : int, default=1
@@ -91,7 +93,9 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     ----------
     "chebyshev": Zheng 2017, thesis, theorem 2.5.2. "subgaussian": ours, by
     McDiarmid's inequality for the classes and independent test noise, the two
-    moment generating functions multiplied.
+    moment generating functions multiplied. "hybrid": ours, the number of
+    identified classes being self-bounding (Boucheron, Lugosi & Massart 2009, "On
+    concentration of self-bounding functions").
 
     Examples
     --------

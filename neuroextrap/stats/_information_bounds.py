@@ -40,7 +40,7 @@ def information_lower_bound(  # noqa: PLR0913
         Sizes k of 2..n_classes.
     confidence_level : float, default=0.95
         Confidence of each bound or of all bounds counted below.
-    method : {"subgaussian", "chebyshev"}, default="subgaussian"
+    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
         Which bound on the average Bayes accuracy.
     n_models : int, default=1
         Number of models compared on the same test points.
@@ -116,7 +116,7 @@ def best_information_lower_bound(  # noqa: PLR0913
         Sizes k of 2..n_classes, chosen without looking at the curve.
     confidence_level : float, default=0.95
         Confidence of the best bound.
-    method : {"subgaussian", "chebyshev"}, default="subgaussian"
+    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
         Which bound on the average Bayes accuracy.
     n_models : int, default=1
         Number of models compared on the same test points.
