@@ -7,17 +7,44 @@ import numpy as np
 
 from neuroextrap import images, maps
 
+_RESULTS, _ABOUT, _TABLE = "results.npz", "searchlight.json", "table.tsv"
+_MASK = "mask"
 
-def write_fitted(fitted, path, *, overwrite):
+
+def write_fitted(fitted, path, *, overwrite=False):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight
+        Fitted.
     path : path-like
     overwrite : bool
+
+    Raises
+    ------
+    ValueError
+        When the folder is not empty, or not writable.
     """
-    raise ValueError(f"{fitted} {path} {overwrite} {images} {json} {Path} {maps} {np}")
+    path = maps.check_output_directory(path, overwrite=overwrite)
+    path.mkdir(parents=True, exist_ok=True)
+    if fitted.masker_ is not None:
+        found, sidecars = _maps_and_sidecars(fitted)
+        maps.write_maps(path, found, sidecars, overwrite=True)
+    _whole(path / _RESULTS, fitted._results.save)
+    if fitted.table_ is not None:
+        _whole(
+            path / _TABLE,
+            lambda file: fitted.table_.to_csv(file, sep="\t", index=False),
+        )
+    about = {
+        "parameters": plain_parameters(fitted),
+        "classes": fitted.classes_.tolist(),
+        "n_elements": fitted.n_elements_,
+        "has_images": fitted.masker_ is not None,
+    }
+    text = json.dumps(about, indent=2) + "\n"
+    _whole(path / _ABOUT, lambda file: Path(file).write_text(text, encoding="utf-8"))
 
 
 def read_fitted(empty, path):
@@ -26,10 +53,115 @@ def read_fitted(empty, path):
     Parameters
     ----------
     empty : IdentificationSearchLight
+        Not fitted.
     path : path-like
 
     Returns
     -------
     IdentificationSearchLight
+
+    Raises
+    ------
+    ValueError
+        When the folder holds no searchlight.
     """
-    raise ValueError(f"{empty} {path}")
+    path = Path(path).expanduser()
+    if not (path / _ABOUT).is_file() or not (path / _RESULTS).is_file():
+        raise ValueError(
+            f"{path} holds no searchlight; give a folder that to_directory wrote"
+        )
+    about = json.loads((path / _ABOUT).read_text(encoding="utf-8"))
+    known = empty.get_params()
+    kept = about["parameters"]
+    empty.set_params(**{name: kept[name] for name in known if name in kept})
+    empty._results = maps.RegionResults.load(path / _RESULTS)
+    empty._samples = None
+    empty.classes_ = np.array(about["classes"])
+    empty.set_sizes_ = empty._results.set_sizes
+    empty.n_elements_ = about["n_elements"]
+    empty.fold_wins_ = None
+    empty.masker_ = None
+    if about["has_images"]:
+        empty.masker_ = images.resolve_masker(
+            images.finite_mask(maps.read_maps(path)[_MASK])
+        )
+    empty._summarise()
+    if (path / _TABLE).is_file():
+        import pandas as pd
+
+        empty.table_ = pd.read_csv(path / _TABLE, sep="\t", dtype={"name": str})
+    return empty
+
+
+def plain_parameters(estimator):
+    """Return the parameters that JSON can hold.
+
+    Parameters
+    ----------
+    estimator : IdentificationSearchLight
+
+    Returns
+    -------
+    dict
+        Numbers, text, None, and short lists of them; paths as text.
+    """
+    found = {}
+    for name, value in estimator.get_params(deep=False).items():
+        plain = value.as_posix() if isinstance(value, Path) else value
+        if isinstance(plain, np.ndarray) and plain.size <= 1000:
+            plain = plain.tolist()
+        if isinstance(plain, np.generic):
+            plain = plain.item()
+        try:
+            json.dumps(plain)
+        except TypeError:
+            continue
+        found[name] = plain
+    return found
+
+
+def _maps_and_sidecars(fitted):
+    """Return the maps, the mask among them, and what to say of each."""
+    given = fitted.get_params(deep=False)
+    parameters = {
+        name: value if name in plain_parameters(fitted) else repr(value)
+        for name, value in given.items()
+        if name != "random_state"
+    }
+    parameters |= {
+        "classes": fitted.classes_.tolist(),
+        "set_sizes": fitted.set_sizes_.tolist(),
+        "notes": list(fitted.notes_),
+    }
+    samples = getattr(fitted, "_samples", None)
+    inputs = {"wins": fitted.wins_}
+    if samples is not None:
+        inputs |= {"samples": samples.X, "labels": fitted._plan.codes[0]}
+    seed = given["random_state"]
+    about = maps.describe_map(
+        "-", "-", parameters=parameters, inputs=inputs, random_state=_plain_seed(seed)
+    )
+    found = {
+        **fitted.maps_,
+        _MASK: images.to_img(np.ones(fitted.n_elements_), fitted.masker_),
+    }
+    texts = maps.MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
+    return found, {
+        name: {**about, "description": texts[name][0], "unit": texts[name][1]}
+        for name in found
+    }
+
+
+def _plain_seed(seed):
+    """Return a seed that JSON can hold."""
+    return seed if seed is None or isinstance(seed, int) else repr(seed)
+
+
+def _whole(path, write):
+    """Write a file under a temporary name and move it into place."""
+    partial = path.with_name(f".partial-{path.name}")
+    try:
+        write(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,5 +1,11 @@
 """Per-region statistics as named maps, and maps as files."""
 
+from neuroextrap.maps._files import (
+    check_output_directory,
+    describe_map,
+    read_maps,
+    write_maps,
+)
 from neuroextrap.maps._identification import (
     MAP_DESCRIPTIONS,
     accuracy_statistics,
@@ -17,7 +23,11 @@ __all__ = [
     "bound_is_vacuous",
     "bound_set_sizes",
     "bound_statistics",
+    "check_output_directory",
+    "describe_map",
     "permutation_statistics",
+    "read_maps",
     "region_images",
     "region_table",
+    "write_maps",
 ]

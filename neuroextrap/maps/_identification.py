@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from neuroextrap import stats
+from neuroextrap.margins import DECIMALS
 
 #: name -> (what it is, unit); what a sidecar and a report say of a map.
 MAP_DESCRIPTIONS = {
@@ -127,7 +128,7 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
         stats.average_accuracy(wins, set_sizes), set_sizes
     )
     most = stats.resolution_information(n_classes, n_test, set_sizes)
-    ends = stats.average_accuracy(wins, [2, n_classes])
+    ends = stats.average_accuracy(wins, [2, n_classes]).round(DECIMALS)
     return {
         "accuracy": ends[:, 1],
         "pairwise_accuracy": ends[:, 0],
@@ -242,13 +243,13 @@ def permutation_statistics(score, n_reached, maxima):
     known = ~np.isnan(score)
     p = (1 + n_reached[known]) / (1 + len(maxima))
     p_fwe = stats.max_statistic_p_value(score[known], maxima)
-    tail = stats.tail_p_value(score[known], maxima)
+    p_tail, _ = stats.tail_p_value(score[known], maxima)
     return _spread(
         known,
         {
             "p_value": p,
             "p_value_fwe": p_fwe,
-            "p_value_fwe_tail": np.asarray(getattr(tail, "p_value", tail)),
+            "p_value_fwe_tail": p_tail,
             "p_value_fdr": false_discovery_control(p) if len(p) else p,
             "neg_log10_p_fwe": -np.log10(p_fwe),
             "z": norm.isf(p),

@@ -19,7 +19,7 @@ from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._registry import CLASSIFIERS, resolve_classifier
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._statistic import DECIMALS, resolve_statistic
 from neuroextrap.margins._task import Plan
 from neuroextrap.margins._wins import beaten_and_tied, class_weights, win_histogram
 
@@ -44,6 +44,7 @@ __all__ = [
     "null_file",
     "observed_margins",
     "parse_memory",
+    "DECIMALS",
     "resolve_statistic",
     "run_identity",
     "score_regions",

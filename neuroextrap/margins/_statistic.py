@@ -6,7 +6,7 @@ from neuroextrap.stats import average_accuracy, implied_information
 
 # Equal sums added in another order differ in the 16th digit; a permutation test must
 # see them as equal.
-_DECIMALS = 12
+DECIMALS = 12
 
 
 class AccuracyStatistic:
@@ -27,7 +27,7 @@ class AccuracyStatistic:
 
     def __call__(self, wins):
         """Return the statistic of each row of wins, shape (M,)."""
-        return np.round(np.add.reduce(wins * self._weights, axis=1), _DECIMALS)
+        return np.round(np.add.reduce(wins * self._weights, axis=1), DECIMALS)
 
     def __repr__(self):
         """Name the statistic; part of a checkpoint's identity."""
@@ -52,8 +52,8 @@ class InformationStatistic:
 
     def __call__(self, wins):
         """Return the statistic of each row of wins, shape (M,)."""
-        curves = np.round(np.einsum("mv,vk->mk", wins, self._weights), _DECIMALS)
-        return np.round(implied_information(curves, self.set_sizes), _DECIMALS)
+        curves = np.round(np.einsum("mv,vk->mk", wins, self._weights), DECIMALS)
+        return np.round(implied_information(curves, self.set_sizes), DECIMALS)
 
     def __repr__(self):
         """Name the statistic; part of a checkpoint's identity."""
