@@ -1,1 +1,5 @@
-"""The command line."""
+"""The command line: ``neuroextrap COMMAND``."""
+
+from neuroextrap.cli._main import main
+
+__all__ = ["main"]

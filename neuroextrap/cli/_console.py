@@ -1,0 +1,128 @@
+"""What the command line says: results on stdout, everything else on stderr."""
+
+import contextlib
+import logging
+import sys
+import time
+import warnings
+
+logger = logging.getLogger("neuroextrap")
+
+_PROGRESS_LOGGER = "neuroextrap.margins._progress"
+_SECONDS_BETWEEN_LINES = 15.0
+
+
+def say(text=""):
+    """Write a line to stdout, as a result of the command.
+
+    Parameters
+    ----------
+    text : str
+    """
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def one_line(error):
+    """Return an exception's message on one line.
+
+    Parameters
+    ----------
+    error : BaseException
+
+    Returns
+    -------
+    str
+        An operating system's error names its file; an empty message is the type's
+        name.
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class _Calm(logging.Filter):
+    """Let progress through now and then only, where lines cannot be rewritten."""
+
+    def __init__(self):
+        super().__init__()
+        self._last = -float("inf")
+
+    def filter(self, record):
+        """Keep the record unless progress was reported a moment ago."""
+        if record.name != _PROGRESS_LOGGER:
+            return True
+        now = time.monotonic()
+        finished = "(100%)" in record.getMessage()
+        if not finished and now - self._last < _SECONDS_BETWEEN_LINES:
+            return False
+        self._last = now
+        return True
+
+
+class _Terminal(logging.StreamHandler):
+    """On a terminal, progress rewrites its line."""
+
+    def format(self, record):
+        """Return the text with what ends its line."""
+        text = super().format(record)
+        if record.name != _PROGRESS_LOGGER or "(100%)" in text:
+            self.terminator = "\n"
+        else:
+            self.terminator = "\r"
+        return f"{text}\x1b[K"
+
+
+@contextlib.contextmanager
+def console(*, quiet=False, verbose=False):
+    """Send the package's log and warnings to stderr while a command runs.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Warnings only.
+    verbose : bool, default=False
+        Debug messages too.
+    """
+    handler = _handler()
+    level = logging.WARNING if quiet else logging.INFO
+    before = logger.level
+    logger.setLevel(logging.DEBUG if verbose else level)
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def _handler():
+    """Return a handler for stderr as it is now."""
+    if sys.stderr.isatty():
+        handler = _Terminal(sys.stderr)
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.addFilter(_Calm())
+    handler.setFormatter(_Formatter())
+    return handler
+
+
+class _Formatter(logging.Formatter):
+    """Plain messages; warnings say what they are."""
+
+    def format(self, record):
+        """Return one line for the record."""
+        text = " ".join(record.getMessage().split())
+        if record.levelno >= logging.WARNING:
+            text = f"{record.levelname.lower()}: {text}"
+        if record.exc_info:
+            text = f"{text}\n{self.formatException(record.exc_info)}"
+        return text
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    """Log a warning as one line, without the place in the source."""
+    del category, filename, lineno, file, line
+    logger.warning("%s", message)

@@ -1,0 +1,104 @@
+"""Write a fitted analysis and say in a few lines what it found."""
+
+from pathlib import Path
+
+import numpy as np
+
+_HEADINGS = {
+    "name": "region",
+    "x": "x",
+    "y": "y",
+    "z": "z",
+    "n_voxels": "voxels",
+    "accuracy": "accuracy",
+    "implied_information": "bits",
+    "bayes_accuracy_bound": "bound",
+    "information_bound": "bits bound",
+    "p_value": "p",
+    "p_value_fwe": "p (fwe)",
+}
+
+
+def write_results(fitted, out, *, overwrite=False, report=False, title=None):
+    """Write maps, tables and perhaps the report; return a summary.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight
+    out : path-like
+    overwrite : bool, default=False
+    report : bool, default=False
+        Write ``report.html`` too.
+    title : str or None, default=None
+        Of the report.
+
+    Returns
+    -------
+    summary : str
+    """
+    from neuroextrap.reporting import peak_table
+
+    page = fitted.generate_report(title).get_standalone() if report else None
+    peaks = peak_table(fitted)
+    fitted.to_directory(out, overwrite=overwrite)
+    peaks.to_csv(Path(out) / "peaks.tsv", sep="\t", index=False)
+    written = f"maps, sidecars and peaks.tsv in {out}"
+    if page is not None:
+        target = Path(out) / "report.html"
+        target.write_text(page, encoding="utf-8")
+        written += f"; open {target}"
+    return f"{summary(fitted, peaks)}\n{written}"
+
+
+def summary(fitted, peaks):
+    """Describe the strongest regions in a plain table.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight
+    peaks : pandas.DataFrame
+        From ``neuroextrap.reporting.peak_table``.
+
+    Returns
+    -------
+    str
+        Coordinates in mm, accuracies and their bounds as proportions, information in
+        bits.
+    """
+    n_classes = len(fitted.classes_)
+    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+    lines = [
+        f"{n_regions} regions, {n_classes} classes, chance {1 / n_classes:.3f}; "
+        "strongest regions (mm; proportions; bits):",
+        text_table(peaks),
+    ]
+    notes = [f"note: {note}" for note in fitted.notes_]
+    return "\n".join([*lines, *notes])
+
+
+def text_table(frame, headings=None):
+    """Lay out columns of a data frame as text.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    headings : dict or None, default=None
+        Column name to heading, in the order wanted; None: those of a peak table.
+
+    Returns
+    -------
+    str
+        Numbers to the right, names to the left.
+    """
+    from neuroextrap.reporting import format_number
+
+    headings = _HEADINGS if headings is None else headings
+    names = [name for name in headings if name in frame.columns]
+    rows = [[headings[name] for name in names]]
+    for values in frame[names].itertuples(index=False):
+        rows.append([format_number(value) for value in values])  # noqa: PERF401
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )

@@ -1,0 +1,219 @@
+"""``neuroextrap searchlight``: from images and events to maps."""
+
+import logging
+
+from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import (
+    add_analysis_options,
+    add_output_options,
+    add_region_options,
+    add_resource_options,
+    take_last_as_output,
+)
+
+logger = logging.getLogger(__name__)
+
+_EXAMPLES = """\
+events: tab-separated, one table for each image or one for all volumes.
+  BIDS events have columns onset, duration (seconds) and trial_type, and need --t-r.
+  Otherwise one row a volume, with columns trial_type and run.
+
+examples:
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv --mask mask.nii.gz \\
+      --exclude rest --radius 12 --n-permutations 1000 --report results
+  neuroextrap searchlight --imgs run-1.nii.gz run-2.nii.gz \\
+      --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
+"""
+
+
+def add_parser(subparsers):
+    """Add the command to the parser.
+
+    Parameters
+    ----------
+    subparsers : object
+        What ``ArgumentParser.add_subparsers`` returned.
+    """
+    parser = subparsers.add_parser(
+        "searchlight",
+        help="maps of accuracy, information, bounds and p-values",
+        usage="neuroextrap searchlight --imgs A [B ...] --events C [D ...] "
+        "[options] OUT",
+        description="Maps of identification accuracy, implied information, lower "
+        "bounds and family-wise p-values.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
+    _add_input_options(parser)
+    add_region_options(parser)
+    add_analysis_options(parser)
+    add_resource_options(parser)
+    add_output_options(parser)
+
+
+def _add_input_options(parser):
+    """Add what says which samples are analysed."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "--imgs",
+        nargs="+",
+        required=True,
+        metavar="IMG",
+        help="one image a run, or one",
+    )
+    group.add_argument(
+        "--events", nargs="+", required=True, metavar="TSV", help="one table an image"
+    )
+    group.add_argument(
+        "--t-r", type=float, metavar="S", help="seconds between volumes (BIDS events)"
+    )
+    group.add_argument(
+        "--exclude",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="conditions that are no samples, such as rest",
+    )
+    group.add_argument(
+        "--samples",
+        choices=("blocks", "volumes", "lsa", "lss"),
+        default="blocks",
+        help="a sample is: the average of a condition in a run (blocks, default), a "
+        "volume, or a trial's beta (least squares all, separate)",
+    )
+    group.add_argument(
+        "--delay",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="seconds by which responses lag behind BIDS events (blocks, volumes)",
+    )
+    group.add_argument(
+        "--detrend", action="store_true", help="remove a line from every voxel and run"
+    )
+    group.add_argument(
+        "--standardize", action="store_true", help="z-score every voxel in every run"
+    )
+
+
+def run(args):
+    """Read the samples, fit the searchlight, write maps and summary.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    """
+    take_last_as_output(
+        args, args.argv, ("events", "imgs", "exclude", "classes", "test_runs")
+    )
+    _check_arguments(args)
+    from neuroextrap.cli._results import write_results
+    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.images import to_img
+
+    samples = _read(args)
+    logger.info(
+        "%d samples of %d conditions in %d runs, %d voxels",
+        len(samples.y),
+        len(set(samples.y)),
+        len(set(samples.runs.tolist())),
+        samples.data.shape[1],
+    )
+    light = IdentificationSearchLight(**_parameters(args, samples))
+    data = to_img(samples.data, samples.masker), samples.y, samples.runs
+    if args.dry_run:
+        say(_cost(light.estimate_cost(*data)))
+        return
+    light.fit(*data)
+    say(write_results(light, args.out, overwrite=args.overwrite, report=args.report))
+
+
+def _check_arguments(args):
+    """Refuse what can be refused before any work."""
+    from neuroextrap.maps import check_output_directory
+
+    if args.samples in ("lsa", "lss") and args.t_r is None:
+        raise ValueError(f"--samples {args.samples} needs --t-r, the repetition time")
+    if args.samples in ("lsa", "lss") and (args.detrend or args.standardize):
+        raise ValueError(
+            f"--detrend and --standardize are for blocks and volumes; --samples "
+            f"{args.samples} models drifts itself"
+        )
+    if not args.dry_run:
+        check_output_directory(args.out, overwrite=args.overwrite)
+    if args.samples == "volumes" and args.n_permutations:
+        logger.warning(
+            "volumes are permuted one by one; if several belong to one block or trial "
+            "use --samples blocks, or p-values are too small"
+        )
+
+
+def _read(args):
+    """Read images and events into samples."""
+    from neuroextrap.images import (
+        block_averages,
+        resolve_masker,
+        single_trial_betas,
+        volume_samples,
+    )
+
+    imgs = args.imgs if len(args.imgs) > 1 else args.imgs[0]
+    events = args.events if len(args.events) > 1 else args.events[0]
+    masker = resolve_masker(args.mask, imgs)
+    shared = {"masker": masker, "t_r": args.t_r, "exclude": args.exclude}
+    if args.samples in ("lsa", "lss"):
+        return single_trial_betas(imgs, events, model=args.samples, **shared)
+    read = {"blocks": block_averages, "volumes": volume_samples}[args.samples]
+    cleaning = {"detrend": args.detrend, "standardize": args.standardize}
+    return read(imgs, events, delay=args.delay, **cleaning, **shared)
+
+
+def _parameters(args, samples):
+    """Collect the searchlight's parameters."""
+    names = (
+        "radius n_nearest labels_img stride min_voxels classifier shrinkage statistic "
+        "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
+        "shard"
+    )
+    parameters = {name: getattr(args, name) for name in names.split()}
+    return {
+        **parameters,
+        "mask": samples.masker.mask_img_,
+        "center_mask_img": args.center_mask,
+        "classes": args.classes,
+        "cv": _single_split(args, samples),
+        "verbose": 0 if args.quiet else 1,
+    }
+
+
+def _single_split(args, samples):
+    """Return the split that --test-runs asks for, or None to leave one run out."""
+    if not args.test_runs:
+        return None
+    import numpy as np
+
+    runs = samples.runs.astype(str)
+    unknown = sorted(set(args.test_runs) - set(runs))
+    if unknown:
+        raise ValueError(
+            f"--test-runs {' '.join(unknown)}: no such run; there are "
+            f"{' '.join(sorted(set(runs)))}"
+        )
+    kept = np.ones(len(runs), dtype=bool)
+    if args.classes:  # folds count the samples of the classes that are analysed
+        kept = np.isin(samples.y, args.classes)
+    tested = np.isin(runs[kept], args.test_runs)
+    if tested.all():
+        raise ValueError("--test-runs names every run; leave some to train on")
+    return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
+
+
+def _cost(cost):
+    """Say what the run would take."""
+    seconds = round(cost["seconds"])
+    return (
+        f"dry run: {cost['n_regions']} regions, {cost['n_features']} voxels, "
+        f"{cost['n_permutations']} permutations; about {seconds // 3600}:"
+        f"{seconds // 60 % 60:02d}:{seconds % 60:02d} (h:mm:ss) and "
+        f"{cost['memory'] / 2**30:.1f} GiB; nothing was written"
+    )

@@ -1,0 +1,234 @@
+"""The report of an identification analysis."""
+
+import numpy as np
+
+from neuroextrap.maps import MAP_DESCRIPTIONS
+from neuroextrap.reporting._page import (
+    escape,
+    figure_tag,
+    frame_table,
+    key_value_table,
+    make_page,
+    paragraphs,
+)
+from neuroextrap.reporting._peaks import peak_table, region_places
+from neuroextrap.reporting._pictures import curve_picture, map_pictures, null_picture
+from neuroextrap.reporting._validity import vacuity_notes, validity_notes
+
+_N_CURVES = 4
+
+
+def identification_report(fitted, title=None):
+    """Make a self-contained HTML page of a fitted identification analysis.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        Fitted, or read from a folder (then without standard errors of the curves).
+    title : str or None, default=None
+        Title of the page; None is "Identification report".
+
+    Returns
+    -------
+    report : nilearn.reporting.HTMLReport
+        The page needs no network. ``report.get_standalone()`` is its HTML.
+
+    Raises
+    ------
+    ValueError
+        If no region was analysed.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
+    multi-class problems", JMLR 19 (the curves).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.reporting import identification_report
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> report = identification_report(fitted, title="First <look>")
+    >>> "First &lt;look&gt;" in report.get_standalone()
+    True
+    """
+    sections = identification_sections(fitted)
+    return make_page(title or "Identification report", sections)
+
+
+def identification_sections(fitted, *, n_peaks=10):
+    """Return the parts of a report, to be put on a page with others.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        Fitted.
+    n_peaks : int, default=10
+        Rows of the peak table.
+
+    Returns
+    -------
+    sections : list of (str, str)
+        Heading and HTML of each part: summary, peaks, maps, curves, permutation test,
+        validity, parameters. Parts that do not apply are left out.
+
+    Raises
+    ------
+    ValueError
+        If no region was analysed.
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, JMLR 19 (the curves).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.reporting import identification_sections
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> [heading for heading, _ in identification_sections(fitted)][:2]
+    ['Summary', 'Peaks']
+    """
+    if not np.isfinite(fitted.region_scores_["accuracy"]).any():
+        raise ValueError(
+            "fitted has no analysed region; merge its shards or lower min_voxels"
+        )
+    peaks = peak_table(fitted, n_peaks=n_peaks)
+    sections = [
+        ("Summary", _summary(fitted)),
+        ("Peaks", _peaks(peaks)),
+        ("Maps", _maps(fitted, peaks)),
+        ("Accuracy curves of the peaks", _curves(fitted, peaks)),
+        ("Permutation test", _permutations(fitted)),
+        ("What holds when", _validity(fitted)),
+        ("Parameters", _parameters(fitted)),
+    ]
+    return [(heading, content) for heading, content in sections if content]
+
+
+def _summary(fitted):
+    """Count what was analysed and what was left out."""
+    scores = fitted.region_scores_
+    analysed = np.isfinite(scores["accuracy"])
+    n_voxels = scores["n_voxels"][analysed]
+    items = {
+        "classes": f"{len(fitted.classes_)}: {_listed(fitted.classes_)}",
+        "voxels or features": fitted.n_elements_,
+        "regions analysed": f"{analysed.sum()} of {len(analysed)}",
+        "voxels per region": (
+            f"{np.nanmin(n_voxels):.0f} to {np.nanmax(n_voxels):.0f}, "
+            f"median {np.nanmedian(n_voxels):.0f}"
+        ),
+        "dropped voxels": _dropped(fitted),
+        "test points": fitted._results.n_test,
+        "permutations": fitted.n_permutations_,
+        "confidence level": fitted._results.confidence_level,
+        "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
+    }
+    if "p_value_fwe" in scores:
+        found = int(np.sum(scores["p_value_fwe"] <= 0.05))
+        items["regions with family-wise p <= .05"] = found
+    return key_value_table(items) + paragraphs(*vacuity_notes(fitted), note=True)
+
+
+def _dropped(fitted):
+    """Say how many voxels of the regions could not be used."""
+    results = fitted._results
+    members = np.diff(results.choice.regions.indptr)
+    missing = members - results.n_voxels
+    if not (missing > 0).any():
+        return "none"
+    return (
+        f"{int((missing > 0).sum())} regions lost voxels that are NaN or constant, at "
+        f"most {int(missing.max())}"
+    )
+
+
+def _listed(classes):
+    """Name the first classes."""
+    names = ", ".join(str(name) for name in classes[:12])
+    return names + (", ..." if len(classes) > 12 else "")
+
+
+def _peaks(peaks):
+    """Tabulate the strongest regions."""
+    hint = (
+        "Strongest regions by accuracy. Coordinates in mm; accuracies and their bounds "
+        "are proportions, information is in bits; _fwe holds for all regions at once."
+    )
+    return paragraphs(hint) + frame_table(peaks)
+
+
+def _maps(fitted, peaks):
+    """Show the maps, cut at the strongest region."""
+    if fitted.masker_ is None:
+        return ""
+    places = region_places(fitted)
+    place = None if places is None else places[peaks["region"].iloc[0]]
+    return "\n".join(
+        figure_tag(picture, f"{name}: {' ('.join(MAP_DESCRIPTIONS[name])})")
+        for name, picture in map_pictures(fitted, place).items()
+    )
+
+
+def _curves(fitted, peaks):
+    """Show the accuracy curves of the first peaks."""
+    if len(fitted.classes_) < 3:
+        return ""
+    return "\n".join(
+        figure_tag(curve_picture(fitted, int(row["region"])), _name_of(row))
+        for _, row in peaks.head(_N_CURVES).iterrows()
+    )
+
+
+def _name_of(row):
+    """Name one row of the peak table."""
+    if "name" in row:
+        return f"{row['name']}"
+    if "x" in row:
+        return f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"
+    return f"region {row['region']:.0f}"
+
+
+def _permutations(fitted):
+    """Show the distribution of the permuted maximum."""
+    if not fitted.n_permutations_:
+        return ""
+    caption = (
+        f"Largest statistic over regions in each of {fitted.n_permutations_} "
+        "permutations of the labels; the p-values _fwe refer to it. The smallest "
+        f"possible p-value is {1 / (fitted.n_permutations_ + 1):.2g}."
+    )
+    return figure_tag(null_picture(fitted), caption)
+
+
+def _validity(fitted):
+    """List when the numbers hold."""
+    items = "\n".join(f"<li>{escape(note)}</li>" for note in validity_notes(fitted))
+    return f"<ul>\n{items}\n</ul>"
+
+
+def _parameters(fitted):
+    """Tabulate parameters and versions."""
+    from importlib.metadata import version
+
+    parameters = {
+        name: _short(value) for name, value in sorted(fitted.get_params(False).items())
+    }
+    packages = ("neuroextrap", "nilearn", "scikit-learn", "numpy", "scipy", "nibabel")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return key_value_table({**parameters, "versions": versions})
+
+
+def _short(value, most=300):
+    """Return a value's text, cut when long."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= most else text[:most] + " ..."

@@ -1,0 +1,115 @@
+"""The strongest regions of a fitted analysis."""
+
+import numpy as np
+
+_COLUMNS = (
+    "n_voxels",
+    "accuracy",
+    "pairwise_accuracy",
+    "implied_information",
+    "bayes_accuracy_bound",
+    "bayes_accuracy_bound_fwe",
+    "average_bayes_accuracy_bound",
+    "average_bayes_accuracy_bound_fwe",
+    "information_bound",
+    "information_bound_fwe",
+    "p_value",
+    "p_value_fwe",
+)
+
+
+def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
+    """List the strongest regions, searchlight centres kept apart in space.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        Fitted.
+    n_peaks : int, default=10
+        At most how many.
+    min_distance : float or None, default=None
+        A centre is listed when no stronger one lies within this distance (mm); None is
+        twice the radius, so that two spheres hardly share a voxel. Atlas regions are
+        not kept apart.
+    statistic : str, default="accuracy"
+        Name of the number by which to order, a key of ``region_scores_``.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        One row a region, strongest first: ``region`` (its index), ``name`` (atlas) or
+        ``x``, ``y``, ``z`` (mm; searchlights), then what ``region_scores_`` holds of
+        voxel counts, accuracies (proportions), information (bits), bounds and p-values.
+
+    Raises
+    ------
+    ValueError
+        If ``n_peaks`` is below 1 or the statistic is not there.
+
+    References
+    ----------
+    Kriegeskorte, Goebel & Bandettini 2006, "Information-based functional brain
+    mapping", PNAS 103, 3863-3868 (the searchlight map whose peaks are listed).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.reporting import peak_table
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    >>> X = 3 * rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> peak_table(fitted)[["region", "n_voxels", "accuracy"]].values.tolist()
+    [[0.0, 9.0, 1.0]]
+    """
+    import pandas as pd
+
+    scores = fitted.region_scores_
+    if n_peaks < 1:
+        raise ValueError(f"n_peaks must be at least 1, got {n_peaks}")
+    if statistic not in scores:
+        raise ValueError(f"statistic={statistic!r} is not one of {sorted(scores)}")
+    places = region_places(fitted)
+    if places is not None and min_distance is None:
+        min_distance = 2 * fitted.radius
+    chosen = _strongest(scores[statistic], places, n_peaks, min_distance)
+    columns = {"region": chosen}
+    if places is not None:
+        for axis, name in enumerate("xyz"):
+            columns[name] = places[chosen, axis]
+    names = fitted._results.choice.names
+    if names is not None:
+        columns["name"] = [names[region] for region in chosen]
+    columns |= {name: scores[name][chosen] for name in _COLUMNS if name in scores}
+    return pd.DataFrame(columns)
+
+
+def region_places(fitted):
+    """Return where the regions' centres are.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+
+    Returns
+    -------
+    places : ndarray, shape (n_regions, 3), or None
+        In mm; None for atlas regions and arrays.
+    """
+    centers = fitted._results.choice.centers
+    if centers is None or fitted.masker_ is None:
+        return None
+    from neuroextrap.images import feature_coordinates
+
+    return feature_coordinates(fitted.masker_)[centers]
+
+
+def _strongest(values, places, n_peaks, min_distance):
+    """Pick regions by value, strongest first; in space, local maxima only."""
+    if places is None:
+        order = np.argsort(-values, kind="stable")
+        return order[~np.isnan(values[order])][:n_peaks]
+    from neuroextrap.images import peak_features
+
+    return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)

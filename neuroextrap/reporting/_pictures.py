@@ -1,0 +1,205 @@
+"""Pictures as data URIs: curves and histograms as SVG, brain maps as PNG."""
+
+import base64
+import io
+
+import numpy as np
+
+from neuroextrap.plotting import plot_accuracy_curve, plot_null_distribution
+from neuroextrap.reporting._validity import told_in_words
+
+_MAPS = (
+    "accuracy",
+    "implied_information",
+    "bayes_accuracy_bound",
+    "information_bound",
+    "neg_log10_p_fwe",
+)
+
+_TRANSPARENT = 1e-9
+
+
+def data_uri(figure, kind="svg"):
+    """Draw a figure into a data URI and close it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    kind : {"svg", "png"}, default="svg"
+
+    Returns
+    -------
+    str
+    """
+    import matplotlib.pyplot as plt
+
+    target = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else None
+    figure.savefig(target, format=kind, dpi=110, metadata=metadata)
+    plt.close(figure)
+    text = base64.b64encode(target.getvalue()).decode("ascii")
+    return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
+
+
+def curve_picture(fitted, region):
+    """Draw the accuracy curve of one region, with band and bound where there are.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+    region : int
+        Index of the region.
+
+    Returns
+    -------
+    str
+        Data URI.
+    """
+    sizes, accuracy = fitted.accuracy_curve(region)
+    error = _standard_error(fitted, region, sizes)
+    ax = plot_accuracy_curve(sizes, accuracy, standard_error=error)
+    if fitted._results.n_repeats is not None:
+        with told_in_words():
+            bound_sizes, bound = fitted._results.bound_curve(region)
+        ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label="lower bound")
+        ax.legend(frameon=False, fontsize="small")
+    return data_uri(ax.figure)
+
+
+def _standard_error(fitted, region, sizes):
+    """Leave-one-class-out standard errors, or None without the data."""
+    if getattr(fitted, "_samples", None) is None or len(fitted.classes_) < 3:
+        return None
+    from neuroextrap.stats import average_accuracy_jackknife
+
+    y = fitted._labels.codes[fitted._plan.design.test]
+    return average_accuracy_jackknife(fitted.region_margins(region), y, sizes)[1]
+
+
+def null_picture(fitted):
+    """Draw the distribution of the permuted maximum, with the observed maximum.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        With permutations.
+
+    Returns
+    -------
+    str
+        Data URI.
+    """
+    observed = float(np.nanmax(fitted._results.scores.score))
+    ax = plot_null_distribution(
+        fitted.null_maxima_,
+        observed,
+        xlabel=f"largest {_statistic_name(fitted)} over regions",
+    )
+    return data_uri(ax.figure)
+
+
+def _statistic_name(fitted):
+    """Name the statistic of the permutation test, with its unit if it has one."""
+    name = fitted.statistic
+    if name == "implied_information":
+        return "implied information (bits)"
+    if isinstance(name, str):
+        return name.replace("_", " ")
+    return f"accuracy among {name}"
+
+
+def map_pictures(fitted, place=None):
+    """Draw the maps that a first look needs.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        With a masker.
+    place : sequence of 3 float or None, default=None
+        Where to cut volumes (mm); None lets nilearn choose.
+
+    Returns
+    -------
+    dict of str to str
+        Name of the map to data URI.
+    """
+    from neuroextrap.images import is_surface_masker
+
+    on_surface = is_surface_masker(fitted.masker_)
+    pictures = {}
+    for name in _MAPS:
+        values = fitted.region_scores_.get(name)
+        if values is not None and np.isfinite(values).any():
+            span = float(np.nanmin(values)), float(np.nanmax(values))
+            img = fitted.maps_[name]
+            if on_surface:
+                figure = _surface_figure(img, span)
+            else:
+                figure = _volume_figure(img, fitted.masker_.mask_img_, span, place)
+            pictures[name] = data_uri(figure, "png")
+    return pictures
+
+
+def _volume_figure(img, mask_img, span, place):
+    """Three slices through a place, over the mask; one slice of a flat volume."""
+    import matplotlib.pyplot as plt
+    from nibabel import Nifti1Image
+    from nilearn.plotting import plot_stat_map
+
+    # nothing is drawn where a voxel has no value: below the threshold is transparent
+    data = img.get_fdata()
+    shown = Nifti1Image(np.where(np.isnan(data), 0.0, data), img.affine)
+    thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
+    mode = "xyz"[thin[0]] if thin else "ortho"
+    cuts = None
+    if place is not None:
+        cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
+    figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
+    low, high = span
+    plot_stat_map(
+        shown,
+        bg_img=mask_img,
+        display_mode=mode,
+        cut_coords=cuts,
+        threshold=_TRANSPARENT,
+        vmin=min(low, 0.0),
+        vmax=high if high > min(low, 0.0) else low + 1,
+        cmap="cividis",
+        symmetric_cbar=False,
+        black_bg=False,
+        draw_cross=False,
+        resampling_interpolation="nearest",
+        figure=figure,
+    )
+    return figure
+
+
+def _surface_figure(img, span):
+    """Lateral views of the hemispheres."""
+    import matplotlib.pyplot as plt
+    from nilearn.plotting import plot_surf
+
+    sides = list(img.data.parts)
+    figure, axes = plt.subplots(
+        1,
+        len(sides),
+        figsize=(4 * len(sides), 3.4),
+        subplot_kw={"projection": "3d"},
+        squeeze=False,
+    )
+    low, high = span
+    for ax, side in zip(axes[0], sides, strict=True):
+        plot_surf(
+            img.mesh,
+            surf_map=img,
+            hemi=side,
+            view="lateral",
+            axes=ax,
+            figure=figure,
+            cmap="cividis",
+            vmin=min(low, 0.0),
+            vmax=high,
+            colorbar=side == sides[-1],
+            title=side,
+        )
+    return figure
