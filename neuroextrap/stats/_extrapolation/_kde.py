@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 from neuroextrap.stats._extrapolation._bandwidth import cross_validated_bandwidth
-from neuroextrap.stats._extrapolation._point_wins import PointWins
+from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
 
 _BLOCK = 4_000_000
 
@@ -57,7 +57,10 @@ class KernelDensity:
             )
             for i in range(0, len(own), step)
         ]
-        self.points_ = PointWins(np.concatenate(parts), sample.point_weights())
+        log_win = np.concatenate(parts)
+        rows, share, weight = split_ties(np.isnan(log_win))
+        log_win = np.where(share > 0, np.log(np.maximum(share, 1e-300)), log_win[rows])
+        self.points_ = PointWins(log_win, sample.point_weights()[rows] * weight)
         return self
 
     def accuracy(self, set_sizes):
@@ -90,7 +93,8 @@ def kernel_log_win(own, others, bandwidth):
     Returns
     -------
     ndarray of shape (n_test,)
-        log U; a row of equal scores is compared as it stands, a tie counts half.
+        log U; a row of equal scores is compared as it stands, NaN where its own
+        score is equal too.
     """
     width = cross_validated_bandwidth(others, bandwidth)
     smooth = width > 0
@@ -98,6 +102,7 @@ def kernel_log_win(own, others, bandwidth):
     lose = np.empty(len(own))
     scaled = lead[smooth] / width[smooth, None]
     lose[smooth] = special.ndtr(-scaled).mean(1)
-    lose[~smooth] = 0.5 - 0.5 * np.sign(lead[~smooth]).mean(1)
+    behind = lead[~smooth, 0]
+    lose[~smooth] = np.where(behind == 0, np.nan, behind < 0)
     with np.errstate(divide="ignore"):
         return np.log1p(-lose)

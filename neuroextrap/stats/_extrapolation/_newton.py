@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def minimise_pairs(objective, start, lower, upper, *, max_iter=100, tol=1e-9):
+def minimise_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
     """Minimise many functions of two bounded parameters, each by damped Newton.
 
     Parameters
@@ -18,7 +18,8 @@ def minimise_pairs(objective, start, lower, upper, *, max_iter=100, tol=1e-9):
     max_iter : int
         Most steps.
     tol : float
-        A problem is done when a step, or all it could still gain, is this small.
+        A problem is done when a step is this small, or what it gains is smaller
+        than the square of this.
 
     Returns
     -------
@@ -37,7 +38,9 @@ def minimise_pairs(objective, start, lower, upper, *, max_iter=100, tol=1e-9):
         trial = np.clip(points[rows] + step, lower, upper)
         new = objective(trial, rows)
         better = new[0] <= value
+        gain = np.abs(np.einsum("ij,ij->i", gradient, trial - points[rows]))
         small = np.abs(trial - points[rows]).max(1) < tol
+        small |= gain <= tol**2 + 1e-16 * np.abs(value)
         points[rows[better]] = trial[better]
         value = np.where(better, new[0], value)
         gradient = np.where(better[:, None], new[1], gradient)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from neuroextrap.stats._extrapolation._point_wins import PointWins
+from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
 from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 
 _LOG_LOSE_FLOOR = -80.0
+_BLOCK = 4_000_000
 
 
 class Tail:
@@ -59,8 +60,7 @@ class Tail:
             )
         n_others = sample.n_classes - 1
         n_tail = int(np.clip(round(self.fraction * sample.n_classes), 2, n_others - 1))
-        log_lose, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
-        weights = sample.point_weights()
+        log_lose, weights, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
         self.calibration_ = np.array([0.0, 1.0])
         if self.calibrate:
             sizes = log_spaced_set_sizes(sample.n_classes, 100)
@@ -92,33 +92,37 @@ def tail_log_lose(sample, n_tail):
 
     Returns
     -------
-    log_lose : ndarray of shape (n_test,)
-        log q, at least -80.
+    log_lose : ndarray of shape (n_split,)
+        log q, at least -80; points with ties below the threshold are split.
+    weights : ndarray of shape (n_split,)
+        Weights of the points and their parts; they sum to one.
     shape, scale : float
         Pooled generalised Pareto distribution of excess over mean excess.
     """
     own, n_others = sample.own_scores(), sample.n_classes - 1
-    step = max(1, 4_000_000 // sample.n_classes)
+    step = max(1, _BLOCK // sample.n_classes)
     parts = [
         _excesses(
             own[i : i + step], sample.distractor_scores(slice(i, i + step)), n_tail
         )
         for i in range(0, len(own), step)
     ]
-    excess = np.concatenate([p[0] for p in parts])
-    ahead = np.concatenate([p[1] for p in parts])
-    counted = np.concatenate([p[2] for p in parts])
+    excess, ahead, above, tied = (np.concatenate(p) for p in zip(*parts, strict=True))
     shape, scale = fit_generalised_pareto(excess[excess > 0])
-    beyond = ahead > 0
-    log_lose = np.log(np.maximum(counted, 0.5) / n_others)
-    log_lose[beyond] = np.log(n_tail / n_others) + _pareto_log_survival(
-        ahead[beyond], shape, scale
-    )
-    return np.maximum(log_lose, _LOG_LOSE_FLOOR), shape, scale
+    rows, share, part = split_ties((ahead <= 0) & (tied > 0))
+    ahead, beaten_by = ahead[rows], above[rows] + share * tied[rows]
+    with np.errstate(divide="ignore"):
+        log_lose = np.where(
+            ahead > 0,
+            np.log(n_tail) + _pareto_log_survival(np.maximum(ahead, 0), shape, scale),
+            np.log(beaten_by),
+        )
+    log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
+    return log_lose, sample.point_weights()[rows] * part, shape, scale
 
 
 def _excesses(own, others, n_tail):
-    """Scaled excesses, scaled lead over the threshold, and how many are not beaten."""
+    """Scaled excesses, scaled lead over the threshold, numbers above and tied."""
     n_others = others.shape[1]
     ordered = np.partition(others, n_others - n_tail - 1, axis=1)
     threshold = ordered[:, n_others - n_tail - 1]
@@ -127,7 +131,7 @@ def _excesses(own, others, n_tail):
     mean = np.where(mean > 0, mean, 1.0)
     above = np.count_nonzero(others > own[:, None], axis=1)
     tied = np.count_nonzero(others == own[:, None], axis=1)
-    return excess / mean[:, None], (own - threshold) / mean, above + 0.5 * tied
+    return excess / mean[:, None], (own - threshold) / mean, above, tied
 
 
 def _pareto_log_survival(x, shape, scale):
