@@ -1,12 +1,16 @@
 """Multi-class shrinkage discriminant analysis as batched margins, exactly."""
 
+from itertools import pairwise
+
 import numpy as np
 
-from neuroextrap.margins._operators import (
-    fold_rows,
-    residual_operators,
-    training_counts,
-)
+from neuroextrap.margins._design import as_slice
+from neuroextrap.margins._operators import checked_counts, residual_operators
+
+# Both keep the work in cache, and change no result. Not powers of two: strides of
+# a power of two fall on the same few cache lines.
+BATCH = 125  # labellings times regions handled together
+SWEEP = 1000  # K x K matrices inverted together
 
 
 class LDAMargins:
@@ -56,6 +60,10 @@ class LDAMargins:
     def __init__(self, *, shrinkage="auto", priors="equal"):
         self.shrinkage = shrinkage
         self.priors = priors
+
+    def __repr__(self):
+        """Name the kernel and its options."""
+        return f"LDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r})"
 
     def prepare(self, xs, design):
         """Compute each region's residual operator and its held-out inverses.
@@ -110,88 +118,119 @@ class LDAMargins:
             within-class scatter of one is singular.
         """
         design, n_regions, groups = state
-        counts = training_counts(design, labelings)
+        counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B))
         for group in groups:
-            _fill(margins, group, (design, labelings, counts, self.priors))
+            step = max(1, BATCH // len(group.regions))
+            whole = len(group.regions) == n_regions
+            regions = slice(None) if whole else group.regions
+            for start in range(0, B, step):
+                part = slice(start, start + step)
+                batch = _Batch(group, design, labelings.codes[part], counts[..., part])
+                margins[:, :, regions, part] = batch.margins(self.priors)
         return margins.reshape(len(design.test), K, n_regions * B)
 
 
-def _fill(margins, group, task):
-    """Write the margins of one group of regions, (n_test, K, n_regions, B)."""
-    design, labelings, counts, priors = task
-    n_train = counts.sum(axis=1, keepdims=True)
-    offsets = np.zeros_like(counts)
-    if priors == "frequency":
-        offsets = np.log(counts / n_train) / (n_train - labelings.n_classes)
-    batch = _Batch(group, labelings)
-    for fold, (held, rows, out) in enumerate(fold_rows(design)):
-        scores = batch.fold_margins(held, group.inverses[fold], counts[fold])
-        scores = scores[..., rows].transpose(3, 2, 0, 1) + offsets[fold][:, None]
-        if len(group.regions) == margins.shape[2]:
-            margins[out] = scores
-        else:
-            margins[out, :, group.regions] = scores.transpose(2, 0, 1, 3)
-
-
 class _Batch:
-    """Indicators and residuals of B labellings in a group of S regions.
+    """Some labellings (b) of a group of regions (S), in all folds (F).
 
-    Arrays here carry the batch first, (S, B, K, ...), where small matrix products
-    are fast; only the K x K inverses run with the batch last.
+    Arrays with samples carry the batch first, (S, b, n, K), where small matrix
+    products are fast; the K x K inverses carry it last. Held-out samples of all
+    folds lie one fold after the other.
     """
 
-    def __init__(self, group, labelings):
-        codes, K = labelings.codes, labelings.n_classes
-        shape = (*codes.shape[:1], K, codes.shape[1])
-        classes = np.arange(K)[:, None]
-        self.indicators = (codes[:, None, :] == classes).astype(float)
-        flat = self.indicators.reshape(-1, shape[2])
-        self.residuals = group.residuals(flat).reshape(-1, *shape)
-        # Y'E of all samples, (S, B, K, K)
-        self.scatter = self.indicators @ self.residuals.swapaxes(2, 3)
+    def __init__(self, group, design, codes, counts):
+        K = counts.shape[1]
+        self.group = group
+        self.design = design
+        self.counts = counts[:, :, None]  # (F, K, 1, b)
+        self.n_train = self.counts.sum(axis=1, keepdims=True)
+        self.shares = self.counts / self.n_train
+        indicators = (codes[:, :, None] == np.arange(K)).astype(float)
+        residuals = group.residuals(indicators)
+        # Y'E over all samples, (S, b, K, K)
+        self.total = indicators.swapaxes(1, 2) @ residuals
+        order = as_slice(np.concatenate(design.held_out))
+        self.indicators = indicators[:, order]
+        self.residuals = residuals[:, :, order]
+        edges = np.cumsum([0, *(len(held) for held in design.held_out)])
+        self.folds = [slice(a, b) for a, b in pairwise(edges)]
 
-    def fold_margins(self, held, inverse, counts):
-        """Margins of one fold's held-out samples, shape (S, B, K, n_held).
+    def margins(self, priors):
+        """Compute margins, shape (n_test, K, S, b)."""
+        predicted, moments = self._held_out()
+        inverses = _inverse(moments)
+        constants = self._constants(inverses, priors)
+        S, b, _, K = predicted.shape
+        out = np.empty((len(self.design.test), K, S, b))
+        for fold, (_, rows) in enumerate(self.design.fold_views):
+            precision = _batch_first(inverses[:, :, fold])
+            scores = predicted[:, :, self.folds[fold]][:, :, rows] @ precision
+            part = out[self.design.fold_slices[fold]]
+            np.add(scores.transpose(2, 3, 0, 1), constants[fold], out=part)
+        return out
 
-        inverse : (S, n_held, n_held), inverse block of I - H; counts : (K, B).
+    def _held_out(self):
+        """Out-of-fold predictions (S, b, n_held, K) and moments (K, K, F, S, b).
+
+        The moment matrix is Q = Y'E - E_f' E^_f + d d'/N: what the training
+        residuals leave of the class counts' diagonal matrix.
         """
-        residual = np.ascontiguousarray(self.residuals[..., held])
-        S, B, K, m = residual.shape
-        # rows of indicators: one product per region for all labellings and classes
-        unfitted = (residual.reshape(S, B * K, m) @ inverse).reshape(S, B, K, m)
-        counts = counts.T
-        shares = counts / counts.sum(axis=1, keepdims=True)
-        moment = self.scatter - residual @ unfitted.swapaxes(2, 3)
-        moment += counts[:, :, None] * shares[:, None, :]
-        precision = _inverse(moment)
-        predicted = self.indicators[..., held] - unfitted - shares[..., None]
-        margins = precision @ predicted
-        self_terms = np.diagonal(precision, axis1=2, axis2=3) - 1.0 / counts
-        margins -= 0.5 * self_terms[..., None]
-        return margins
+        S, b, _, K = self.residuals.shape
+        errors = np.empty_like(self.residuals)
+        moments = np.empty((K, K, len(self.folds), S, b))
+        for fold, columns in enumerate(self.folds):
+            inside, error = self.residuals[:, :, columns], errors[:, :, columns]
+            np.matmul(self.group.inverses[fold][:, None], inside, out=error)
+            moment = self.total - inside.swapaxes(2, 3) @ error
+            between = self.counts[fold][:, None] * self.shares[fold]
+            np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
+        return np.subtract(self.indicators, errors, out=errors), moments
+
+    def _constants(self, inverses, priors):
+        """Return what a fold adds to the margins of a class, shape (F, K, S, b)."""
+        shares = self.shares.swapaxes(0, 1)
+        constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
+        for label, share in enumerate(shares):
+            constants -= inverses[label] * share
+        constants = constants.swapaxes(0, 1) + 0.5 / self.counts
+        if priors == "frequency":
+            constants += np.log(self.shares) / (self.n_train - len(shares))
+        return constants
+
+
+def _batch_first(matrices):
+    """Reorder (K, K, S, b) as (S, b, K, K), contiguous."""
+    return np.ascontiguousarray(matrices.transpose(2, 3, 0, 1))
 
 
 def _inverse(matrices):
-    """Inverses of symmetric positive definite matrices, shape (S, B, K, K).
+    """Inverses of symmetric positive definite matrices, shape (K, K, ...)."""
+    flat = matrices.reshape(*matrices.shape[:2], -1)
+    out = np.empty_like(flat)
+    for start in range(0, flat.shape[2], SWEEP):
+        part = slice(start, start + SWEEP)
+        out[..., part] = _sweep(flat[..., part].copy())
+    return out.reshape(matrices.shape)
 
-    Gauss-Jordan sweeps without pivoting, the batch axis last.
-    """
-    S, B, K, _ = matrices.shape
-    a = np.ascontiguousarray(matrices.reshape(S * B, K, K).transpose(1, 2, 0))
+
+def _sweep(a):
+    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices)."""
+    K = len(a)
     smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
+    change = np.empty_like(a)
     for k in range(K):
         pivot = a[k, k].copy()
         if not (pivot > smallest[k]).all():
             raise ValueError(
-                "a within-class scatter is singular (or its data not finite); "
-                "use a larger shrinkage"
+                "a within-class scatter is singular or not finite; use a larger "
+                "shrinkage"
             )
         row = a[k] / pivot
-        a -= a[:, k, None] * row
+        np.multiply(a[:, k, None], row, out=change)
+        a -= change
         a[k] = row
         a[:, k] = row
-        a[k, k] = -1.0 / pivot
-    np.negative(a, out=a)
-    return np.ascontiguousarray(a.transpose(2, 0, 1)).reshape(S, B, K, K)
+        np.divide(-1.0, pivot, out=a[k, k])
+    return np.negative(a, out=a)

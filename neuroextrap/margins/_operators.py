@@ -6,6 +6,7 @@ reused for every labelling.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def ledoit_wolf_intensity(gram, n_features):
     >>> x = np.random.default_rng(0).standard_normal((20, 50))
     >>> x -= x.mean(0)
     >>> float(ledoit_wolf_intensity(x @ x.T, 50))
-    0.925
+    0.868
     """
     n = gram.shape[-1]
     p = np.asarray(n_features)
@@ -58,9 +59,9 @@ def check_shrinkage(shrinkage):
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"{allowed}, got {shrinkage!r}")
-    elif isinstance(shrinkage, bool) or not np.isreal(shrinkage):
+    elif isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
         raise TypeError(f"{allowed}, got {shrinkage!r}")
-    elif not (np.isfinite(shrinkage) and shrinkage >= 0):
+    elif not 0 <= float(shrinkage) < np.inf:
         raise ValueError(f"{allowed}, got {shrinkage!r}")
 
 
@@ -101,7 +102,7 @@ def ridge_penalty(x, *, shrinkage="auto"):
     >>> import numpy as np
     >>> x = np.random.default_rng(0).standard_normal((20, 50))
     >>> ridge_penalty(x, shrinkage=0.5)
-    9.02
+    9.07
     """
     check_shrinkage(shrinkage)
     gram = centred_gram(x)
@@ -161,20 +162,22 @@ class RegionOperators:
     inverses: tuple
     dtype: np.dtype
 
-    def residuals(self, rows):
-        """Apply I - H to indicator rows.
+    def residuals(self, indicators):
+        """Apply I - H to the indicators of labellings.
 
         Parameters
         ----------
-        rows : ndarray, shape (n_rows, n_samples)
+        indicators : ndarray, shape (B, n_samples, K)
 
         Returns
         -------
-        residuals : ndarray, shape (n_regions, n_rows, n_samples)
+        residuals : ndarray, shape (n_regions, B, n_samples, K)
         """
         if self.dense is not None:
-            return np.matmul(rows, self.dense)
-        return np.stack([rows - (rows @ u) @ u.T for u in self.factors])
+            return np.matmul(self.dense[:, None], indicators)
+        return np.stack(
+            [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
+        )
 
 
 def residual_operators(xs, design, *, shrinkage="auto"):
@@ -231,14 +234,20 @@ def _check_regions(xs, design):
 
 
 def _dense_residuals(grams, penalties):
-    """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky."""
+    """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky.
+
+    K has no part along 1; a level as large as its mean eigenvalue is put there, and
+    its known share taken off the inverse, so that nothing large cancels.
+    """
     from scipy.linalg import lapack
 
     n = grams.shape[-1]
+    levels = np.trace(grams, axis1=1, axis2=2) / n
+    systems = grams + (levels / n)[:, None, None]
+    np.einsum("sii->si", systems)[:] += penalties[:, None]
     out = np.empty_like(grams)
-    for k, (gram, penalty) in enumerate(zip(grams, penalties, strict=True)):
-        system = gram + penalty * np.eye(n)
-        root, _ = lapack.dpotrf(system.T, clean=False, overwrite_a=True)
+    for k, penalty in enumerate(penalties):
+        root, _ = lapack.dpotrf(systems[k].T, clean=False, overwrite_a=True)
         inverse, info = lapack.dpotri(root, overwrite_c=True)
         if info != 0:
             raise ValueError("a region's scatter is singular; use a larger shrinkage")
@@ -247,7 +256,7 @@ def _dense_residuals(grams, penalties):
     lower[np.diag_indices(n)] = 0.5
     out *= lower
     out = out + out.transpose(0, 2, 1)
-    out -= 1.0 / n
+    out -= (penalties / (penalties + levels) / n)[:, None, None]
     return out
 
 
@@ -271,29 +280,20 @@ def _smoother_factor(x, penalty):
 def _with_inverses(regions, dense, factors, design, dtype):
     """Attach the inverse held-out blocks of I - H, fold by fold."""
     inverses = []
-    for held in design.held_out:
+    for held, _ in design.fold_views:
         if dense is not None:
-            block = dense[:, held[:, None], held]
+            block = dense[:, held][:, :, held]
         else:
-            block = np.stack([np.eye(len(held)) - u[held] @ u[held].T for u in factors])
+            block = np.stack([-u[held] @ u[held].T for u in factors])
+            np.einsum("sii->si", block)[:] += 1.0
         inverses.append(np.linalg.inv(block))
     return RegionOperators(
         np.asarray(regions), dense, factors, tuple(inverses), np.dtype(dtype)
     )
 
 
-def fold_rows(design):
-    """Per fold: held-out samples, rows of the test points among them, output slice."""
-    return [
-        (held, np.searchsorted(held, test), out)
-        for held, (_, test), out in zip(
-            design.held_out, design.folds, design.fold_slices, strict=True
-        )
-    ]
-
-
-def training_counts(design, labelings):
-    """Training samples of each class in each fold and labelling.
+def checked_counts(design, labelings):
+    """Training samples of each class in each fold and labelling, none of them 0.
 
     Parameters
     ----------
@@ -304,24 +304,18 @@ def training_counts(design, labelings):
 
     Returns
     -------
-    counts : ndarray, shape (n_folds, K, B)
+    counts : ndarray of float64, shape (n_folds, K, B)
 
     Raises
     ------
     ValueError
         If a class is absent from the training samples of a fold.
     """
-    trains = np.zeros((len(design.folds), design.n_samples), dtype=np.float32)
-    for f, (train, _) in enumerate(design.folds):
-        trains[f, train] = 1.0
-    indicators = labelings.one_hot(np.float32)
-    counts = trains @ indicators.reshape(design.n_samples, -1)
+    counts = labelings.training_counts(design)
     if counts.min() < 1:
-        fold = int(np.argwhere(counts.min(axis=1) < 1)[0, 0])
+        fold = int(np.argwhere(counts.min(axis=(1, 2)) < 1)[0, 0])
         raise ValueError(
-            f"every class must be in the training samples of every fold, but one is "
-            f"missing in fold {fold}; use fewer folds or drop the class"
+            "every class must be in the training samples of every fold, but one is "
+            f"missing in fold {fold + 1}; use fewer folds or drop the class"
         )
-    return counts.astype(float).reshape(
-        len(trains), labelings.n_classes, labelings.n_labelings
-    )
+    return counts.astype(float)

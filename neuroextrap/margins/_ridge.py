@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from neuroextrap.margins._operators import (
-    fold_rows,
-    residual_operators,
-    training_counts,
-)
+from neuroextrap.margins._nearest_centroid import batch_last
+from neuroextrap.margins._operators import checked_counts, residual_operators
 
 
 class RidgeMargins:
@@ -48,6 +45,10 @@ class RidgeMargins:
 
     def __init__(self, *, shrinkage="auto"):
         self.shrinkage = shrinkage
+
+    def __repr__(self):
+        """Name the kernel and its options."""
+        return f"RidgeMargins(shrinkage={self.shrinkage!r})"
 
     def prepare(self, xs, design):
         """Compute each region's out-of-fold operator.
@@ -100,29 +101,32 @@ class RidgeMargins:
             If a class is absent from the training samples of a fold.
         """
         design, n_regions, predictors = state
-        training_counts(design, labelings)
+        checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
         for group, predictor in predictors:
             flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
             if predictor is None:
-                parts.append(_thin_predictions(group, design, flat))
+                part = _thin_predictions(group, design, flat)
             else:
-                parts.append(predictor @ flat)
-        return _gather(parts, [group for group, _ in predictors], (n_regions, K, B))
+                part = predictor @ flat
+            parts.append(batch_last(part, (len(design.test), K, B)))
+        if len(parts) == 1:
+            return parts[0]
+        margins = np.empty((len(design.test), K, n_regions, B), np.result_type(*parts))
+        for part, (group, _) in zip(parts, predictors, strict=True):
+            margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
+        return margins.reshape(-1, K, n_regions * B)
 
 
 def _predictor(group, design):
     """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples)."""
-    n = design.n_samples
-    predictor = np.empty((len(group.regions), len(design.test), n), group.dtype)
-    identity = np.eye(n)
-    for (held, rows, out), inverse in zip(
-        fold_rows(design), group.inverses, strict=True
-    ):
-        block = identity[held[rows]] - inverse[:, rows] @ group.dense[:, held]
+    shape = (len(group.regions), len(design.test), design.n_samples)
+    predictor = np.empty(shape, group.dtype)
+    for fold, (held, rows) in enumerate(design.fold_views):
+        block = -group.inverses[fold][:, rows] @ group.dense[:, held]
         block[:, :, held] = 0.0  # exactly: a held-out label never enters
-        predictor[:, out] = block
+        predictor[:, design.fold_slices[fold]] = block
     return predictor
 
 
@@ -131,23 +135,8 @@ def _thin_predictions(group, design, flat):
     factor = group.factors[0].astype(group.dtype)
     scores = factor.T @ flat
     predictions = np.empty((1, len(design.test), flat.shape[1]), group.dtype)
-    for (held, rows, out), inverse in zip(
-        fold_rows(design), group.inverses, strict=True
-    ):
-        fitted = factor[held] @ scores
-        residual = inverse[0, rows].astype(group.dtype) @ (flat[held] - fitted)
-        predictions[0, out] = flat[held[rows]] - residual
+    for fold, (held, rows) in enumerate(design.fold_views):
+        inverse = group.inverses[fold][0, rows].astype(group.dtype)
+        residual = inverse @ (flat[held] - factor[held] @ scores)
+        predictions[0, design.fold_slices[fold]] = flat[held][rows] - residual
     return predictions
-
-
-def _gather(parts, groups, shape):
-    """Put the groups' (regions, n_test, K * B) parts into one batch-last array."""
-    n_regions, K, B = shape
-    n_test = parts[0].shape[1]
-    if len(parts) == 1 and n_regions == 1:
-        return parts[0].reshape(n_test, K, B)
-    margins = np.empty((n_test, K, n_regions, B), np.result_type(*parts))
-    for part, group in zip(parts, groups, strict=True):
-        blocks = part.reshape(len(group.regions), n_test, K, B)
-        margins[:, :, group.regions] = blocks.transpose(1, 2, 0, 3)
-    return margins.reshape(n_test, K, n_regions * B)

@@ -1,0 +1,210 @@
+"""Discriminant margins against refits on every training fold, and scikit-learn."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins import _lda
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._lda import LDAMargins
+from neuroextrap.margins._operators import ridge_penalty
+
+K = 3
+
+
+def unequal_design(n=40, seed=0):
+    """Unequal folds, and two splits whose test is not the training complement."""
+    order = np.random.default_rng(seed).permutation(n)
+    everything = np.arange(n)
+    tests = [np.sort(order[:9]), np.sort(order[9:21]), np.sort(order[21:])]
+    folds = [(np.setdiff1d(everything, test), test) for test in tests]
+    folds.append((np.sort(order[:25]), np.sort(order[30:38])))
+    folds.append((np.sort(order[8:]), np.sort(order[:3])))
+    return Design(tuple(folds), n, K)
+
+
+def labels(n_labelings, n=40, seed=1):
+    base = np.array([0] * 10 + [1] * 12 + [2] * (n - 22))
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
+
+
+def regions(sizes, n=40, seed=2):
+    """Correlated features, well enough conditioned to compare to rounding."""
+    rng = np.random.default_rng(seed)
+    mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
+    return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]
+
+
+def refit(x, codes, design, penalty, frequency=False):
+    """Scores from the pooled within-class scatter of each training fold."""
+    rows = []
+    for train, test in design.folds:
+        a, y = x[train], codes[train]
+        means = np.stack([a[y == label].mean(axis=0) for label in range(K)])
+        within = (a - means[y]).T @ (a - means[y]) + penalty * np.eye(x.shape[1])
+        shift = means - a.mean(axis=0)
+        weights = np.linalg.solve(within, shift.T)
+        scores = (x[test] - a.mean(axis=0)) @ weights
+        scores -= 0.5 * np.sum(shift.T * weights, axis=0)
+        if frequency:
+            scores += np.log(np.bincount(y) / len(y)) / (len(y) - K)
+        rows.append(scores)
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.05, 5.0])
+@pytest.mark.parametrize("sizes", [(60,), (5,), (5, 60, 33, 1, 90)])
+def test_equals_refits(sizes, shrinkage):
+    design, codes, xs = unequal_design(), labels(4), regions(sizes)
+    kernel = LDAMargins(shrinkage=shrinkage)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    assert margins.shape == (len(design.test), K, len(xs) * len(codes))
+    column = 0
+    for x in xs:
+        penalty = ridge_penalty(x, shrinkage=shrinkage)
+        for one in codes:
+            expected = refit(x, one, design, penalty)
+            np.testing.assert_allclose(
+                margins[:, :, column],
+                expected,
+                rtol=0,
+                atol=1e-10 * np.abs(expected).max(),
+            )
+            column += 1
+
+
+def test_no_penalty_with_few_features():
+    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
+    kernel = LDAMargins(shrinkage=0.0)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    expected = refit(x, codes[0], design, 0.0)
+    np.testing.assert_allclose(margins[:, :, 0], expected, rtol=0, atol=1e-9)
+
+
+def test_frequency_priors():
+    design, codes, (x,) = unequal_design(), labels(2), regions((60,))
+    kernel = LDAMargins(shrinkage=0.5, priors="frequency")
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    penalty = ridge_penalty(x, shrinkage=0.5)
+    for b, one in enumerate(codes):
+        expected = refit(x, one, design, penalty, frequency=True)
+        np.testing.assert_allclose(margins[:, :, b], expected, rtol=0, atol=1e-11)
+
+
+def test_decisions_are_those_of_scikit_learn():
+    """Scaled margins plus log priors are its decisions up to a shared constant."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    design, codes, (x,) = unequal_design(), labels(1), regions((20,))
+    y, kernel = codes[0], LDAMargins(shrinkage=0.3, priors="frequency")
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    penalty = ridge_penalty(x, shrinkage=0.3)
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        within = _FixedCovariance(penalty / len(train))
+        theirs = LinearDiscriminantAnalysis(
+            solver="lsqr", covariance_estimator=within
+        ).fit(x[train], y[train])
+        # its covariance is divided by N, that of our priors by N - K
+        n, priors = len(train), np.log(np.bincount(y[train]) / len(train))
+        ours = (margins[rows, :, 0] - priors / (n - K)) * n + priors
+        decision = theirs.decision_function(x[test])
+        difference = ours - decision
+        np.testing.assert_allclose(
+            difference - difference[:, :1], np.zeros_like(difference), atol=1e-8
+        )
+
+
+class _FixedCovariance:
+    """Empirical covariance plus a fixed variance, as scikit-learn's protocol asks."""
+
+    def __init__(self, variance):
+        self.variance = variance
+
+    def get_params(self, deep=True):
+        return {"variance": self.variance}
+
+    def set_params(self, **params):
+        self.variance = params["variance"]
+        return self
+
+    def fit(self, x, y=None):
+        self.covariance_ = np.cov(x.T, bias=True) + self.variance * np.eye(x.shape[1])
+        return self
+
+
+def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch):
+    design, codes = unequal_design(), labels(10)
+    xs = regions((60, 5, 33, 12, 61))
+    kernel = LDAMargins()
+    whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
+    for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 2), (1000, 2, 10)):
+        monkeypatch.setattr(_lda, "BATCH", batch)
+        monkeypatch.setattr(_lda, "SWEEP", sweep)
+        for start in range(0, len(codes), chunk):
+            part = slice(start, start + chunk)
+            for s, x in enumerate(xs):
+                state = kernel.prepare([x], design)
+                alone = kernel.margins(state, Labelings(codes[part], K))
+                np.testing.assert_array_equal(whole[:, :, s, part], alone)
+
+
+def test_two_classes_and_leave_one_out():
+    n = 20
+    everything = np.arange(n)
+    folds = tuple((np.delete(everything, i), np.array([i])) for i in range(n))
+    design = Design(folds, n, 2)
+    rng = np.random.default_rng(5)
+    x, codes = rng.standard_normal((n, 30)), np.repeat([0, 1], 10)[None]
+    kernel = LDAMargins(shrinkage=0.2)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, 2))
+    penalty = ridge_penalty(x, shrinkage=0.2)
+    for i, (train, _) in enumerate(folds):
+        a, y = x[train], codes[0, train]
+        means = np.stack([a[y == label].mean(axis=0) for label in (0, 1)])
+        within = (a - means[y]).T @ (a - means[y]) + penalty * np.eye(30)
+        direction = np.linalg.solve(within, means[1] - means[0])
+        expected = (x[i] - means.mean(axis=0)) @ direction
+        difference = margins[i, 1, 0] - margins[i, 0, 0]
+        np.testing.assert_allclose(difference, expected, rtol=1e-9)
+
+
+def test_held_out_labels_never_enter():
+    design = Design(((np.arange(30), np.arange(30, 40)),), 40, K)
+    codes = labels(1)
+    changed = codes.copy()
+    changed[0, 30:] = changed[0, 30:][::-1]
+    kernel = LDAMargins()
+    state = kernel.prepare(regions((60,)), design)
+    first = kernel.margins(state, Labelings(codes, K))
+    second = kernel.margins(state, Labelings(changed, K))
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
+
+
+def test_scatter_that_is_singular_within_classes():
+    design = Design(((np.arange(30), np.arange(30, 40)),), 40, K)
+    codes = labels(1)
+    x = np.random.default_rng(0).standard_normal((40, 4))
+    x[:, 0] = codes[0]  # no variance within a class
+    kernel = LDAMargins(shrinkage=0.0)
+    with pytest.raises(ValueError, match="within-class scatter is singular"):
+        kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+
+
+def test_bad_arguments():
+    design, xs = unequal_design(), regions((60,))
+    with pytest.raises(ValueError, match="priors must be"):
+        LDAMargins(priors="flat").prepare(xs, design)
+    with pytest.raises(ValueError, match="shrinkage must be"):
+        LDAMargins(shrinkage="oas").prepare(xs, design)
+    with pytest.raises(TypeError, match="shrinkage must be"):
+        LDAMargins(shrinkage=None).prepare(xs, design)
+    kernel = LDAMargins()
+    codes = labels(1)
+    codes[0, design.folds[1][0]] = 0
+    with pytest.raises(ValueError, match="missing in fold"):
+        kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+
+
+def test_repr_names_the_options():
+    assert repr(LDAMargins()) == "LDAMargins(shrinkage='auto', priors='equal')"

@@ -1,0 +1,204 @@
+"""Ridge margins against refits on every training fold."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._operators import ledoit_wolf_intensity, ridge_penalty
+from neuroextrap.margins._ridge import RidgeMargins
+
+K = 3
+
+
+def unequal_design(n=30, seed=0):
+    """Unequal folds: one split whose test is not the complement, one repeated."""
+    order = np.random.default_rng(seed).permutation(n)
+    everything = np.arange(n)
+    tests = [np.sort(order[:7]), np.sort(order[7:18]), np.sort(order[18:])]
+    folds = [(np.setdiff1d(everything, test), test) for test in tests]
+    folds.append((np.sort(order[:20]), np.sort(order[24:28])))
+    return Design(tuple(folds), n, K)
+
+
+def labels(n_labelings, n=30, seed=1):
+    base = np.array([0] * 8 + [1] * 9 + [2] * (n - 17))
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
+
+
+def regions(sizes, n=30, seed=2):
+    """Correlated features, well enough conditioned to compare to rounding."""
+    rng = np.random.default_rng(seed)
+    mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
+    return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]
+
+
+def refit(x, codes, design, penalty):
+    """Fit ridge on one-hot labels of the training samples, fold by fold."""
+    rows = []
+    for train, test in design.folds:
+        y = np.eye(K)[codes[train]]
+        centre = x[train].mean(axis=0)
+        a = x[train] - centre
+        weights = np.linalg.solve(
+            a.T @ a + penalty * np.eye(x.shape[1]), a.T @ (y - y.mean(axis=0))
+        )
+        rows.append((x[test] - centre) @ weights + y.mean(axis=0))
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 1e-4, 3.0])
+@pytest.mark.parametrize("sizes", [(5,), (40,), (5, 40, 25, 1, 60)])
+def test_equals_refits(sizes, shrinkage):
+    design, codes, xs = unequal_design(), labels(4), regions(sizes)
+    tolerance = 1e-9 if shrinkage == 1e-4 else 2e-5  # float64, float32
+    kernel = RidgeMargins(shrinkage=shrinkage)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    assert margins.shape == (len(design.test), K, len(xs) * len(codes))
+    column = 0
+    for x in xs:
+        penalty = ridge_penalty(x, shrinkage=shrinkage)
+        for one in codes:
+            expected = refit(x, one, design, penalty)
+            np.testing.assert_allclose(
+                margins[:, :, column], expected, rtol=0, atol=tolerance
+            )
+            column += 1
+
+
+def test_float32_only_where_the_penalty_is_large():
+    design, codes, xs = unequal_design(), labels(2), regions((40,))
+    for shrinkage, dtype in ((1.0, np.float32), (1e-3, np.float64)):
+        kernel = RidgeMargins(shrinkage=shrinkage)
+        margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+        assert margins.dtype == dtype
+
+
+def test_no_penalty_with_few_features_is_least_squares():
+    design, codes, xs = unequal_design(), labels(2), regions((4, 17))
+    kernel = RidgeMargins(shrinkage=0.0)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    for s, x in enumerate(xs):
+        for b, one in enumerate(codes):
+            expected = refit(x, one, design, 0.0)
+            np.testing.assert_allclose(margins[:, :, 2 * s + b], expected, atol=1e-8)
+
+
+def test_held_out_labels_never_enter():
+    design = Design(((np.arange(20), np.arange(20, 30)),), 30, K)
+    codes = labels(1)
+    changed = codes.copy()
+    changed[0, 20:] = changed[0, 20:][::-1]
+    kernel = RidgeMargins()
+    for size in (40, 5):
+        state = kernel.prepare(regions((size,)), design)
+        first = kernel.margins(state, Labelings(codes, K))
+        second = kernel.margins(state, Labelings(changed, K))
+        if size == 40:  # the dense form has exact zeros there
+            np.testing.assert_array_equal(first, second)
+        np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_chunks_of_regions_and_of_labelings_are_bit_identical():
+    design, codes = unequal_design(), labels(8)
+    xs = regions((40, 5, 33, 12, 61))
+    kernel = RidgeMargins()
+    whole = kernel.prepare(xs, design)
+    chunks = [Labelings(codes[i : i + 4], K) for i in (0, 4)]
+    for chunk in chunks:
+        together = kernel.margins(whole, chunk)
+        for s, x in enumerate(xs):
+            alone = kernel.margins(kernel.prepare([x], design), chunk)
+            np.testing.assert_array_equal(together[:, :, 4 * s : 4 * s + 4], alone)
+
+
+def test_equals_scikit_learn_ridge():
+    from sklearn.linear_model import Ridge
+
+    design, codes, (x,) = unequal_design(), labels(1), regions((40,))
+    kernel = RidgeMargins(shrinkage=1e-3)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    penalty = ridge_penalty(x, shrinkage=1e-3)
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        fit = Ridge(alpha=penalty).fit(x[train], np.eye(K)[codes[0, train]])
+        np.testing.assert_allclose(margins[rows, :, 0], fit.predict(x[test]), atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(20, 50), (60, 7), (12, 2), (9, 1)])
+def test_intensity_equals_scikit_learn(shape):
+    from sklearn.covariance import ledoit_wolf_shrinkage
+
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(shape) * rng.uniform(0.1, 3, shape[1]) + 5
+    centred = x - x.mean(axis=0)
+    ours = ledoit_wolf_intensity(centred @ centred.T, shape[1])
+    np.testing.assert_allclose(ours, ledoit_wolf_shrinkage(x), atol=1e-10)
+
+
+def test_automatic_penalty_is_the_ledoit_wolf_estimate_up_to_scale():
+    from sklearn.covariance import ledoit_wolf
+
+    (x,) = regions((12,))
+    covariance, intensity = ledoit_wolf(x)
+    centred = x - x.mean(axis=0)
+    ours = centred.T @ centred + ridge_penalty(x) * np.eye(12)
+    np.testing.assert_allclose(ours * (1 - intensity) / len(x), covariance, atol=1e-9)
+
+
+def test_duplicated_and_constant_features_do_no_harm():
+    design, codes, (x,) = unequal_design(), labels(1), regions((10,))
+    x = np.column_stack([x, x[:, :4], np.ones(len(x))])
+    kernel = RidgeMargins(shrinkage=0.1)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    penalty = ridge_penalty(x, shrinkage=0.1)
+    np.testing.assert_allclose(
+        margins[:, :, 0], refit(x, codes[0], design, penalty), atol=2e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("shrinkage", "error", "match"),
+    [
+        ("lw", ValueError, "shrinkage must be"),
+        (-1.0, ValueError, "shrinkage must be"),
+        (np.inf, ValueError, "shrinkage must be"),
+        (True, TypeError, "shrinkage must be"),
+        (None, TypeError, "shrinkage must be"),
+        (0.0, ValueError, "shrinkage must be > 0 when"),
+    ],
+)
+def test_bad_shrinkage(shrinkage, error, match):
+    with pytest.raises(error, match=match):
+        RidgeMargins(shrinkage=shrinkage).prepare(regions((40,)), unequal_design())
+    with pytest.raises(error, match=match):
+        ridge_penalty(regions((40,))[0], shrinkage=shrinkage)
+
+
+def test_bad_regions():
+    design = unequal_design()
+    with pytest.raises(ValueError, match="each region must have shape"):
+        RidgeMargins().prepare([np.ones((29, 3))], design)
+    with pytest.raises(ValueError, match="each region must have shape"):
+        RidgeMargins().prepare([np.ones((30, 0))], design)
+    with pytest.raises(ValueError, match="must vary"):
+        RidgeMargins().prepare([np.ones((30, 3))], design)
+    with pytest.raises(ValueError, match="must vary"):
+        ridge_penalty(np.full((30, 3), np.nan))
+    (x,) = regions((5,))
+    with pytest.raises(ValueError, match="collinear"):
+        RidgeMargins(shrinkage=0.0).prepare([np.column_stack([x, x])], design)
+
+
+def test_class_missing_from_training():
+    design, codes = unequal_design(), labels(1)
+    train, test = design.folds[0]
+    codes[0, train] = np.where(codes[0, train] == 2, 1, codes[0, train])
+    codes[0, test] = 2
+    kernel = RidgeMargins()
+    state = kernel.prepare(regions((5,)), design)
+    with pytest.raises(ValueError, match="missing in fold 1"):
+        kernel.margins(state, Labelings(codes, K))
+
+
+def test_repr_names_the_options():
+    assert repr(RidgeMargins(shrinkage=0.5)) == "RidgeMargins(shrinkage=0.5)"
