@@ -78,6 +78,21 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     Mumford, Turner, Ashby & Poldrack 2012, "Deconvolving BOLD activation in
     event-related designs for multivoxel pattern classification analyses", NeuroImage
     59, 2636-2643 (LSA and LSS).
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel, pandas
+    >>> from neuroextrap.images import resolve_masker, single_trial_betas
+    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
+    >>> noise = np.random.default_rng(0).normal(100, 1, size=(1, 1, 2, 40))
+    >>> events = pandas.DataFrame(
+    ...     {"onset": [4.0, 40.0], "duration": 2.0, "trial_type": ["face", "cat"]}
+    ... )
+    >>> betas = single_trial_betas(
+    ...     nibabel.Nifti1Image(noise, np.eye(4)), events, masker=masker, t_r=2.0
+    ... )
+    >>> betas.data.shape, betas.y
+    ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
     _check_options(model, noise_model, masker)
     exclude = check_exclude(exclude)

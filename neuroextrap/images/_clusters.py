@@ -125,7 +125,7 @@ def peaks(img, *, n_peaks=10, min_distance=16.0, threshold=None):
 def peak_features(
     values, coordinates, *, n_peaks=10, min_distance=16.0, threshold=None
 ):
-    """Features that are the highest of all within a distance.
+    """Find features that are the highest of all within a distance.
 
     Parameters
     ----------

@@ -99,6 +99,16 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     ------
     ValueError
         If an event covers no volume, or two events share one.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from neuroextrap.images import labels_of_volumes
+    >>> events = pandas.DataFrame(
+    ...     {"onset": [2.0], "duration": [4.0], "trial_type": ["face"]}
+    ... )
+    >>> labels_of_volumes(events, "events", 4, 2.0).tolist()
+    ['', 'face', 'face', '']
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)

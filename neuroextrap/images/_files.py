@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
-from neuroextrap.images._opening import is_surface_image, open_image, read_image
+from neuroextrap.images._opening import (
+    is_surface_image,
+    open_file,
+    open_image,
+    read_image,
+)
 
 _SIDES = {"left": "hemi-L", "right": "hemi-R"}
 
@@ -89,7 +94,7 @@ def load_image(directory, files):
     from nilearn.surface import SurfaceImage
 
     for file in files.values():
-        open_image(directory / file, "map")
+        open_file(str(directory / file), "map")
     sides = [side for side in _SIDES if side in files]
     return SurfaceImage(
         mesh={side: directory / files[f"{side}_mesh"] for side in sides},

@@ -25,6 +25,14 @@ class Hemisphere:
         Vertices that are features, ascending.
     offset : int
         Feature index of the first of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import Hemisphere
+    >>> faces = np.array([[0, 1, 2]])
+    >>> Hemisphere("left", np.eye(3), faces, np.array([0, 2]), 0).name
+    'left'
     """
 
     name: str
@@ -88,6 +96,18 @@ def surface_mesh(masker):
     ------
     TypeError
         If the masker is a volume masker.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nilearn.surface import InMemoryMesh, SurfaceImage
+    >>> from neuroextrap.images import resolve_masker, surface_mesh
+    >>> triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
+    >>> sides = {"left": triangle, "right": triangle}
+    >>> data = {"left": np.array([1, 1, 0]), "right": np.array([0, 1, 1])}
+    >>> masker = resolve_masker(SurfaceImage(sides, data))
+    >>> [(side.vertices.tolist(), side.offset) for side in surface_mesh(masker)]
+    [([0, 1], 0), ([1, 2], 2)]
     """
     if not is_surface_masker(masker):
         raise TypeError(
@@ -142,7 +162,7 @@ def feature_coordinates(masker):
 
 
 def center_features(center_mask_img, masker):
-    """Features inside a second mask, to serve as centres of regions.
+    """Find features inside a second mask, to serve as centres of regions.
 
     Parameters
     ----------
@@ -184,7 +204,7 @@ def center_features(center_mask_img, masker):
 
 
 def feature_values(img, masker, name):
-    """Values of one image at the features, on the masker's own grid.
+    """Read one image's values at the features, on the masker's own grid.
 
     Parameters
     ----------
@@ -206,6 +226,15 @@ def feature_values(img, masker, name):
         If image and masker are not both of volumes or both of surfaces.
     ValueError
         If the grid or mesh differs, or there is more than one sample.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel
+    >>> from neuroextrap.images import feature_values, resolve_masker
+    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
+    >>> img = nibabel.Nifti1Image(np.array([[[4, 5, 6]]], "uint8"), np.eye(4))
+    >>> feature_values(img, masker, "img")
+    array([4, 5, 6], dtype=uint8)
     """
     opened = read_image(open_image(img, name))
     check_same_grid(opened, NamedImage("the mask", masker.mask_img_))

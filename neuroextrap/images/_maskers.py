@@ -57,7 +57,25 @@ def resolve_masker(mask, imgs=None):
 
 
 def is_surface_masker(masker):
-    """Tell whether a masker works on surfaces."""
+    """Tell whether a masker works on surfaces.
+
+    Parameters
+    ----------
+    masker : object
+        A masker, fitted or not.
+
+    Returns
+    -------
+    bool
+        True for a SurfaceMasker.
+
+    Examples
+    --------
+    >>> from nilearn.maskers import NiftiMasker
+    >>> from neuroextrap.images import is_surface_masker
+    >>> is_surface_masker(NiftiMasker())
+    False
+    """
     from nilearn.maskers import SurfaceMasker
 
     return isinstance(masker, SurfaceMasker)
@@ -100,7 +118,7 @@ def _copied_or_new(mask, named):
     if mask is None:
         kind = SurfaceMasker if named and named[0].is_surface else NiftiMasker
         return kind()
-    opened = read_image(open_image(mask, "mask"))
+    opened = open_image(mask, "mask")
     kind = SurfaceMasker if opened.is_surface else NiftiMasker
     return kind(mask_img=opened.img)
 

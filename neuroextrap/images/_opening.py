@@ -4,10 +4,11 @@ import os
 import zlib
 from dataclasses import dataclass
 from glob import glob
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 
-_UNREADABLE = (EOFError, OSError, zlib.error, ValueError)
+_UNREADABLE = (EOFError, OSError, zlib.error, ValueError, ExpatError)
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,17 @@ class NamedImage:
     Parameters
     ----------
     name : str
-        Path of the file, or a place such as ``imgs[3]``.
+        A place such as ``imgs[3]``, the path of the file, or both.
     img : Niimg or SurfaceImage
         The image; the data of a file are not read yet.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel
+    >>> from neuroextrap.images import NamedImage
+    >>> bold = nibabel.Nifti1Image(np.ones((2, 2, 2, 7)), np.eye(4))
+    >>> NamedImage("imgs[0]", bold).n_samples
+    7
     """
 
     name: str
@@ -40,7 +49,24 @@ class NamedImage:
 
 
 def is_surface_image(img):
-    """Tell whether ``img`` is a nilearn SurfaceImage."""
+    """Tell whether an object is a nilearn SurfaceImage.
+
+    Parameters
+    ----------
+    img : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        False for volumes, paths and arrays.
+
+    Examples
+    --------
+    >>> from neuroextrap.images import is_surface_image
+    >>> is_surface_image("bold.nii.gz")
+    False
+    """
     from nilearn.surface import SurfaceImage
 
     return isinstance(img, SurfaceImage)
@@ -54,18 +80,19 @@ def open_image(img, name):
     img : path-like, Niimg or SurfaceImage
         The image.
     name : str
-        The argument it came as; a file is named by its path.
+        The argument it came as; a file is named by its path too.
 
     Returns
     -------
     NamedImage
+        The image with the name for messages.
 
     Raises
     ------
     TypeError
         If ``img`` is no image and no path.
     ValueError
-        If the file is missing or is not an image.
+        If the file is missing or is not a volume.
 
     Examples
     --------
@@ -76,12 +103,19 @@ def open_image(img, name):
     """
     if isinstance(img, (str, os.PathLike)):
         path = os.fspath(img)
-        return NamedImage(path, _open_file(path, name))
+        opened = open_file(path, name)
+        if not hasattr(opened, "dataobj"):
+            raise ValueError(
+                f"{_both(name, path)} is no volume; of surface files make a "
+                "nilearn.surface.SurfaceImage"
+            )
+        return NamedImage(_both(name, path), opened)
     if is_surface_image(img):
         return NamedImage(name, img)
     if hasattr(img, "dataobj") and hasattr(img, "affine"):
         on_disk = not isinstance(img.dataobj, np.ndarray)
-        return NamedImage((on_disk and img.get_filename()) or name, img)
+        path = img.get_filename() if on_disk else None
+        return NamedImage(_both(name, path), img)
     raise TypeError(
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"
@@ -173,8 +207,26 @@ def read_image(named):
     return NamedImage(named.name, Nifti1Image(data, named.img.affine))
 
 
-def _open_file(path, name):
-    """Open a file lazily with nibabel."""
+def open_file(path, name):
+    """Open a file of any kind that nibabel knows, lazily for volumes.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    name : str
+        The argument it came as, for messages.
+
+    Returns
+    -------
+    nibabel image
+        Volume or GIFTI.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or is not an image.
+    """
     import nibabel
 
     if not os.path.isfile(path):
@@ -183,7 +235,8 @@ def _open_file(path, name):
         return nibabel.load(path)
     except (*_UNREADABLE, nibabel.filebasedimages.ImageFileError) as error:
         raise ValueError(
-            f"{path} is not a readable image ({_one_line(error)}); give NIfTI files"
+            f"{_both(name, path)} is not a readable image ({_one_line(error)}); give "
+            "NIfTI files"
         ) from error
 
 
@@ -200,6 +253,11 @@ def _expand(imgs, name):
     for place, img in enumerate(imgs):
         entries += _expand(img, f"{name}[{place}]")
     return entries
+
+
+def _both(name, path):
+    """Name an image by the argument it came as and its file, if it has one."""
+    return name if path in (None, name) else f"{name} ({path})"
 
 
 def _one_line(error):

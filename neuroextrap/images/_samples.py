@@ -30,6 +30,13 @@ class Samples:
         Run of every sample: the table's ``run``, or the number of the image from 0.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         What the features are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import Samples
+    >>> Samples(np.ones((2, 3)), np.array(["face", "cat"]), np.zeros(2), None).y
+    array(['face', 'cat'], dtype='<U4')
     """
 
     data: np.ndarray

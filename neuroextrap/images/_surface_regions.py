@@ -12,7 +12,7 @@ from neuroextrap.regions import (
 
 
 def surface_regions(masker, radius, *, centers=None, cache_dir=None):
-    """Discs along the surface around features, hemisphere by hemisphere.
+    """Find discs along the surface around features, hemisphere by hemisphere.
 
     Paths run over the whole mesh; vertices outside the mask carry paths but are not
     members.
@@ -39,6 +39,21 @@ def surface_regions(masker, radius, *, centers=None, cache_dir=None):
         If the masker is a volume masker.
     ValueError
         If ``radius`` is not positive or ``centers`` are not feature indices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nilearn.surface import InMemoryMesh, SurfaceImage
+    >>> from neuroextrap.images import resolve_masker, surface_regions
+    >>> triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
+    >>> sides = {"left": triangle, "right": triangle}
+    >>> data = {"left": np.array([1, 1, 0]), "right": np.array([0, 1, 1])}
+    >>> masker = resolve_masker(SurfaceImage(sides, data))
+    >>> surface_regions(masker, 2.0).toarray().astype(int)
+    array([[1, 1, 0, 0],
+           [1, 1, 0, 0],
+           [0, 0, 1, 1],
+           [0, 0, 1, 1]])
     """
     from scipy import sparse
 

@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 def cached_surface_discs(coordinates, faces, radius, *, cache_dir):
-    """Discs around every vertex, read from ``cache_dir`` when already computed there.
+    """Return discs around every vertex, from ``cache_dir`` when computed before.
 
     The file is named by a hash of coordinates, faces and radius, holds plain arrays
     (no pickle), and is moved into place when complete, so that several processes may

@@ -15,7 +15,7 @@ _BLOCK_CENTERS = 2048
 
 
 def coordinate_spheres(coordinates, radius, *, centers=None):
-    """Balls around features that lie anywhere in space.
+    """Find balls around features that lie anywhere in space.
 
     Parameters
     ----------

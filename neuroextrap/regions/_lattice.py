@@ -16,7 +16,7 @@ _BLOCK_PAIRS = 2**20
 
 
 def lattice_spheres(mask, affine, radius, *, centers=None):
-    """Spheres in world millimetres around the voxels of a mask.
+    """Find spheres in world millimetres around the voxels of a mask.
 
     A voxel belongs to the sphere of a centre when the distance between the two voxel
     centres, measured in world space, is at most ``radius`` (``<=``, with a relative
@@ -79,7 +79,7 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
 
 
 def strided_centers(mask, stride):
-    """Features on a coarser lattice: every ``stride``-th voxel along each axis.
+    """Pick features on a coarser lattice: every ``stride``-th voxel along each axis.
 
     The coarser lattice is anchored, along each axis, at the first index that the mask
     reaches, so that a mask one voxel thick keeps its centres.

@@ -121,6 +121,7 @@ def check_centers(centers, n_features):
     Returns
     -------
     ndarray of intp, shape (n_centers,)
+        Feature indices, in the order given.
 
     Raises
     ------

@@ -15,7 +15,7 @@ _BLOCK_DISTANCES = 2**22
 
 
 def surface_discs(coordinates, faces, radius, *, centers=None):
-    """Discs on a surface: vertices within a path length along mesh edges.
+    """Find discs on a surface: vertices within a path length along mesh edges.
 
     The distance of two vertices is the length of the shortest path along edges
     (Dijkstra), never shorter than the geodesic distance: a disc lies within the

@@ -26,6 +26,12 @@ def test_missing_files_are_named(volume, surface, tmp_path):
     with pytest.raises(ValueError, match=r"no file .*a\.nii\.gz"):
         load_image(tmp_path, {"volume": "a.nii.gz"})
     files = save_image(surface(np.zeros(30), np.zeros(24)), tmp_path, "b")
+    left = tmp_path / files["left"]
+    whole = left.read_bytes()
+    left.write_bytes(whole[:-30])
+    with pytest.raises(ValueError, match=r"b_hemi-L\.gii\) is not a readable image"):
+        load_image(tmp_path, files)
+    left.write_bytes(whole)
     (tmp_path / files["right"]).unlink()
     with pytest.raises(ValueError, match=r"no file .*b_hemi-R\.gii"):
         load_image(tmp_path, files)

@@ -90,19 +90,15 @@ def test_surface_masks_and_maskers(surface_mask, fitted):
         assert resolve_masker(form).n_elements_ == n_features
 
 
-def test_one_voxel_thick_and_real_masks(real_data_mask):
-    masker = resolve_masker(real_data_mask)
-    assert masker.n_elements_ == 530
-
-
-@pytest.fixture
-def real_data_mask(real_data):
-    return real_data("haxby2001_subject1") / "mask.nii.gz"
-
-
-test_one_voxel_thick_and_real_masks = pytest.mark.real_data(
-    test_one_voxel_thick_and_real_masks
-)
+@pytest.mark.real_data
+def test_one_voxel_thick_and_coarse_real_masks(real_data):
+    folder = real_data("haxby2001_subject1")
+    assert resolve_masker(folder / "mask.nii.gz").n_elements_ == 530
+    coarse = folder / "haxby2001" / "sub001" / "masks" / "25mm"
+    assert resolve_masker(coarse / "brain.nii.gz").n_elements_ == 129
+    assert resolve_masker(coarse / "vt.nii.gz").n_elements_ == 1
+    with pytest.raises(ValueError, match=r"mask \(.*hoc\.nii\.gz\) is not a binary"):
+        resolve_masker(coarse / "hoc.nii.gz")
 
 
 def test_masks_that_are_none_are_refused(volume, surface, mask_data):

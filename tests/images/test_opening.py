@@ -14,7 +14,8 @@ def test_every_form_of_imgs_lists_the_same_samples(volume, bold_data, tmp_path):
     paths = [tmp_path / f"run-{run}.nii.gz" for run in range(2)]
     by_glob = list_images(str(tmp_path / "run-*.nii.gz"))
     assert [named.name for named in by_glob] == [str(path) for path in paths]
-    assert [named.name for named in list_images(paths)] == [str(p) for p in paths]
+    listed = [f"imgs[{i}] ({path})" for i, path in enumerate(paths)]
+    assert [named.name for named in list_images(paths)] == listed
     assert [named.name for named in list_images([img, img])] == ["imgs[0]", "imgs[1]"]
     nested = list_images([img, str(tmp_path / "run-*")])
     assert [named.name for named in nested] == ["imgs[0]", *map(str, paths)]
@@ -63,14 +64,14 @@ def test_a_truncated_plain_nifti_is_refused(volume, bold_data, tmp_path):
     path = tmp_path / "run.nii"
     nibabel.save(volume(bold_data), path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"run\.nii cannot be read"):
+    with pytest.raises(ValueError, match=r"run\.nii\) cannot be read"):
         read_image(open_image(path, "imgs"))
 
 
 def test_a_file_cut_within_its_header_is_refused(tmp_path):
     path = tmp_path / "run.nii.gz"
     path.write_bytes(gzip.compress(b"\0" * 100))
-    with pytest.raises(ValueError, match=r"run\.nii\.gz is not a readable image"):
+    with pytest.raises(ValueError, match=r"run\.nii\.gz\) is not a readable image"):
         open_image(path, "imgs")
 
 
@@ -85,6 +86,12 @@ def test_missing_empty_and_foreign_images_are_refused(volume, surface, tmp_path)
         list_images([volume(np.ones((2, 2, 2))), 3])
     with pytest.raises(TypeError, match="mixes volumes and surfaces"):
         list_images([volume(np.ones((2, 2, 2))), surface(np.ones(30), np.ones(24))])
+    data = surface(np.ones(30), np.ones(24)).data
+    data.to_filename(tmp_path / "values.gii")
+    with pytest.raises(ValueError, match=r"values_hemi-L\.gii\) is no volume"):
+        list_images([tmp_path / "values_hemi-L.gii"])
     (tmp_path / "notes.txt").write_text("no image")
-    with pytest.raises(ValueError, match=r"notes\.txt is not a readable image"):
+    with pytest.raises(
+        ValueError, match=r"imgs \(.*notes\.txt\) is not a readable image"
+    ):
         open_image(tmp_path / "notes.txt", "imgs")
