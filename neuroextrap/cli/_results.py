@@ -43,8 +43,9 @@ def write_results(fitted, out, *, overwrite=False, report=False, title=None):
     fitted.to_directory(out, overwrite=overwrite)
     peaks.to_csv(Path(out) / "peaks.tsv", sep="\t", index=False)
     written = f"maps, sidecars and peaks.tsv in {out}"
+    target = Path(out) / "report.html"
+    target.unlink(missing_ok=True)  # of an earlier run
     if page is not None:
-        target = Path(out) / "report.html"
         target.write_text(page, encoding="utf-8")
         written += f"; open {target}"
     return f"{summary(fitted, peaks)}\n{written}"

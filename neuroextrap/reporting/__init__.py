@@ -4,13 +4,28 @@ from neuroextrap.reporting._identification import (
     identification_report,
     identification_sections,
 )
-from neuroextrap.reporting._page import format_number, make_page
+from neuroextrap.reporting._page import (
+    format_number,
+    frame_table,
+    make_page,
+    paragraphs,
+)
 from neuroextrap.reporting._peaks import peak_table
+from neuroextrap.reporting._pictures import (
+    curve_axes,
+    curve_standard_error,
+    embed_figure,
+)
 
 __all__ = [
+    "curve_axes",
+    "curve_standard_error",
+    "embed_figure",
     "format_number",
+    "frame_table",
     "identification_report",
     "identification_sections",
     "make_page",
+    "paragraphs",
     "peak_table",
 ]

@@ -12,7 +12,12 @@ from neuroextrap.reporting._page import (
     paragraphs,
 )
 from neuroextrap.reporting._peaks import peak_table, region_places
-from neuroextrap.reporting._pictures import curve_picture, map_pictures, null_picture
+from neuroextrap.reporting._pictures import (
+    curve_axes,
+    embed_figure,
+    map_pictures,
+    null_picture,
+)
 from neuroextrap.reporting._validity import vacuity_notes, validity_notes
 
 _N_CURVES = 4
@@ -184,7 +189,7 @@ def _curves(fitted, peaks):
     if len(fitted.classes_) < 3:
         return ""
     return "\n".join(
-        figure_tag(curve_picture(fitted, int(row["region"])), _name_of(row))
+        embed_figure(curve_axes(fitted, int(row["region"])).figure, _name_of(row))
         for _, row in peaks.head(_N_CURVES).iterrows()
     )
 

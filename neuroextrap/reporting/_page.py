@@ -101,6 +101,12 @@ def paragraphs(*texts, note=False):
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from neuroextrap.reporting import paragraphs
+    >>> paragraphs("1 < 2", "")
+    '<p>1 &lt; 2</p>'
     """
     kind = ' class="note"' if note else ""
     return "\n".join(f"<p{kind}>{escape(text)}</p>" for text in texts if text)
@@ -136,6 +142,13 @@ def frame_table(frame):
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from neuroextrap.reporting import frame_table
+    >>> "<td>0.333</td>" in frame_table(pandas.DataFrame({"share": [1 / 3]}))
+    True
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
     rows = []

@@ -6,6 +6,7 @@ import io
 import numpy as np
 
 from neuroextrap.plotting import plot_accuracy_curve, plot_null_distribution
+from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._validity import told_in_words
 
 _MAPS = (
@@ -41,39 +42,112 @@ def data_uri(figure, kind="svg"):
     return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
 
 
-def curve_picture(fitted, region):
+def embed_figure(figure, caption):
+    """Put a matplotlib figure into a page, as vectors, and close it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    caption : str
+        Plain text; escaped here.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from neuroextrap.reporting import embed_figure
+    >>> "<figcaption>a &lt; b</figcaption>" in embed_figure(Figure(), "a < b")
+    True
+    """
+    return figure_tag(data_uri(figure), caption)
+
+
+def curve_axes(fitted, region):
     """Draw the accuracy curve of one region, with band and bound where there are.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-    region : int
-        Index of the region.
+        Fitted. Read from a folder it has no data, hence no band.
+    region : int or tuple of float
+        Index of the region, or (x, y, z) in mm of the nearest centre.
 
     Returns
     -------
-    str
-        Data URI.
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    Zheng, Achanta & Benjamini 2018, JMLR 19 (average accuracy against the number of
+    classes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.reporting import curve_axes
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> [line.get_label() for line in curve_axes(fitted, 0).lines]
+    ['observed', 'chance', 'lower bound']
     """
     sizes, accuracy = fitted.accuracy_curve(region)
-    error = _standard_error(fitted, region, sizes)
+    error = curve_standard_error(fitted, region)
     ax = plot_accuracy_curve(sizes, accuracy, standard_error=error)
     if fitted._results.n_repeats is not None:
         with told_in_words():
-            bound_sizes, bound = fitted._results.bound_curve(region)
+            bound_sizes, bound = fitted._results.bound_curve(fitted._find(region))
         ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label="lower bound")
         ax.legend(frameon=False, fontsize="small")
-    return data_uri(ax.figure)
+    return ax
 
 
-def _standard_error(fitted, region, sizes):
-    """Leave-one-class-out standard errors, or None without the data."""
+def curve_standard_error(fitted, region):
+    """Return standard errors of a region's accuracy curve, by leaving classes out.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        Fitted.
+    region : int or tuple of float
+        Index of the region, or (x, y, z) in mm of the nearest centre.
+
+    Returns
+    -------
+    standard_error : ndarray, shape (n_set_sizes,), or None
+        At ``set_sizes_``, proportions; None with fewer than three classes and for
+        results read from a folder, which have no margins.
+
+    References
+    ----------
+    Efron & Stein 1981, "The jackknife estimate of variance", Annals of Statistics 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.reporting import curve_standard_error
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
+    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> curve_standard_error(fitted, 0).shape
+    (2,)
+    """
     if getattr(fitted, "_samples", None) is None or len(fitted.classes_) < 3:
         return None
     from neuroextrap.stats import average_accuracy_jackknife
 
     y = fitted._labels.codes[fitted._plan.design.test]
-    return average_accuracy_jackknife(fitted.region_margins(region), y, sizes)[1]
+    margins = fitted.region_margins(region)
+    return average_accuracy_jackknife(margins, y, fitted.set_sizes_)[1]
 
 
 def null_picture(fitted):

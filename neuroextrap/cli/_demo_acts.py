@@ -1,0 +1,190 @@
+"""The two acts of the demo: what is simulated, how it is analysed, what is true."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Act:
+    """One experiment of the demo.
+
+    Parameters
+    ----------
+    name : str
+        Name of its folder.
+    title : str
+    n_classes, n_runs : int
+        Of the experiment; every run shows every class once.
+    n_train : int
+        Responses per class that a fold trains on.
+    single_split : bool
+        Test on the last run only, train on the others; else leave one run out.
+    information : tuple of float
+        Bits of one response in each planted sphere.
+    """
+
+    name: str
+    title: str
+    n_classes: int
+    n_runs: int
+    n_train: int
+    single_split: bool
+    information: tuple
+
+
+ACTS = (
+    Act(
+        "act_a_8_categories",
+        "Act A: 8 categories in 12 runs, one run left out at a time",
+        n_classes=8,
+        n_runs=12,
+        n_train=11,
+        single_split=False,
+        information=(3.0, 6.0, 12.0),
+    ),
+    Act(
+        "act_b_96_stimuli",
+        "Act B: 96 stimuli in 4 runs, trained on three and tested on the fourth",
+        n_classes=96,
+        n_runs=4,
+        n_train=3,
+        single_split=True,
+        information=(8.0, 16.0, 24.0),
+    ),
+)
+
+
+def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
+    """Simulate one act's brain and analyse it.
+
+    Parameters
+    ----------
+    act : Act
+    n_permutations : int
+        Of labels within runs, or of the test stimuli against their responses.
+    stride : int
+        Every stride-th voxel is a centre; beyond 1 the planted centres are added.
+    n_jobs, random_state, verbose
+        As for ``IdentificationSearchLight``.
+
+    Returns
+    -------
+    brain : SimulatedBrain
+    fitted : IdentificationSearchLight
+    """
+    from neuroextrap.datasets import simulate_brain
+    from neuroextrap.decoding import IdentificationSearchLight
+
+    brain = simulate_brain(
+        information=act.information,
+        n_classes=act.n_classes,
+        n_runs=act.n_runs,
+        random_state=random_state,
+    )
+    cv = None
+    if act.single_split:
+        last = brain.runs == act.n_runs - 1
+        cv = [(np.flatnonzero(~last), np.flatnonzero(last))]
+    light = IdentificationSearchLight(
+        brain.masker.mask_img_,
+        radius=brain.radius,
+        center_mask_img=_centers(brain, stride),
+        cv=cv,
+        n_permutations=n_permutations,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    return brain, light.fit(brain.imgs, brain.y, groups=brain.runs)
+
+
+def _centers(brain, stride):
+    """Return a mask of every stride-th voxel and the planted centres, or None."""
+    if stride == 1:
+        return None
+    from neuroextrap.images import feature_coordinates, mask_lattice, to_img
+    from neuroextrap.regions import strided_centers
+
+    mask, _ = mask_lattice(brain.masker)
+    chosen = np.zeros(brain.masker.n_elements_)
+    chosen[strided_centers(mask, stride)] = 1
+    places = feature_coordinates(brain.masker)
+    for center in brain.coordinates:
+        chosen[((places - center) ** 2).sum(axis=1).argmin()] = 1
+    return to_img(chosen, brain.masker)
+
+
+def compare_with_truth(act, brain, fitted):
+    """Put what was planted beside what was found, one row a planted sphere.
+
+    Parameters
+    ----------
+    act : Act
+    brain : SimulatedBrain
+    fitted : IdentificationSearchLight
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        ``x``, ``y``, ``z`` (mm); ``planted_bits``, what one response carries about its
+        stimulus; ``usable_bits``, what it shares with the training mean; ``true_...``,
+        expectations over stimuli of the classifier as trained; what was estimated;
+        lower bounds; p-values.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            _row(act, brain, fitted, number)
+            for number in range(len(brain.samples.planted))
+        ]
+    )
+
+
+def _row(act, brain, fitted, number):
+    """Compare one planted sphere."""
+    from neuroextrap.datasets import gaussian_code_accuracy, gaussian_code_information
+    from neuroextrap.reporting import curve_standard_error
+    from neuroextrap.stats import implied_information
+
+    center = tuple(brain.coordinates[number])
+    n_voxels = len(brain.samples.planted[number])
+    snr = float(brain.samples.snr[number])
+    sizes, accuracy = fitted.accuracy_curve(center)
+    truth = gaussian_code_accuracy(n_voxels, snr, sizes, n_train=act.n_train)
+    bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
+    usable = gaussian_code_information(n_voxels, snr, n_train=act.n_train)
+    found = _scores_at(fitted, center)
+    return {
+        **dict(zip("xyz", center, strict=True)),
+        "planted_bits": act.information[number],
+        "usable_bits": float(usable),
+        "true_implied_bits": float(implied_information(truth, sizes)),
+        "implied_bits": found["implied_information"],
+        "bits_bound": found["information_bound"],
+        "bits_bound_fwe": found["information_bound_fwe"],
+        "true_accuracy": truth[-1],
+        "accuracy": accuracy[-1],
+        "standard_error": curve_standard_error(fitted, center)[-1],
+        "true_average_bayes_accuracy": bayes[-1],
+        "average_bayes_accuracy_bound": found["average_bayes_accuracy_bound"],
+        "average_bayes_accuracy_bound_fwe": found["average_bayes_accuracy_bound_fwe"],
+        "bayes_accuracy_bound": found["bayes_accuracy_bound"],
+        "p_value_fwe": found.get("p_value_fwe", np.nan),
+    }
+
+
+def _scores_at(fitted, center):
+    """Return the numbers of the region whose centre is nearest."""
+    from neuroextrap.images import feature_coordinates, feature_values
+
+    distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
+    place = distance.argmin()
+    return {
+        name: float(feature_values(img, fitted.masker_, name)[place])
+        for name, img in fitted.maps_.items()
+    }

@@ -1,0 +1,125 @@
+"""The demo's page and printed lines: truth against estimate."""
+
+import numpy as np
+
+from neuroextrap.cli._results import text_table
+
+_PRINTED = {
+    "x": "x",
+    "y": "y",
+    "z": "z",
+    "planted_bits": "planted",
+    "usable_bits": "usable",
+    "true_implied_bits": "implied:true",
+    "implied_bits": "found",
+    "bits_bound": "bound",
+    "bits_bound_fwe": "(fwe)",
+    "true_accuracy": "accuracy:true",
+    "accuracy": "found",
+    "standard_error": "+-",
+    "p_value_fwe": "p (fwe)",
+}
+
+_WHAT_IS_TRUE = (
+    "In each planted sphere of d voxels the patterns of the stimuli are drawn from "
+    "N(0, tau^2) in every voxel and responses add N(0, sigma^2). planted_bits = "
+    "d/2 log2(1 + tau^2/sigma^2) is the information that one response carries about "
+    "its stimulus, any of infinitely many; no lower bound should exceed it more often "
+    "than its error rate.",
+    "The classifier knows the patterns from few noisy training responses only; "
+    "usable_bits is the information that a test response shares with the training "
+    "mean. true_accuracy is the expected accuracy, over stimuli drawn anew, of the "
+    "nearest-centroid classifier trained as here; true_implied_bits is the information "
+    "implied by its curve, which implied_bits estimates. These stimuli are one draw: "
+    "their own accuracy scatters about the expectation by the standard error.",
+    "true_average_bayes_accuracy is the accuracy of a classifier that knows the "
+    "patterns, averaged over sets of stimuli; the bounds on average Bayes accuracy lie "
+    "below it.",
+)
+
+
+def truth_text(act, fitted, table):
+    """Describe one act's truth and estimates in plain lines.
+
+    Parameters
+    ----------
+    act : Act
+    fitted : IdentificationSearchLight
+    table : pandas.DataFrame
+        From ``compare_with_truth``.
+
+    Returns
+    -------
+    str
+    """
+    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+    elsewhere = fitted.region_scores_["accuracy"]
+    return "\n".join(
+        [
+            f"{act.title}",
+            f"{n_regions} spheres, {fitted.n_permutations_} permutations, median "
+            f"accuracy {np.nanmedian(elsewhere):.4f}, chance {1 / act.n_classes:.4f}; "
+            "planted spheres (mm; bits; proportions):",
+            text_table(table, _PRINTED),
+        ]
+    )
+
+
+def demo_page(played):
+    """Make one page of both acts.
+
+    Parameters
+    ----------
+    played : list of (Act, SimulatedBrain, IdentificationSearchLight, DataFrame)
+
+    Returns
+    -------
+    nilearn.reporting.HTMLReport
+    """
+    from neuroextrap.reporting import (
+        identification_sections,
+        make_page,
+        paragraphs,
+    )
+
+    sections = [("What is true", paragraphs(*_WHAT_IS_TRUE))]
+    for act, brain, fitted, table in played:
+        sections.append((act.title, _truth_section(act, brain, fitted, table)))
+        letter = act.title.split(":")[0]
+        sections += [
+            (f"{letter}: {heading}", content)
+            for heading, content in identification_sections(fitted)
+        ]
+    return make_page("neuroextrap demo: truth against estimate", sections)
+
+
+def _truth_section(act, brain, fitted, table):
+    """Tabulate truth and estimate; draw the curves of the planted spheres."""
+    from neuroextrap.reporting import embed_figure, frame_table
+
+    curves = [
+        embed_figure(
+            _curve_with_truth(act, brain, fitted, number),
+            f"Sphere at ({row.x:.0f}, {row.y:.0f}, {row.z:.0f}) mm with "
+            f"{row.planted_bits:g} bits: found (with 95% band) and true curves.",
+        )
+        for number, row in enumerate(table.itertuples())
+    ]
+    return frame_table(table) + "\n".join(curves)
+
+
+def _curve_with_truth(act, brain, fitted, number):
+    """Draw one planted sphere's curve with the two true curves."""
+    from neuroextrap.datasets import gaussian_code_accuracy
+    from neuroextrap.reporting import curve_axes
+
+    n_voxels = len(brain.samples.planted[number])
+    snr = float(brain.samples.snr[number])
+    ax = curve_axes(fitted, tuple(brain.coordinates[number]))
+    sizes = fitted.set_sizes_
+    trained = gaussian_code_accuracy(n_voxels, snr, sizes, n_train=act.n_train)
+    bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
+    ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
+    ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
+    ax.legend(frameon=False, fontsize="x-small")
+    return ax.figure
