@@ -203,7 +203,7 @@ def residual_operators(xs, design, *, shrinkage="auto"):
         the mean diagonal of K.
     """
     check_shrinkage(shrinkage)
-    _check_regions(xs, design)
+    check_regions(xs, design)
     n = design.n_samples
     n_features = np.array([x.shape[1] for x in xs])
     grams = np.stack([centred_gram(x) for x in xs])
@@ -223,7 +223,7 @@ def residual_operators(xs, design, *, shrinkage="auto"):
     return groups
 
 
-def _check_regions(xs, design):
+def check_regions(xs, design):
     """Raise unless every region is a non-empty 2-D array over the design's samples."""
     for x in xs:
         if np.ndim(x) != 2 or len(x) != design.n_samples or not np.shape(x)[1]:

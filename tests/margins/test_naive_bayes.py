@@ -1,0 +1,172 @@
+"""Naive Bayes margins against refits, and additive against whole regions."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins import _naive_bayes
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._naive_bayes import NaiveBayesMargins
+
+K = 3
+
+
+def unequal_design(n=40, seed=0):
+    order = np.random.default_rng(seed).permutation(n)
+    everything = np.arange(n)
+    tests = [np.sort(order[:9]), np.sort(order[9:21]), np.sort(order[21:])]
+    folds = [(np.setdiff1d(everything, test), test) for test in tests]
+    folds.append((np.sort(order[:25]), np.sort(order[30:38])))
+    return Design(tuple(folds), n, K)
+
+
+def labels(n_labelings, n=40, seed=1):
+    base = np.array([0] * 10 + [1] * 12 + [2] * (n - 22))
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
+
+
+def regions(sizes, n=40, seed=2):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((n, p)) * rng.uniform(0.1, 9, p) + 7.0 for p in sizes]
+
+
+def refit(x, codes, design, floor, prior=True):
+    """Gaussian log densities from each training fold's means and variances."""
+    rows = []
+    for train, test in design.folds:
+        scores = np.zeros((len(test), K))
+        for label in range(K):
+            members = x[train][codes[train] == label]
+            variance = np.maximum(members.var(axis=0), floor * x.var(axis=0))
+            z = (x[test] - members.mean(axis=0)) ** 2 / variance
+            scores[:, label] = -0.5 * (z + np.log(variance)).sum(axis=1)
+            if prior:
+                scores[:, label] += np.log(len(members) / len(train))
+        rows.append(scores)
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-3, 0.9])
+def test_equals_refits(floor):
+    design, codes, xs = unequal_design(), labels(4), regions((5, 1, 60))
+    kernel = NaiveBayesMargins(variance_floor=floor)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    assert margins.shape == (len(design.test), K, len(xs) * len(codes))
+    column = 0
+    for x in xs:
+        for one in codes:
+            expected = refit(x, one, design, floor)
+            np.testing.assert_allclose(margins[:, :, column], expected, rtol=1e-9)
+            column += 1
+
+
+def test_equal_priors():
+    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
+    kernel = NaiveBayesMargins(priors="equal")
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    expected = refit(x, codes[0], design, 1e-3, prior=False) - np.log(K)
+    np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
+
+
+def test_features_and_constant_add_up_to_the_region(monkeypatch):
+    monkeypatch.setattr(_naive_bayes, "FEATURES", 7)
+    design, codes, (x,) = unequal_design(), labels(1), regions((30,))
+    kernel = NaiveBayesMargins()
+    own = kernel.feature_margins(x.astype(np.float32), codes[0], design)
+    assert own.shape == (30, len(design.test), K)
+    assert own.dtype == np.float32
+    for feature in (0, 13, 29):
+        alone = refit(x[:, [feature]], codes[0], design, 1e-3, prior=False)
+        np.testing.assert_allclose(own[feature], alone, rtol=2e-5, atol=2e-5)
+    whole = own.sum(axis=0) + kernel.constant(codes[0], design)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    np.testing.assert_allclose(whole, margins[:, :, 0], rtol=1e-4)
+
+
+def test_block_of_features_does_not_matter(monkeypatch):
+    design, codes, (x,) = unequal_design(), labels(1), regions((64,))
+    kernel = NaiveBayesMargins()
+    whole = kernel.feature_margins(x, codes[0], design)
+    monkeypatch.setattr(_naive_bayes, "FEATURES", 16)
+    blocks = kernel.feature_margins(x, codes[0], design)
+    np.testing.assert_allclose(whole, blocks, rtol=1e-6, atol=1e-6)
+
+
+def test_equals_scikit_learn():
+    from sklearn.naive_bayes import GaussianNB
+
+    design, codes, (x,) = unequal_design(), labels(1), regions((12,))
+    kernel = NaiveBayesMargins(variance_floor=0.0)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        fit = GaussianNB(var_smoothing=0.0).fit(x[train], codes[0, train])
+        theirs = fit.predict_joint_log_proba(x[test])
+        ours = margins[rows, :, 0] - 6.0 * np.log(2 * np.pi)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_a_constant_feature_adds_nothing():
+    design, codes, (x,) = unequal_design(), labels(1), regions((5,))
+    padded = np.column_stack([x, np.full(40, 3.0)])
+    for floor in (0.0, 1e-3):
+        kernel = NaiveBayesMargins(variance_floor=floor)
+        pair = [
+            kernel.margins(kernel.prepare([z], design), Labelings(codes, K))
+            for z in (x, padded)
+        ]
+        np.testing.assert_allclose(pair[0], pair[1], rtol=1e-12)
+        own = kernel.feature_margins(padded, codes[0], design)
+        assert (own[5] == 0).all()
+
+
+def test_regions_and_chunks_are_bit_identical():
+    design, codes, xs = unequal_design(), labels(8), regions((5, 33, 12))
+    kernel = NaiveBayesMargins()
+    state = kernel.prepare(xs, design)
+    for start in (0, 4):
+        chunk = Labelings(codes[start : start + 4], K)
+        together = kernel.margins(state, chunk)
+        for s, x in enumerate(xs):
+            alone = kernel.margins(kernel.prepare([x], design), chunk)
+            np.testing.assert_array_equal(together[:, :, 4 * s : 4 * s + 4], alone)
+
+
+def test_many_labelings_equal_one_at_a_time():
+    design, codes, xs = unequal_design(), labels(70), regions((9,))
+    kernel = NaiveBayesMargins()
+    state = kernel.prepare(xs, design)
+    whole = kernel.margins(state, Labelings(codes, K))
+    for b in (0, 63, 64, 69):
+        one = kernel.margins(state, Labelings(codes[[b]], K))
+        np.testing.assert_allclose(whole[:, :, [b]], one, rtol=1e-10)
+
+
+def test_bad_arguments():
+    design, codes, (x,) = unequal_design(), labels(1), regions((5,))
+    with pytest.raises(ValueError, match="variance_floor must be"):
+        NaiveBayesMargins(variance_floor=-1.0).prepare([x], design)
+    with pytest.raises(ValueError, match="variance_floor must be"):
+        NaiveBayesMargins(variance_floor=np.nan).feature_margins(x, codes[0], design)
+    with pytest.raises(ValueError, match="priors must be"):
+        NaiveBayesMargins(priors="flat").constant(codes[0], design)
+    with pytest.raises(ValueError, match="each region must have shape"):
+        NaiveBayesMargins().prepare([x[:-1]], design)
+    split = x.copy()
+    split[:, 0] = codes[0]
+    kernel = NaiveBayesMargins(variance_floor=0.0)
+    with pytest.raises(ValueError, match="does not vary within a class"):
+        kernel.feature_margins(split, codes[0], design)
+    with pytest.raises(ValueError, match="does not vary within a class"):
+        kernel.margins(kernel.prepare([split], design), Labelings(codes, K))
+    kernel, missing = NaiveBayesMargins(), codes.copy()
+    missing[0, design.folds[1][0]] = 0
+    for call in (kernel.constant, lambda *a: kernel.feature_margins(x, *a)):
+        with pytest.raises(ValueError, match="missing in fold"):
+            call(missing[0], design)
+    with pytest.raises(ValueError, match="missing in fold"):
+        kernel.margins(kernel.prepare([x], design), Labelings(missing, K))
+
+
+def test_repr_names_the_options():
+    expected = "NaiveBayesMargins(variance_floor=0.001, priors='frequency')"
+    assert repr(NaiveBayesMargins()) == expected

@@ -1,0 +1,92 @@
+"""Nearest-neighbour margins against a search through the training samples."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins import _nearest_neighbor
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
+
+K = 3
+
+
+def unequal_design(n=30, seed=0):
+    order = np.random.default_rng(seed).permutation(n)
+    everything = np.arange(n)
+    tests = [np.sort(order[:7]), np.sort(order[7:18]), np.sort(order[18:])]
+    folds = [(np.setdiff1d(everything, test), test) for test in tests]
+    folds.append((np.sort(order[:20]), np.sort(order[24:28])))
+    return Design(tuple(folds), n, K)
+
+
+def labels(n_labelings, n=30, seed=1):
+    base = np.array([0] * 8 + [1] * 9 + [2] * (n - 17))
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
+
+
+def regions(sizes, n=30, seed=2):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((n, p)) + 5.0 for p in sizes]
+
+
+def search(x, codes, design):
+    rows = []
+    for train, test in design.folds:
+        squared = ((x[test][:, None] - x[train]) ** 2).sum(axis=2)
+        own = [squared[:, codes[train] == label].min(axis=1) for label in range(K)]
+        rows.append(-np.stack(own, axis=1))
+    return np.concatenate(rows)
+
+
+def test_equals_a_search():
+    design, codes, xs = unequal_design(), labels(5), regions((6, 50, 1))
+    kernel = NearestNeighborMargins()
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    assert margins.shape == (len(design.test), K, 15)
+    column = 0
+    for x in xs:
+        for one in codes:
+            expected = search(x, one, design)
+            np.testing.assert_allclose(margins[:, :, column], expected, atol=1e-11)
+            column += 1
+
+
+def test_predictions_are_those_of_scikit_learn():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    design, codes, (x,) = unequal_design(), labels(1), regions((8,))
+    kernel = NearestNeighborMargins()
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        fit = KNeighborsClassifier(1).fit(x[train], codes[0, train])
+        ours = margins[rows, :, 0].argmax(axis=1)
+        np.testing.assert_array_equal(ours, fit.predict(x[test]))
+
+
+def test_chunks_are_bit_identical(monkeypatch):
+    design, codes, xs = unequal_design(), labels(9), regions((6, 40))
+    kernel = NearestNeighborMargins()
+    whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    whole = whole.reshape(len(design.test), K, 2, 9)
+    monkeypatch.setattr(_nearest_neighbor, "LABELINGS", 2)
+    for s, x in enumerate(xs):
+        state = kernel.prepare([x], design)
+        for start in (0, 3, 6):
+            part = slice(start, start + 3)
+            alone = kernel.margins(state, Labelings(codes[part], K))
+            np.testing.assert_array_equal(whole[:, :, s, part], alone)
+
+
+def test_bad_arguments():
+    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
+    kernel = NearestNeighborMargins()
+    with pytest.raises(ValueError, match="each region must have shape"):
+        kernel.prepare([x[:-1]], design)
+    codes[0, design.folds[2][0]] = 1
+    with pytest.raises(ValueError, match="missing in fold"):
+        kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+
+
+def test_repr():
+    assert repr(NearestNeighborMargins()) == "NearestNeighborMargins()"
