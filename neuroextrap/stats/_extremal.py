@@ -259,7 +259,7 @@ def _cell_coefficients(
     return quintic_coefficients(low, high, step)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _table(k: float) -> _Table:
     """Tabulate log information against the logit of the accuracy for one k."""
     tilt = np.concatenate(
