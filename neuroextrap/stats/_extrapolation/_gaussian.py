@@ -17,7 +17,7 @@ def clip_to_resolution(accuracy, n_test):
     return np.clip(accuracy, half, 1 - half)
 
 
-def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=4):
+def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=6):
     """Return c with E[Phi(Z + c)^(K - 1)] = accuracy.
 
     Parameters
@@ -27,7 +27,7 @@ def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=4):
     n_classes : int
         Number of classes K.
     n_newton : int
-        Newton steps after the look-up in a table of step 0.01.
+        Newton steps after the look-up in a table of step 0.05.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=4):
     """
     accuracy = np.atleast_1d(np.asarray(accuracy, float))
     table = power_table([n_classes])
-    grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.01)
+    grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
     for _ in range(n_newton):
