@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.learning_curves._information import best_prior_weight, log_ratio
 from neuroextrap.models import CanonicalVariates
@@ -54,9 +53,7 @@ def train(problem, members):
     """
     rows = np.flatnonzero(np.isin(problem.groups, members))
     model = clone(problem.classifier)
-    options = {}
-    if has_fit_parameter(model, "groups"):
-        options["groups"] = problem.groups[rows]
+    options = {"groups": problem.groups[rows]} if problem.takes_groups else {}
     with warnings.catch_warnings():
         # recorded split by split and reported once at the end of the curve
         warnings.filterwarnings("ignore", message="n_components=.* lowered")

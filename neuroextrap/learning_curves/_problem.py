@@ -4,6 +4,7 @@ import dataclasses
 import numbers
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
@@ -30,6 +31,8 @@ class Problem:
         Known class probabilities.
     classifier : classifier
         Unfitted; cloned for every fit.
+    takes_groups : bool
+        Whether the classifier's fit wants the groups.
     seed : int
         Root of the streams of random numbers.
     """
@@ -42,6 +45,7 @@ class Problem:
     group_names: np.ndarray
     priors: np.ndarray
     classifier: object
+    takes_groups: bool
     seed: int
 
     @property
@@ -112,6 +116,7 @@ def build_problem(  # noqa: PLR0913
         group_names=group_names,
         priors=priors,
         classifier=classifier,
+        takes_groups=has_fit_parameter(classifier, "groups"),
         seed=int(np.random.default_rng(random_state).integers(2**63)),
     )
 
@@ -194,8 +199,19 @@ def _resolve(classifier, priors, groups):
 
 
 def _coordinates(X):
-    """One singular value decomposition of all samples, their mean not removed."""
-    left, values, right = np.linalg.svd(X, full_matrices=False)
+    """One singular value decomposition of all samples, their mean not removed.
+
+    With more features than samples it goes through a QR decomposition, several times
+    faster.
+    """
+    from scipy.linalg import qr
+
+    if X.shape[1] > 2 * X.shape[0]:
+        orthonormal, triangle = qr(X.T, mode="economic", check_finite=False)
+        left, values, rotation = np.linalg.svd(triangle.T)
+        right = rotation @ orthonormal.T
+    else:
+        left, values, right = np.linalg.svd(X, full_matrices=False)
     tolerance = 10 * max(X.shape) * np.finfo(np.float64).eps
     kept = values > tolerance * values[0]
     if not kept.any():

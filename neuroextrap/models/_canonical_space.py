@@ -7,29 +7,64 @@ import numpy as np
 _SINGULAR = 1e-10
 
 
-def leading_svd(centered):
-    """Thin singular value decomposition without the null directions.
+def leading_svd(centered, n_components=None):
+    """Leading singular vectors, without the null directions.
+
+    A few leading ones come from the eigenvectors of the matrix of inner products of
+    the samples, several times faster. Its squares cost precision in proportion to
+    the ratio of the first singular value to the last one wanted, so where that
+    exceeds 1000, and for all components, the matrix itself is decomposed.
 
     Parameters
     ----------
     centered : ndarray of shape (n_samples, n_features)
         Samples, their mean removed.
+    n_components : int, optional
+        How many are wanted at most; None for all.
 
     Returns
     -------
-    left : ndarray of shape (n_samples, rank)
+    left : ndarray of shape (n_samples, n_found)
         Left singular vectors.
-    values : ndarray of shape (rank,)
+    values : ndarray of shape (n_found,)
         Singular values, decreasing.
-    right : ndarray of shape (rank, n_features)
+    right : ndarray of shape (n_found, n_features)
         Right singular vectors, one a row.
     """
+    n_samples, n_features = centered.shape
+    if n_components is not None and 2 * n_components < min(n_samples, n_features):
+        found = _leading_of_inner_products(centered, n_components)
+        if found is not None:
+            return found
     left, values, right = np.linalg.svd(centered, full_matrices=False)
     if values.size == 0 or values[0] == 0:
         return left[:, :0], values[:0], right[:0]
     tolerance = 10 * max(centered.shape) * np.finfo(np.float64).eps
-    rank = int(np.sum(values > tolerance * values[0]))
-    return left[:, :rank], values[:rank], right[:rank]
+    kept = slice(
+        min(int(np.sum(values > tolerance * values[0])), n_components or n_samples)
+    )
+    return left[:, kept], values[kept], right[kept]
+
+
+def _leading_of_inner_products(centered, n_components):
+    """Leading singular vectors from inner products; None where too imprecise."""
+    from scipy.linalg import eigh
+
+    n_samples, n_features = centered.shape
+    small = centered if n_samples <= n_features else centered.T
+    products = small @ small.T
+    last = len(products) - 1
+    squares, vectors = eigh(
+        products, subset_by_index=[last - n_components + 1, last], overwrite_a=True
+    )
+    squares, vectors = squares[::-1], vectors[:, ::-1]
+    if squares[-1] <= 1e-6 * squares[0]:
+        return None
+    values = np.sqrt(squares)
+    others = (vectors.T @ small) / values[:, None]
+    if n_samples <= n_features:
+        return vectors, values, others
+    return others.T, values, vectors.T
 
 
 def _weighted_class_means(left, codes):
@@ -157,7 +192,7 @@ def generalizable_singular_values(left, values, groups=None, *, n_components=Non
     squares = np.zeros(n_components)
     for group in np.unique(groups):
         out = groups == group
-        _, _, basis = leading_svd(coordinates[~out])
-        projections = coordinates[out] @ basis[:n_components].T
+        _, _, basis = leading_svd(coordinates[~out], n_components)
+        projections = coordinates[out] @ basis.T
         squares[: projections.shape[1]] += np.sum(projections**2, axis=0)
     return np.maximum(np.sqrt(squares), 1e-3 * values[:n_components])

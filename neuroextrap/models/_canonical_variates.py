@@ -159,10 +159,15 @@ class CanonicalVariates(
         self.priors_ = self._known_priors(codes)
         groups = _check_groups(groups, len(y))
         self.mean_ = X.mean(axis=0)
-        left, values, right = leading_svd(X - self.mean_)
-        self._keep_components(left, codes, groups)
+        wanted = self._wanted_components(groups)
+        # left-out projections need the coordinates on all singular vectors
+        generalizable = self.basis == "generalizable"
+        left, values, right = leading_svd(
+            X - self.mean_, None if generalizable else wanted
+        )
+        self._keep_components(left[:, :wanted], codes, wanted)
         kept = self.n_components_
-        if self.basis == "generalizable":
+        if generalizable:
             values = generalizable_singular_values(
                 left, values, groups, n_components=kept
             )
@@ -219,12 +224,15 @@ class CanonicalVariates(
             )
         return priors
 
-    def _keep_components(self, left, codes, groups):
+    def _wanted_components(self, groups):
+        """Return the number of singular vectors asked for."""
+        if self.n_components is not None:
+            return int(self.n_components)
+        return 10 if groups is None else int(np.bincount(groups).min())
+
+    def _keep_components(self, left, codes, wanted):
         """Set the number of singular vectors, warning when one is asked too many."""
-        wanted = self.n_components
-        if wanted is None:
-            wanted = 10 if groups is None else np.bincount(groups).min()
-        supported = supported_components(left[:, :wanted], codes)
+        supported = supported_components(left, codes)
         if supported < 1:
             raise ValueError(
                 "The classes do not vary within: the within-class scatter is singular "
@@ -232,9 +240,9 @@ class CanonicalVariates(
             )
         if self.n_components is not None and supported < wanted:
             warnings.warn(
-                f"n_components={wanted} lowered to {supported}: the data have rank "
-                f"{left.shape[1]} and the within-class scatter of {len(codes)} samples "
-                f"of {len(self.classes_)} classes must stay invertible.",
+                f"n_components={wanted} lowered to {supported}: that is what "
+                f"{len(codes)} samples of {len(self.classes_)} classes support (their "
+                "rank, and an invertible within-class scatter).",
                 stacklevel=3,
             )
         self.n_components_ = int(supported)

@@ -8,6 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_space import leading_svd
 
 
 def _subjects(n_subjects=6, n_features=300, n_classes=3, repeats=2, shift=1.0, seed=0):
@@ -189,7 +190,9 @@ def test_too_many_components_are_lowered_with_a_warning():
     with pytest.warns(UserWarning, match="n_components=5 lowered to 4"):
         model = CanonicalVariates(n_components=5).fit(X, y)
     assert model.n_components_ == 4
-    with pytest.warns(UserWarning, match="the data have rank 8"):
+    with pytest.warns(
+        UserWarning, match="n_components=30 lowered to 4: that is what 10"
+    ):
         CanonicalVariates(n_components=30).fit(X, y)
 
 
@@ -238,3 +241,20 @@ def test_data_are_checked():
     noiseless = np.eye(3)[y]
     with pytest.raises(ValueError, match="do not vary within"):
         CanonicalVariates().fit(noiseless, y)
+
+
+@pytest.mark.parametrize("shape", [(40, 300), (300, 40)])
+@pytest.mark.parametrize("decay", [2.0, 30.0, 1e5])
+def test_few_leading_vectors_equal_the_full_decomposition(shape, decay):
+    """Also where inner products would lose them and everything is decomposed."""
+    rng = np.random.default_rng(0)
+    left = np.linalg.qr(rng.standard_normal((shape[0], 40)))[0]
+    right = np.linalg.qr(rng.standard_normal((shape[1], 40)))[0]
+    values = np.concatenate([np.geomspace(7 * decay, 7, 6), np.linspace(1, 0.5, 34)])
+    X = left * values @ right.T
+    found = leading_svd(X, 6)
+    np.testing.assert_allclose(found[1], values[:6], rtol=1e-10)
+    for vectors, truth in ((found[0], left), (found[2].T, right)):
+        cosines = np.abs(np.sum(vectors * truth[:, :6], axis=0))
+        np.testing.assert_allclose(cosines, 1, atol=1e-10)
+    assert leading_svd(np.zeros(shape), 6)[1].shape == (0,)
