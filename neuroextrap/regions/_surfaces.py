@@ -101,7 +101,6 @@ def _edge_graph(coordinates, faces):
     n_vertices = len(coordinates)
     pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     lengths = np.linalg.norm(
         coordinates[pairs[:, 0]] - coordinates[pairs[:, 1]], axis=1
     )

@@ -72,6 +72,15 @@ def test_another_grid_is_resampled_nearest_and_said(volume, masker):
     assert set(table) == set(range(1, 9))
 
 
+def test_resampling_never_mixes_labels(volume, masker):
+    data = np.tile(np.array([1, 9, 9], "int16"), (2, 2, 1))
+    shifted = np.eye(4)
+    shifted[2, 3] = -0.3
+    with pytest.warns(UserWarning, match="resampled"):
+        labels, _ = atlas_labels(volume(data, shifted), masker)
+    assert labels.tolist() == [1, 9] * 4
+
+
 def test_surface_atlases(surface, surface_mask):
     masker = resolve_masker(surface_mask)
     left, right = np.arange(30) % 3, np.arange(24) % 2

@@ -110,6 +110,8 @@ def test_masks_that_are_none_are_refused(volume, surface, mask_data):
     graded = volume(np.arange(60.0).reshape(4, 5, 3))
     with pytest.raises(ValueError, match="mask is not a binary mask: it holds 60"):
         resolve_masker(graded)
+    with pytest.raises(ValueError, match=r"it holds 3 values \(0, 1, 2, ...\)"):
+        resolve_masker(volume(np.arange(60).reshape(4, 5, 3) % 3.0))
     holed = mask_data.astype(float)
     holed[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="not a binary mask"):

@@ -38,6 +38,12 @@ def test_grid_and_space_are_the_masks(volume, mask_data):
     assert img.header.get_xyzt_units()[0] == "mm"
 
 
+def test_half_precision_is_widened(volume, mask_data):
+    masker = resolve_masker(volume(mask_data.astype("uint8")))
+    values = np.full(masker.n_elements_, 0.1, dtype=np.float16)
+    assert to_img(values, masker).get_data_dtype() == np.float64
+
+
 def test_whole_numbers_and_nan_inside_survive(volume, mask_data):
     masker = resolve_masker(volume(mask_data.astype("uint8")))
     counts = np.arange(masker.n_elements_)
