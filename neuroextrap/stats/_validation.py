@@ -188,7 +188,7 @@ def check_margins(
     """
     array = np.asarray(margins)
     if array.dtype != np.float32:
-        array = array.astype(np.float64)
+        array = array.astype(np.float64, copy=False)
     if array.ndim < 2 or array.shape[-1] < 2 or array.shape[-2] < 1:
         raise ValueError(
             "margins must have shape (..., n_test, n_classes) with at least one "

@@ -77,21 +77,23 @@ def _spread(
 ) -> FloatArray:
     """Turn counts (n_sets, n_test) of wins and ties into (n_sets, n_classes)."""
     n_sets = len(y)
-    rows = np.arange(n_sets)[:, np.newaxis]
-    per_class = _counts(rows * n_classes + y, n_sets, n_classes)
+    rows = np.broadcast_to(np.arange(n_sets)[:, np.newaxis], y.shape)
+    per_class = _counts(rows, y, (n_sets, n_classes))
     shares = np.take_along_axis(per_class, y, axis=-1) * (tied + 1)
     wins = np.zeros((n_sets, n_classes))
     for share in np.unique(shares):
         of_share = shares == share
-        times = np.where(of_share, tied + 1, 0).ravel()
-        first = np.repeat((rows * n_classes + beaten).ravel(), times)
-        starts = np.repeat(np.cumsum(times) - times, times)
-        bins = first + np.arange(len(first)) - starts
-        wins += _counts(bins, n_sets, n_classes) / share
+        row, low = rows[of_share], beaten[of_share]
+        high = low + tied[of_share] + 1
+        shape = (n_sets, n_classes + 1)
+        change = _counts(row, low, shape) - _counts(row, high, shape)
+        wins += change.cumsum(axis=-1)[:, :-1] / share
     return wins / np.count_nonzero(per_class, axis=-1)[:, np.newaxis]
 
 
-def _counts(bins: NDArray[np.intp], n_sets: int, n_classes: int) -> NDArray[np.intp]:
-    """Count how often each flat bin occurs, as (n_sets, n_classes)."""
-    counts = np.bincount(bins.ravel(), minlength=n_sets * n_classes)
-    return counts.reshape(n_sets, n_classes)
+def _counts(
+    rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[int, int]
+) -> NDArray[np.intp]:
+    """Count how often each (row, column) occurs, as an array of `shape`."""
+    bins = (rows * shape[1] + columns).ravel()
+    return np.bincount(bins, minlength=shape[0] * shape[1]).reshape(shape)

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from neuroextrap.stats import accuracy_weights, average_accuracy, default_set_sizes
 
@@ -27,6 +28,18 @@ def test_weights_of_a_hundred_thousand_classes():
     np.testing.assert_allclose(weights[v, 0], float(exact), rtol=1e-12)
     assert weights[-1, 0] == 1
     assert (weights[: k - 1, 0] == 0).all()
+
+
+@pytest.mark.parametrize("n_classes", [50, 100_000])
+@pytest.mark.parametrize("a", [0.5, 4.0])
+def test_binomial_wins_of_beta_chances_in_closed_form(n_classes, a):
+    # wins Binomial(K - 1, U) given U ~ Beta(a, 1): the curve is E U**(k - 1)
+    v = np.arange(n_classes)
+    wins = stats.betabinom.pmf(v, n_classes - 1, a, 1)
+    sizes = default_set_sizes(n_classes)
+    np.testing.assert_allclose(
+        average_accuracy(wins / wins.sum(), sizes), a / (a + sizes - 1), rtol=1e-8
+    )
 
 
 def test_mean_wins_is_pairwise_accuracy():

@@ -102,7 +102,9 @@ def test_columns_are_fitted_alone():
         np.testing.assert_array_equal([alone, one_good], [p[i, j], good[i, j]])
 
 
-@pytest.mark.parametrize("null", [np.arange(600) % 3, np.zeros(500), np.arange(20.0)])
+@pytest.mark.parametrize(
+    "null", [np.arange(600) % 3, np.zeros(500), np.arange(20.0), np.arange(20_000) % 3]
+)
 def test_without_a_fit_the_permutation_p_value_stays(null):
     p, good = tail_p_value([100.0, 0.5], null)
     assert not good
