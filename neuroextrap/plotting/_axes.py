@@ -66,11 +66,21 @@ def log_set_sizes(ax, label="set size (number of stimuli)"):
     ax : matplotlib.axes.Axes
     label : str, default="set size (number of stimuli)"
     """
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+    from matplotlib.ticker import (
+        LogLocator,
+        MultipleLocator,
+        NullFormatter,
+        NullLocator,
+        ScalarFormatter,
+    )
 
     ax.set_xscale("log")
     low, high = ax.get_xlim()
-    if high / low < 1e5:
+    if high < 13:
+        ax.xaxis.set_major_locator(MultipleLocator(1))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter(ScalarFormatter())
+    elif high / low < 1e5:
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.xaxis.set_major_formatter(ScalarFormatter())
         ax.xaxis.set_minor_formatter(NullFormatter())

@@ -21,6 +21,8 @@ _COLUMNS = (
 def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     """List the strongest regions, searchlight centres kept apart in space.
 
+    Of equally strong neighbours the one whose surroundings are strongest is listed.
+
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
@@ -73,7 +75,10 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     places = region_places(fitted)
     if places is not None and min_distance is None:
         min_distance = 2 * fitted.radius
-    chosen = _strongest(scores[statistic], places, n_peaks, min_distance)
+    values = scores[statistic]
+    if places is not None:
+        values = _plateaus_broken(values, fitted._results.choice)
+    chosen = _strongest(values, places, n_peaks, min_distance)
     columns = {"region": chosen}
     if places is not None:
         for axis, name in enumerate("xyz"):
@@ -103,6 +108,16 @@ def region_places(fitted):
     from neuroextrap.images import feature_coordinates
 
     return feature_coordinates(fitted.masker_)[centers]
+
+
+def _plateaus_broken(values, choice):
+    """Raise equal values a little where those around are higher: a plateau's middle."""
+    spread = choice.to_features(values)
+    known = np.isfinite(spread)
+    members = choice.regions.astype(float)
+    total = members @ np.where(known, spread, 0.0)
+    mean_around = total / np.maximum(members @ known.astype(float), 1)
+    return values + 1e-9 * mean_around
 
 
 def _strongest(values, places, n_peaks, min_distance):

@@ -195,7 +195,7 @@ def map_pictures(fitted, place=None):
     Returns
     -------
     dict of str to str
-        Name of the map to data URI.
+        Name of the map to data URI; maps that are nowhere above zero are left out.
     """
     from neuroextrap.images import is_surface_masker
 
@@ -203,7 +203,7 @@ def map_pictures(fitted, place=None):
     pictures = {}
     for name in _MAPS:
         values = fitted.region_scores_.get(name)
-        if values is not None and np.isfinite(values).any():
+        if values is not None and np.nanmax(values) > _TRANSPARENT:
             span = float(np.nanmin(values)), float(np.nanmax(values))
             img = fitted.maps_[name]
             if on_surface:
@@ -215,7 +215,7 @@ def map_pictures(fitted, place=None):
 
 
 def _volume_figure(img, mask_img, span, place):
-    """Three slices through a place, over the mask; one slice of a flat volume."""
+    """Three slices through a place, the mask outlined; one slice of a flat volume."""
     import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
     from nilearn.plotting import plot_stat_map
@@ -230,9 +230,9 @@ def _volume_figure(img, mask_img, span, place):
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
     figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
     low, high = span
-    plot_stat_map(
+    display = plot_stat_map(
         shown,
-        bg_img=mask_img,
+        bg_img=None,
         display_mode=mode,
         cut_coords=cuts,
         threshold=_TRANSPARENT,
@@ -245,6 +245,7 @@ def _volume_figure(img, mask_img, span, place):
         resampling_interpolation="nearest",
         figure=figure,
     )
+    display.add_contours(mask_img, levels=[0.5], colors="0.55", linewidths=0.8)
     return figure
 
 

@@ -1,0 +1,118 @@
+"""The report: self-contained, escaped, complete, and honest about vacuous bounds."""
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from nilearn.reporting import HTMLReport
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.reporting import (
+    curve_standard_error,
+    identification_report,
+    identification_sections,
+    make_page,
+)
+
+_VOID = {"meta", "img", "br", "link"}
+
+
+class _Balance(HTMLParser):
+    """Check that every tag is closed in order; collect addresses."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.sources += [v for k, v in attrs if k in ("src", "href")]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def _parsed(page):
+    parser = _Balance()
+    parser.feed(page)
+    assert parser.open == []
+    return parser
+
+
+def test_page_is_whole_and_needs_no_network(fitted):
+    report = identification_report(fitted, title="A look")
+    assert isinstance(report, HTMLReport)
+    page = report.get_standalone()
+    parsed = _parsed(page)
+    assert parsed.sources
+    assert all(source.startswith("data:image/") for source in parsed.sources)
+    assert "<script" not in page
+    assert re.findall(r"<h2>(.*?)</h2>", page) == [
+        "Summary",
+        "Peaks",
+        "Maps",
+        "Accuracy curves of the peaks",
+        "Permutation test",
+        "What holds when",
+        "Parameters",
+    ]
+
+
+def test_figures_are_closed(fitted):
+    before = plt.get_fignums()
+    identification_report(fitted)
+    assert plt.get_fignums() == before
+
+
+def test_vacuous_average_bound_is_said_and_points_to_the_given_classes(fitted):
+    page = identification_report(fitted).get_standalone()
+    assert "is vacuous: even accuracy 1 would not lift it above chance (1/4)" in page
+    assert "the bound for the given classes (bayes_accuracy_bound)" in page
+
+
+def test_bound_that_can_speak_is_not_called_vacuous():
+    rng = np.random.default_rng(1)
+    y, runs = np.tile(np.arange(60), 2), np.repeat([0, 1], 60)
+    X = rng.normal(size=(60, 30))[y] + 0.3 * rng.normal(size=(120, 30))
+    split = [(np.arange(60), np.arange(60, 120))]
+    light = IdentificationSearchLight(cv=split).fit(X, y, groups=runs)
+    assert "vacuous" not in identification_report(light).get_standalone()
+
+
+def test_names_and_title_are_escaped(one_region):
+    page = identification_report(one_region, title="<script>x</script> $title")
+    page = page.get_standalone()
+    _parsed(page)
+    assert "<h1>&lt;script&gt;x&lt;/script&gt; $title</h1>" in page
+    assert "&lt;b&gt;face&lt;/b&gt;" in page
+    assert "<b>" not in page
+
+
+def test_arrays_have_no_maps_and_no_permutation_test(one_region):
+    headings = [heading for heading, _ in identification_sections(one_region)]
+    assert "Maps" not in headings
+    assert "Permutation test" not in headings
+
+
+def test_results_read_back_are_reported_without_band(fitted, tmp_path):
+    fitted.to_directory(tmp_path / "out")
+    again = IdentificationSearchLight.from_directory(tmp_path / "out")
+    assert curve_standard_error(again, 0) is None
+    page = identification_report(again).get_standalone()
+    assert "Accuracy curves of the peaks" in page
+
+
+def test_nothing_analysed_is_refused():
+    nothing = SimpleNamespace(region_scores_={"accuracy": np.array([np.nan])})
+    with pytest.raises(ValueError, match="fitted has no analysed region"):
+        identification_report(nothing)
+
+
+def test_sections_without_heading_have_no_heading_line():
+    page = make_page("t", [("", "<p>only</p>")]).get_standalone()
+    assert "<h2>" not in page
+    assert "<p>only</p>" in page
