@@ -1,6 +1,8 @@
 """The one entrance: fit wins or margins, predict accuracy among more classes."""
 
+import inspect
 import warnings
+from copy import deepcopy
 
 import numpy as np
 
@@ -77,6 +79,7 @@ class AccuracyExtrapolator:
                 f"method={method!r} is not known; use one of "
                 f"{', '.join(sorted(EXTRAPOLATION_METHODS))}."
             )
+        _check_options(method, options)
         self.method = method
         self.options = options
         EXTRAPOLATION_METHODS[method](**options)
@@ -236,7 +239,7 @@ class AccuracyExtrapolator:
         flat = np.atleast_1d(sizes)
         refits = np.array(
             [
-                _projected(_clone(self.method_).fit(sample), flat)
+                _projected(deepcopy(self.method_).fit(sample), flat)
                 for sample in _without_classes(self.sample_, max_refits)
             ]
         )
@@ -340,6 +343,17 @@ class AccuracyExtrapolator:
             )
 
 
+def _check_options(method, options):
+    """Refuse options that the method does not have."""
+    known = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(
+            f"method={method!r} has no option {unknown[0]!r}; its options are: "
+            f"{', '.join(known) or 'none'}."
+        )
+
+
 def _projected(method, sizes):
     """Predictions in [0, 1] that never increase.
 
@@ -354,13 +368,6 @@ def _projected(method, sizes):
     every = np.unique(np.r_[anchors[anchors < sizes.max()], sizes])
     lowest = np.minimum.accumulate(np.clip(method.accuracy(every), 0.0, 1.0))
     return lowest[np.searchsorted(every, sizes)]
-
-
-def _clone(method):
-    """Copy a method so that a refit leaves the fitted one alone."""
-    from copy import deepcopy
-
-    return deepcopy(method)
 
 
 def _without_classes(sample, max_refits):

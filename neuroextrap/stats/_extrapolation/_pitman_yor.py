@@ -58,7 +58,10 @@ class PitmanYor:
             return root * (pitman_yor_accuracy(concentration, discount, sizes) - curve)
 
         starts = [(np.log(12.0), -1.0), (np.log(12.0), 1.0), (np.log(sizes[-1]), -3.0)]
-        fits = [least_squares(residual, s, bounds=(_LOWER, _UPPER)) for s in starts]
+        fits = [
+            least_squares(residual, s, bounds=(_LOWER, _UPPER), max_nfev=2000)
+            for s in starts
+        ]
         best = min(fits, key=lambda fit: fit.cost)
         self.concentration_, self.discount_ = _parameters(best.x)
         self.certificate_ = {"converged": bool(best.success)}
@@ -91,7 +94,19 @@ def pitman_yor_accuracy(concentration, discount, set_sizes):
         Gamma(alpha + k)) - 1).
     """
     k = np.asarray(set_sizes, float)
-    log_ratio = special.betaln(concentration, discount) - special.betaln(
-        concentration + k, discount
-    )
+    log_ratio = _log_gamma_ratio(concentration, discount, k)
     return concentration / (discount * k) * np.expm1(log_ratio)
+
+
+def _log_gamma_ratio(start, discount, k):
+    """Log of Gamma(a + d + k) Gamma(a) / (Gamma(a + d) Gamma(a + k)).
+
+    Differences of log-gammas lose all digits when a is large; there the integral
+    of digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.
+    """
+    if start < 10:
+        return special.betaln(start, discount) - special.betaln(start + k, discount)
+    node, weight = np.polynomial.legendre.leggauss(16)
+    t = start + discount * (node + 1) / 2
+    gain = special.digamma(np.add.outer(k, t)) - special.digamma(t)
+    return gain @ weight * (discount / 2)
