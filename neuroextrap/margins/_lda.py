@@ -34,7 +34,7 @@ class LDAMargins:
 
     See Also
     --------
-    ShrinkageLDA : the same rule for one region, with fit and predict.
+    ShrinkageLDA : The same rule for one region, with fit and predict.
 
     References
     ----------

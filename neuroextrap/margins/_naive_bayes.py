@@ -27,7 +27,7 @@ class NaiveBayesMargins:
 
     See Also
     --------
-    NaiveBayesClassifier : the same rule for one region, with fit and predict.
+    NaiveBayesClassifier : The same rule for one region, with fit and predict.
 
     References
     ----------

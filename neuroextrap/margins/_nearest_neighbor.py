@@ -19,7 +19,7 @@ class NearestNeighborMargins:
 
     See Also
     --------
-    NearestNeighborClassifier : the same rule for one region, with fit and predict.
+    NearestNeighborClassifier : The same rule for one region, with fit and predict.
 
     References
     ----------

@@ -37,7 +37,7 @@ class QDAMargins:
 
     See Also
     --------
-    ShrinkageQDA : the same rule for one region, with fit and predict.
+    ShrinkageQDA : The same rule for one region, with fit and predict.
 
     References
     ----------

@@ -22,7 +22,7 @@ class RidgeMargins:
 
     See Also
     --------
-    RidgeIndicatorClassifier : the same rule for one region, with fit and predict.
+    RidgeIndicatorClassifier : The same rule for one region, with fit and predict.
 
     References
     ----------

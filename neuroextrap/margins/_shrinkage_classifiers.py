@@ -197,7 +197,8 @@ class ShrinkageLDA(MarginClassifier):
         """
         from scipy.special import softmax
 
-        return softmax(self._scale * self.margins(X), axis=1)
+        margins = self.margins(X)
+        return softmax(self._scale * margins, axis=1)
 
 
 class ShrinkageQDA(MarginClassifier):
