@@ -54,7 +54,7 @@ def linear_scores(classifier, X):
 
 
 def posterior_of_scores(scores, link):
-    """Posteriors of linear scores, and how fast each class responds to its own.
+    """Log posteriors of linear scores, and how fast each class responds to its own.
 
     Parameters
     ----------
@@ -65,17 +65,17 @@ def posterior_of_scores(scores, link):
 
     Returns
     -------
-    posterior : ndarray of shape (n_samples, n_classes)
-        Rows sum to one.
+    log_posterior : ndarray of shape (n_samples, n_classes)
+        Natural logarithms.
     gain : ndarray of shape (n_samples, n_classes)
         Derivative of the logarithm of the unnormalised posterior.
     """
-    from scipy.special import expit, softmax
+    from scipy.special import expit, log_expit, log_softmax, logsumexp
 
     if link == "softmax":
-        return softmax(scores, axis=1), np.ones_like(scores)
-    parts = expit(scores)
-    return parts / parts.sum(axis=1, keepdims=True), expit(-scores)
+        return log_softmax(scores, axis=1), np.ones_like(scores)
+    parts = log_expit(scores)
+    return parts - logsumexp(parts, axis=1, keepdims=True), expit(-scores)
 
 
 def _unwrap(classifier):
@@ -108,7 +108,7 @@ def _find_link(classifier, X, scores):
     """Name of the link that reproduces the classifier's posteriors."""
     wanted = classifier.predict_proba(X)
     for name in ("softmax", "sigmoids"):
-        if np.allclose(posterior_of_scores(scores, name)[0], wanted, atol=1e-6):
+        if np.allclose(np.exp(posterior_of_scores(scores, name)[0]), wanted, atol=1e-6):
             return name
     raise TypeError(
         f"the posteriors of {type(classifier).__name__} are no softmax and no "

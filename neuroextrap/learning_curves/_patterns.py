@@ -66,7 +66,7 @@ def pattern_factor(problem, model, members, pattern):
     rows = np.isin(problem.groups, members)
     of = "posterior" if pattern == "sensitivity" else "log_posterior"
     labels = problem.classes[problem.codes[rows]]
-    return sensitivity_factor(model, problem.X[rows], labels, of=of)
+    return sensitivity_factor(model, problem.X[rows], labels, of=of)[0]
 
 
 def align_sign(first, second):

@@ -61,15 +61,17 @@ def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
     >>> int(np.argmax(sensitivity_map(model, X, y)))
     2
     """
-    factor = sensitivity_factor(classifier, X, y, of=of, label=label)
-    return np.sum(factor**2, axis=1)
+    factor, log_scale = sensitivity_factor(classifier, X, y, of=of, label=label)
+    return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
 
 
 def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
-    """Factor F of the map, ``s = sum of squares of the rows of F``.
+    """Factor F of the map, ``s = exp(2 c) * sum of squares of the rows of F``.
 
     The map is the diagonal of ``M D D' M' / N``; with ``D' / sqrt(N) = Q R`` it is
-    that of ``F F'`` for ``F = M R'``.
+    that of ``F F'`` for ``F = M R'``. The scale is kept apart, so that the shape of
+    the map survives where every posterior is so close to one that its derivative
+    is no floating point number any more.
 
     Parameters
     ----------
@@ -86,8 +88,10 @@ def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
 
     Returns
     -------
-    ndarray of shape (n_features, n_directions)
-        Zero columns are dropped, but one is always there.
+    factor : ndarray of shape (n_features, n_directions)
+        One column of zeros when there is no direction.
+    log_scale : float
+        c, natural logarithm.
     """
     if of not in _OF:
         raise ValueError(
@@ -96,13 +100,13 @@ def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     X, codes = _select(classifier, X, y, label)
     if isinstance(classifier, CanonicalVariates):
-        maps, slopes = _canonical_slopes(classifier, X, codes, of)
+        maps, slopes, log_scale = _canonical_slopes(classifier, X, codes, of)
     else:
-        maps, slopes = _linear_slopes(classifier, X, codes, of)
+        maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
     if not len(maps):
-        return np.zeros((X.shape[1], 1))
+        return np.zeros((X.shape[1], 1)), 0.0
     triangle = np.linalg.qr(slopes / np.sqrt(len(X)), mode="r")
-    return maps.T @ triangle.T
+    return maps.T @ triangle.T, log_scale
 
 
 def _select(classifier, X, y, label):
@@ -125,28 +129,40 @@ def _select(classifier, X, y, label):
     return X[mine], codes[mine]
 
 
+def _wrong_weights(log_posterior, codes, of):
+    """Weights p(h|x) of the wrong classes, times p(g|x) for ``of="posterior"``.
+
+    d log p(g|x) = sum over h of p(h|x) (d f_g - d f_h): the right class drops out,
+    so nothing cancels where its posterior is almost one. The largest weight is one;
+    the logarithm of the factor taken out comes second.
+    """
+    logs = log_posterior.copy()
+    rows = np.arange(len(codes))
+    own = logs[rows, codes]
+    logs[rows, codes] = -np.inf
+    if of == "posterior":
+        logs += own[:, None]
+    log_scale = logs.max()
+    return np.exp(logs - log_scale), float(log_scale)
+
+
 def _canonical_slopes(model, X, codes, of):
     """Eigenimages (d, p) and derivatives in canonical space, (n_samples, d).
 
     The coordinate itself cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h.
     """
-    posterior, means = model.predict_proba(X), model.class_means_
-    # differences first: nothing cancels where the posterior is almost one
-    slopes = np.einsum("jh,jhd->jd", posterior, means[codes][:, None] - means)
-    if of == "posterior":
-        slopes *= posterior[np.arange(len(codes)), codes][:, None]
-    return model.canonical_maps_, slopes
+    weights, log_scale = _wrong_weights(model.predict_log_proba(X), codes, of)
+    means = model.class_means_
+    slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
+    return model.canonical_maps_, slopes, log_scale
 
 
 def _linear_slopes(classifier, X, codes, of):
     """Weights of the linear scores (K, p) and derivatives by them, (n_samples, K)."""
-    weights, scores, link = linear_scores(classifier, X)
+    maps, scores, link = linear_scores(classifier, X)
+    log_posterior, gain = posterior_of_scores(scores, link)
+    weights, log_scale = _wrong_weights(log_posterior, codes, of)
+    slopes = -weights * gain
     rows = np.arange(len(codes))
-    posterior, gain = posterior_of_scores(scores, link)
-    slopes = -posterior * gain
-    others = posterior.copy()
-    others[rows, codes] = 0  # 1 - p(g|x) without cancellation
-    slopes[rows, codes] = gain[rows, codes] * others.sum(axis=1)
-    if of == "posterior":
-        slopes *= posterior[rows, codes][:, None]
-    return weights, slopes
+    slopes[rows, codes] = weights.sum(axis=1) * gain[rows, codes]
+    return maps, slopes, log_scale

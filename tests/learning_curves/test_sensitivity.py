@@ -14,6 +14,7 @@ from neuroextrap.learning_curves import (
     VoxelwiseGaussian,
     sensitivity_map,
 )
+from neuroextrap.learning_curves._sensitivity import sensitivity_factor
 
 CLASSIFIERS = {
     "canonical": CanonicalVariates(n_components=4),
@@ -149,3 +150,20 @@ def test_refuses_bad_options():
         sensitivity_map(model, X, np.full(len(y), "z"))
     with pytest.raises(ValueError, match="label='z' has no sample"):
         sensitivity_map(model, X, y, label="z")
+
+
+@pytest.mark.parametrize("name", ["canonical", "voxelwise", "logistic"])
+def test_shape_of_the_map_survives_saturated_posteriors(name):
+    """Closer to one than floating point numbers can say, the factor is still right."""
+    X, y = _data(2)
+    model = CLASSIFIERS[name].fit(X, y)
+    right = model.predict(X) == y
+    far = X[right] + 1e6 * (X[right] - X.mean(axis=0))
+    far = far[model.predict(far) == y[right]]
+    labels = model.predict(far)
+    factor, log_scale = sensitivity_factor(model, far, labels)
+    np.testing.assert_array_equal(sensitivity_map(model, far, labels), 0)
+    assert log_scale < -1000
+    near = sensitivity_map(model, X, y)
+    shape = np.sum(factor**2, axis=1)
+    np.testing.assert_allclose(shape / shape.sum(), near / near.sum(), rtol=1e-6)
