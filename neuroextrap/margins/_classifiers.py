@@ -154,7 +154,7 @@ class NaiveBayesClassifier(MarginClassifier):
     total_variance : array-like, shape (n_features,), or None
         The total variances; None: those of the training samples. In a
         cross-validation, the variances over all samples make every fold equal to
-        `NaiveBayesMargins`.
+        `GaussianNBMargins`.
     priors : {"frequency", "equal"}, default "frequency"
         "frequency": share of the class among the training samples.
 

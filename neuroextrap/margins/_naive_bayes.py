@@ -8,7 +8,7 @@ FEATURES = 1024  # features handled together; changes no result
 LABELINGS = 64  # labellings handled together
 
 
-class NaiveBayesMargins:
+class GaussianNBMargins:
     """Out-of-fold log densities of independent Gaussian features.
 
     The margin of class l is the sum over features of
@@ -41,7 +41,7 @@ class NaiveBayesMargins:
     >>> x = np.array([[0.0], [1.0], [0.2], [0.8], [0.1], [0.9]])
     >>> folds = (([0, 1, 2, 3], [4, 5]), ([2, 3, 4, 5], [0, 1]))
     >>> design = Design(folds=folds, n_samples=6, n_classes=2)
-    >>> kernel = NaiveBayesMargins()
+    >>> kernel = GaussianNBMargins()
     >>> state = kernel.prepare([x], design)
     >>> margins = kernel.margins(state, Labelings([[0, 1, 0, 1, 0, 1]], 2))
     >>> margins[:, :, 0].argmax(axis=1)
@@ -55,7 +55,7 @@ class NaiveBayesMargins:
     def __repr__(self):
         """Name the kernel and its options."""
         return (
-            f"NaiveBayesMargins(variance_floor={self.variance_floor!r}, "
+            f"GaussianNBMargins(variance_floor={self.variance_floor!r}, "
             f"priors={self.priors!r})"
         )
 

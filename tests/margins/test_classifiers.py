@@ -11,7 +11,7 @@ from neuroextrap.margins._classifiers import (
 )
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda import LDAMargins
-from neuroextrap.margins._naive_bayes import NaiveBayesMargins
+from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
 from neuroextrap.margins._operators import (
@@ -71,7 +71,7 @@ def automatic_qda(x, n_classes):
 PAIRS = {
     "nearest_centroid": (NearestCentroidMargins(), lambda x, k: CentroidClassifier()),
     "gaussian_nb": (
-        NaiveBayesMargins(),
+        GaussianNBMargins(),
         lambda x, k: NaiveBayesClassifier(total_variance=x.var(axis=0)),
     ),
     "ridge": (

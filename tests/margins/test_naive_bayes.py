@@ -5,7 +5,7 @@ import pytest
 
 from neuroextrap.margins import _naive_bayes
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._naive_bayes import NaiveBayesMargins
+from neuroextrap.margins._naive_bayes import GaussianNBMargins
 
 K = 3
 
@@ -49,7 +49,7 @@ def refit(x, codes, design, floor, prior=True):
 @pytest.mark.parametrize("floor", [0.0, 1e-3, 0.9])
 def test_equals_refits(floor):
     design, codes, xs = unequal_design(), labels(4), regions((5, 1, 60))
-    kernel = NaiveBayesMargins(variance_floor=floor)
+    kernel = GaussianNBMargins(variance_floor=floor)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, len(xs) * len(codes))
     column = 0
@@ -62,7 +62,7 @@ def test_equals_refits(floor):
 
 def test_equal_priors():
     design, codes, (x,) = unequal_design(), labels(1), regions((6,))
-    kernel = NaiveBayesMargins(priors="equal")
+    kernel = GaussianNBMargins(priors="equal")
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 1e-3, prior=False) - np.log(K)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
@@ -71,7 +71,7 @@ def test_equal_priors():
 def test_features_and_constant_add_up_to_the_region(monkeypatch):
     monkeypatch.setattr(_naive_bayes, "FEATURES", 7)
     design, codes, (x,) = unequal_design(), labels(1), regions((30,))
-    kernel = NaiveBayesMargins()
+    kernel = GaussianNBMargins()
     own = kernel.feature_margins(x.astype(np.float32), codes[0], design)
     assert own.shape == (30, len(design.test), K)
     assert own.dtype == np.float32
@@ -85,7 +85,7 @@ def test_features_and_constant_add_up_to_the_region(monkeypatch):
 
 def test_block_of_features_does_not_matter(monkeypatch):
     design, codes, (x,) = unequal_design(), labels(1), regions((64,))
-    kernel = NaiveBayesMargins()
+    kernel = GaussianNBMargins()
     whole = kernel.feature_margins(x, codes[0], design)
     monkeypatch.setattr(_naive_bayes, "FEATURES", 16)
     blocks = kernel.feature_margins(x, codes[0], design)
@@ -96,7 +96,7 @@ def test_equals_scikit_learn():
     from sklearn.naive_bayes import GaussianNB
 
     design, codes, (x,) = unequal_design(), labels(1), regions((12,))
-    kernel = NaiveBayesMargins(variance_floor=0.0)
+    kernel = GaussianNBMargins(variance_floor=0.0)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
         fit = GaussianNB(var_smoothing=0.0).fit(x[train], codes[0, train])
@@ -109,7 +109,7 @@ def test_a_constant_feature_adds_nothing():
     design, codes, (x,) = unequal_design(), labels(1), regions((5,))
     padded = np.column_stack([x, np.full(40, 3.0)])
     for floor in (0.0, 1e-3):
-        kernel = NaiveBayesMargins(variance_floor=floor)
+        kernel = GaussianNBMargins(variance_floor=floor)
         pair = [
             kernel.margins(kernel.prepare([z], design), Labelings(codes, K))
             for z in (x, padded)
@@ -121,7 +121,7 @@ def test_a_constant_feature_adds_nothing():
 
 def test_regions_and_chunks_are_bit_identical():
     design, codes, xs = unequal_design(), labels(8), regions((5, 33, 12))
-    kernel = NaiveBayesMargins()
+    kernel = GaussianNBMargins()
     state = kernel.prepare(xs, design)
     for start in (0, 4):
         chunk = Labelings(codes[start : start + 4], K)
@@ -133,7 +133,7 @@ def test_regions_and_chunks_are_bit_identical():
 
 def test_many_labelings_equal_one_at_a_time():
     design, codes, xs = unequal_design(), labels(70), regions((9,))
-    kernel = NaiveBayesMargins()
+    kernel = GaussianNBMargins()
     state = kernel.prepare(xs, design)
     whole = kernel.margins(state, Labelings(codes, K))
     for b in (0, 63, 64, 69):
@@ -144,21 +144,21 @@ def test_many_labelings_equal_one_at_a_time():
 def test_bad_arguments():
     design, codes, (x,) = unequal_design(), labels(1), regions((5,))
     with pytest.raises(ValueError, match="variance_floor must be"):
-        NaiveBayesMargins(variance_floor=-1.0).prepare([x], design)
+        GaussianNBMargins(variance_floor=-1.0).prepare([x], design)
     with pytest.raises(ValueError, match="variance_floor must be"):
-        NaiveBayesMargins(variance_floor=np.nan).feature_margins(x, codes[0], design)
+        GaussianNBMargins(variance_floor=np.nan).feature_margins(x, codes[0], design)
     with pytest.raises(ValueError, match="priors must be"):
-        NaiveBayesMargins(priors="flat").constant(codes[0], design)
+        GaussianNBMargins(priors="flat").constant(codes[0], design)
     with pytest.raises(ValueError, match="each region must have shape"):
-        NaiveBayesMargins().prepare([x[:-1]], design)
+        GaussianNBMargins().prepare([x[:-1]], design)
     split = x.copy()
     split[:, 0] = codes[0]
-    kernel = NaiveBayesMargins(variance_floor=0.0)
+    kernel = GaussianNBMargins(variance_floor=0.0)
     with pytest.raises(ValueError, match="does not vary within a class"):
         kernel.feature_margins(split, codes[0], design)
     with pytest.raises(ValueError, match="does not vary within a class"):
         kernel.margins(kernel.prepare([split], design), Labelings(codes, K))
-    kernel, missing = NaiveBayesMargins(), codes.copy()
+    kernel, missing = GaussianNBMargins(), codes.copy()
     missing[0, design.folds[1][0]] = 0
     for call in (kernel.constant, lambda *a: kernel.feature_margins(x, *a)):
         with pytest.raises(ValueError, match="missing in fold"):
@@ -168,5 +168,5 @@ def test_bad_arguments():
 
 
 def test_repr_names_the_options():
-    expected = "NaiveBayesMargins(variance_floor=0.001, priors='frequency')"
-    assert repr(NaiveBayesMargins()) == expected
+    expected = "GaussianNBMargins(variance_floor=0.001, priors='frequency')"
+    assert repr(GaussianNBMargins()) == expected
