@@ -95,7 +95,7 @@ def _integrate(c: FloatArray, k: FloatArray) -> FloatArray:
 def _mode(c: FloatArray, k: FloatArray) -> FloatArray:
     """Bisect for the zero of the integrand's decreasing log-derivative."""
     low = c.copy()
-    high = np.maximum(c, ndtri(1 - 0.5 / k)) + 2
+    high = np.maximum(c, -ndtri(0.5 / k)) + 2
     for _ in range(20):
         z = (low + high) / 2
         ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(z))

@@ -73,6 +73,36 @@ def test_panzeri_treves_with_all_responses_seen_is_the_table_size():
     )
 
 
+def likely_responses(row):
+    """Number of responses whose expected occupied count is nearest the observed."""
+    n, seen = sum(row), [count for count in row if count]
+    distances = {}
+    for unseen in range(len(row) - len(seen) + 1):
+        rest = unseen * (1 - (n / (n + len(seen))) ** (1 / n))
+        if unseen:
+            p = [(1 - rest) * (c + 1) / (n + len(seen)) for c in seen]
+            p += [rest / unseen] * unseen
+        else:
+            p = [c / n for c in seen]
+        np.testing.assert_allclose(sum(p), 1)
+        expected = sum(1 - (1 - each) ** n for each in p)
+        distances[len(seen) + unseen] = abs(len(seen) - expected)
+    return min(distances, key=distances.get)
+
+
+def test_panzeri_treves_counts_likely_responses():
+    table = np.array([[30, 2, 0, 0], [3, 4, 5, 0], [1, 1, 1, 9], [6, 0, 0, 0]])
+    y = np.repeat(np.arange(4), table.sum(axis=1))
+    z = np.concatenate([np.repeat(np.arange(4), row) for row in table])
+    relevant = [likely_responses(row.tolist()) for row in table]
+    assert sum(relevant) > np.count_nonzero(table)
+    bias = (sum(relevant) - 4 - 4 + 1) / (2 * table.sum()) / math.log(2)
+    np.testing.assert_allclose(
+        confusion_information(y, z, correction="panzeri_treves"),
+        confusion_information(y, z) - bias,
+    )
+
+
 @pytest.mark.parametrize("correction", ["miller_madow", "panzeri_treves"])
 def test_corrections_remove_most_of_the_bias(correction):
     rng = np.random.default_rng(1)

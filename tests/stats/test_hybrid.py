@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from neuroextrap.stats import average_bayes_accuracy_lower_bound
+from neuroextrap.stats import (
+    average_bayes_accuracy_lower_bound,
+    information_lower_bound,
+)
 
 
 def bound(accuracy, n_classes, n_repeats, **options):
@@ -58,6 +61,29 @@ def test_published_margins(n_classes, n_repeats, accuracy, margin):
     naive = naive_bound(accuracy, n_classes, n_repeats)
     np.testing.assert_allclose(value, naive, atol=2e-5)
     assert value <= naive + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_repeats", "accuracy", "nats"),
+    [
+        (20, 1, 0.9, 1.58),
+        (100, 1, 0.1, 0.013),
+        (100, 1, 0.9, 4.33),
+        (100, 10, 0.5, 1.62),
+        (1000, 1, 0.99, 9.34),
+        (50, 1, 1.0, 4.26),
+        (10_000, 1, 1.0, 14.9),
+    ],
+)
+def test_information_has_no_ceiling_at_log_k(n_classes, n_repeats, accuracy, nats):
+    bits = information_lower_bound(
+        accuracy,
+        n_classes=n_classes,
+        n_repeats=n_repeats,
+        set_sizes=n_classes,
+        method="hybrid",
+    )
+    np.testing.assert_allclose(bits * math.log(2), nats, rtol=5e-3, atol=5e-4)
 
 
 def test_never_decreases_and_stays_below_the_accuracy():

@@ -20,6 +20,7 @@ from neuroextrap.stats import (
 )
 
 ALPHA = 0.05
+UNEQUAL = np.tile([1, 1, 2, 6], 10)
 N_DRAWS = [
     pytest.param(400, id="quick"),
     pytest.param(4000, id="full", marks=pytest.mark.slow),
@@ -82,7 +83,7 @@ def test_a_bound_for_test_noise_alone_misses_good_and_bad_classes():
 def collision_curve(rng, n_classes, n_bins, erased, n_repeats, sizes):
     """Classes fall in bins; a response is the bin, or any bin when erased."""
     bins = rng.integers(n_bins, size=n_classes)
-    y = np.repeat(np.arange(n_classes), n_repeats)
+    y = np.repeat(np.arange(n_classes), n_repeats)  # a number, or one per class
     seen = np.where(
         rng.random(len(y)) < erased, rng.integers(n_bins, size=len(y)), bins[y]
     )
@@ -92,7 +93,8 @@ def collision_curve(rng, n_classes, n_bins, erased, n_repeats, sizes):
 
 @pytest.mark.parametrize("n_draws", N_DRAWS)
 @pytest.mark.parametrize(
-    ("n_bins", "erased", "n_repeats"), [(5, 0.0, 1), (40, 0.3, 1), (200, 0.1, 4)]
+    ("n_bins", "erased", "n_repeats"),
+    [(5, 0.0, 1), (40, 0.3, 1), (200, 0.1, 4), (39, 0.3, UNEQUAL)],
 )
 def test_collisions(n_draws, n_bins, erased, n_repeats):
     rng = np.random.default_rng(n_bins)
