@@ -23,7 +23,7 @@ def array_digest(*arrays):
     for array in arrays:
         array = np.ascontiguousarray(array)
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

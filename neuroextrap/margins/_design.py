@@ -49,6 +49,28 @@ class Design:
         return tuple(np.setdiff1d(everything, train) for train, _ in self.folds)
 
     @cached_property
+    def order(self):
+        """An order of the samples in which folds lie together, if folds part them."""
+        held = np.concatenate(self.held_out)
+        everything = np.arange(self.n_samples)
+        return held if np.array_equal(np.sort(held), everything) else everything
+
+    @cached_property
+    def fold_batches(self):
+        """Folds that hold out equally many samples: (folds, held), held in ``order``.
+
+        ``held`` has shape (number of folds, number of held-out samples).
+        """
+        place = np.empty(self.n_samples, dtype=int)
+        place[self.order] = np.arange(self.n_samples)
+        sizes = np.array([len(held) for held in self.held_out])
+        batches = []
+        for size in np.unique(sizes):
+            folds = np.flatnonzero(sizes == size)
+            batches.append((folds, np.stack([place[self.held_out[f]] for f in folds])))
+        return tuple(batches)
+
+    @cached_property
     def fold_views(self):
         """Per fold, (held-out samples, test points among them), slices if possible."""
         return tuple(
@@ -105,6 +127,12 @@ class Labelings:
             classes = np.arange(self.n_classes)[None, :, None]
             self._cache[dtype] = (self.codes.T[:, None, :] == classes).astype(dtype)
         return self._cache[dtype]
+
+    def ordered_one_hot(self, design):
+        """Return float32 indicators with the samples in the design's order."""
+        if "ordered" not in self._cache:
+            self._cache["ordered"] = self.one_hot(np.float32)[design.order]
+        return self._cache["ordered"]
 
     def training_counts(self, design):
         """Return how many samples train each class in each fold, shape (F, K, B)."""

@@ -65,11 +65,12 @@ class NearestCentroidMargins:
         Returns
         -------
         state : tuple of (grams, design)
-            Grams are float32 of shape (n_regions, n_samples, n_samples).
+            Grams are float32 of shape (n_regions, n_samples, n_samples), the samples
+            in the design's order.
         """
         grams = np.empty((len(xs), design.n_samples, design.n_samples))
         for gram, x in zip(grams, xs, strict=True):
-            centred = x.astype(np.float64)
+            centred = x[design.order].astype(np.float64)
             centred -= centred.mean(axis=0)
             np.matmul(centred, centred.T, out=gram)
         return grams.astype(np.float32), design
@@ -87,31 +88,64 @@ class NearestCentroidMargins:
         margins : ndarray of float32, shape (n_test, K, n_regions * n_labelings)
         """
         grams, design = state
-        one_hot = labelings.one_hot(np.float32)
+        one_hot = labelings.ordered_one_hot(design)
         flat = one_hot.reshape(design.n_samples, -1)
         products = batch_last(np.matmul(grams, flat), one_hot.shape)
         members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
-        total = _sum_of_products(members, products)
         counts = np.tile(labelings.training_counts(design), len(grams))
+        total = np.einsum("tlm,tlm->lm", members, products)
         out = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
-        for f, (held, pick) in enumerate(design.fold_views):
-            within = np.matmul(grams[:, held][:, :, held], flat[held])
-            within = batch_last(within, (within.shape[1], *one_hot.shape[1:]))
-            y_held, products_held = members[held], products[held]
-            squares = total - 2.0 * _sum_of_products(y_held, products_held)
-            squares += _sum_of_products(y_held, within)
-            inverse = 1.0 / counts[f]
-            squares *= inverse * inverse
-            cross = out[design.fold_slices[f]]
-            np.subtract(products_held[pick], within[pick], out=cross)
-            cross *= 2.0 * inverse
-            cross -= squares
+        for folds, held in design.fold_batches:
+            within = np.matmul(
+                grams[:, held[:, :, None], held[:, None, :]], rows_of(flat, held)
+            )
+            within = batch_last(
+                within.reshape(len(grams), held.size, -1),
+                (held.size, *one_hot.shape[1:]),
+            )
+            own, cross = rows_of(members, held), rows_of(products, held)
+            squares = total - np.einsum("fhlm,fhlm->flm", own, cross)
+            cross = cross - within.reshape(cross.shape)
+            squares -= np.einsum("fhlm,fhlm->flm", own, cross)
+            _to_margins(cross, squares, counts[folds])
+            for fold, found in zip(folds, cross, strict=True):
+                out[design.fold_slices[fold]] = found[design.fold_views[fold][1]]
         return out
 
 
-def _sum_of_products(a, b):
-    """Sum a * b over the first axis without writing the product down."""
-    return np.einsum("tlb,tlb->lb", a, b)
+def _to_margins(cross, squares, counts):
+    """Turn sums into margins, in place in ``cross``.
+
+    Parameters
+    ----------
+    cross : ndarray, shape (F, h, K, M)
+        Inner products of held-out samples with the sum of a class's training samples.
+    squares : ndarray, shape (F, K, M)
+        Squared length of that sum.
+    counts : ndarray, shape (F, K, M)
+        Number of training samples.
+    """
+    squares /= counts
+    squares /= counts
+    cross *= (2.0 / counts)[:, None]
+    cross -= squares[:, None]
+
+
+def rows_of(array, held):
+    """Return the rows of held-out samples, a view when they are all rows in order.
+
+    Parameters
+    ----------
+    array : ndarray, shape (n_samples, ...)
+    held : ndarray of int, shape (F, h)
+
+    Returns
+    -------
+    ndarray, shape (F, h, ...)
+    """
+    if held.size == len(array) and (np.diff(held.ravel()) == 1).all():
+        return array.reshape(*held.shape, *array.shape[1:])
+    return array[held]
 
 
 def batch_last(stacked, shape):

@@ -1,10 +1,20 @@
 """Names of the classifiers that have batched margins."""
 
 from neuroextrap.margins._estimator_margins import EstimatorMargins
+from neuroextrap.margins._lda import LDAMargins
+from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
+from neuroextrap.margins._qda import QDAMargins
+from neuroextrap.margins._ridge import RidgeMargins
 
 CLASSIFIERS = {
+    "gaussian_nb": GaussianNBMargins,
+    "lda": LDAMargins,
     "nearest_centroid": NearestCentroidMargins,
+    "nearest_neighbor": NearestNeighborMargins,
+    "qda": QDAMargins,
+    "ridge": RidgeMargins,
 }
 
 _SHRUNK = frozenset({"lda", "ridge", "qda"})

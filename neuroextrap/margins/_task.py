@@ -5,12 +5,14 @@ any machine, and be repeated. Block sizes and label chunks depend on the design 
 never on the number of workers or the memory, so neither can change a result.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     class_weights,
@@ -46,15 +48,15 @@ class Plan:
         Return every permuted statistic.
     """
 
-    kernel: object
-    design: object
+    kernel: Any
+    design: Design
     codes: np.ndarray
-    statistic: object
+    statistic: Callable
     pairing: bool = False
-    weightings: np.ndarray = None
-    whitener: object = None
+    weightings: np.ndarray | None = None
+    whitener: Callable | None = None
     keep_null: bool = False
-    _cache: dict = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __getstate__(self):
         """Leave the cache behind when a plan travels to another process."""
