@@ -17,7 +17,7 @@ permuted against responses.
 _EXAMPLES = """\
 examples:
   neuroextrap demo demo_output
-  neuroextrap demo demo_output --quick --overwrite    (every 4th voxel, seconds)
+  neuroextrap demo demo_output --quick --overwrite    (6 mm voxels, seconds)
 """
 
 
@@ -40,7 +40,7 @@ def add_parser(subparsers):
         "--overwrite", action="store_true", help="replace what is in the output folder"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="every 4th voxel a centre, 99 permutations"
+        "--quick", action="store_true", help="6 mm voxels, 99 permutations"
     )
     parser.add_argument(
         "--n-permutations",
@@ -80,7 +80,7 @@ def run(args):
         brain, fitted = play(
             act,
             n_permutations=n_permutations,
-            stride=4 if args.quick else 1,
+            resolution=6 if args.quick else 3,
             n_jobs=args.n_jobs,
             random_state=args.random_state,
             verbose=0 if args.quiet else 1,

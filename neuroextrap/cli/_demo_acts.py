@@ -36,6 +36,8 @@ class Act:
     information: tuple
 
 
+_RADIUS_IN_VOXELS = 8 / 3  # 81 voxels
+
 ACTS = (
     Act(
         "act_a_8_categories",
@@ -58,7 +60,7 @@ ACTS = (
 )
 
 
-def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
+def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
     """Simulate one act's brain and analyse it.
 
     Parameters
@@ -66,8 +68,8 @@ def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
     act : Act
     n_permutations : int
         Of labels within runs, or of the test stimuli against their responses.
-    stride : int
-        Every stride-th voxel is a centre; beyond 1 the planted centres are added.
+    resolution : int
+        Voxel size in mm; spheres grow with it, to hold as many voxels.
     n_jobs, random_state, verbose
         As for ``IdentificationSearchLight``.
 
@@ -83,6 +85,8 @@ def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
         information=act.information,
         n_classes=act.n_classes,
         n_runs=act.n_runs,
+        radius=_RADIUS_IN_VOXELS * resolution,
+        resolution=resolution,
         random_state=random_state,
     )
     cv = None
@@ -92,7 +96,6 @@ def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
     light = IdentificationSearchLight(
         brain.masker.mask_img_,
         radius=brain.radius,
-        center_mask_img=_centers(brain, stride),
         cv=cv,
         n_permutations=n_permutations,
         n_jobs=n_jobs,
@@ -100,22 +103,6 @@ def play(act, *, n_permutations, stride, n_jobs, random_state, verbose):
         verbose=verbose,
     )
     return brain, light.fit(brain.imgs, brain.y, groups=brain.runs)
-
-
-def _centers(brain, stride):
-    """Return a mask of every stride-th voxel and the planted centres, or None."""
-    if stride == 1:
-        return None
-    from neuroextrap.images import feature_coordinates, mask_lattice, to_img
-    from neuroextrap.regions import strided_centers
-
-    mask, _ = mask_lattice(brain.masker)
-    chosen = np.zeros(brain.masker.n_elements_)
-    chosen[strided_centers(mask, stride)] = 1
-    places = feature_coordinates(brain.masker)
-    for center in brain.coordinates:
-        chosen[((places - center) ** 2).sum(axis=1).argmin()] = 1
-    return to_img(chosen, brain.masker)
 
 
 def compare_with_truth(act, brain, fitted):

@@ -1,0 +1,77 @@
+"""The demo: estimates near the truth, bounds below it, everything written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cli import main
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "out"
+    words = ["demo", str(out), "--quick", "--n-permutations", "19", "--quiet"]
+    assert main(words) == 0
+    return out
+
+
+@pytest.fixture(params=["act_a_8_categories", "act_b_96_stimuli"])
+def table(request, played):
+    return pd.read_csv(played / request.param / "truth.tsv", sep="\t")
+
+
+def test_accuracy_is_within_four_errors_of_the_truth(table):
+    error = np.maximum(table["standard_error"], 0.02)
+    assert (np.abs(table["accuracy"] - table["true_accuracy"]) < 4 * error).all()
+
+
+def test_implied_information_follows_the_truth(table):
+    assert (np.diff(table["implied_bits"]) > 0).all()
+    ratio = table["implied_bits"] / table["true_implied_bits"]
+    assert ratio.between(0.5, 2).all()
+
+
+def test_training_loses_information(table):
+    assert (table["usable_bits"] < table["planted_bits"]).all()
+    assert (table["true_accuracy"] < table["true_average_bayes_accuracy"]).all()
+
+
+def test_bounds_lie_below_the_truth(table):
+    assert (table["bits_bound"] <= table["planted_bits"]).all()
+    assert (table["bits_bound_fwe"] <= table["bits_bound"]).all()
+    bayes = table["true_average_bayes_accuracy"]
+    assert (table["average_bayes_accuracy_bound"] <= bayes).all()
+
+
+def test_strong_spheres_are_found_family_wise(table):
+    assert (table["p_value_fwe"].iloc[1:] == 1 / 20).all()
+
+
+def test_many_stimuli_allow_a_bound_on_information(played):
+    table = pd.read_csv(played / "act_b_96_stimuli" / "truth.tsv", sep="\t")
+    assert (table["bits_bound_fwe"].iloc[1:] > 1).all()
+
+
+def test_page_says_that_few_categories_bound_nothing(played):
+    page = (played / "report.html").read_text(encoding="utf-8")
+    assert "With 8 classes the simultaneous bound on average Bayes accuracy" in page
+    assert "is vacuous" in page
+    assert "bayes_accuracy_bound" in page
+    assert page.count("found (with 95% band) and true curves") == 12  # alt and caption
+
+
+def test_output_is_checked_before_the_work(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("precious")
+    assert main(["demo", str(tmp_path)]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
+def test_truth_and_estimate_are_printed(tmp_path, capsys, monkeypatch):
+    from neuroextrap.cli import _demo_acts
+
+    monkeypatch.setattr(_demo_acts, "ACTS", _demo_acts.ACTS[:1])
+    words = ["demo", str(tmp_path / "out"), "--quick", "--n-permutations", "0"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for heading in ("planted", "usable", "implied:true", "accuracy:true", "chance"):
+        assert heading in said

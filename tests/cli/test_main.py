@@ -1,0 +1,85 @@
+"""The command line as a shell sees it: exit codes, one line, no side effects."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from neuroextrap.cli import main
+
+
+def _one_error_line(err):
+    lines = [line for line in err.splitlines() if line]
+    assert len(lines) == 1, err
+    return lines[0]
+
+
+def test_help_names_the_commands_and_examples(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    for name in ("searchlight", "demo", "merge", "examples:"):
+        assert name in text
+
+
+@pytest.mark.parametrize("command", ["searchlight", "demo", "merge"])
+def test_every_command_has_help_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([command, "--help"])
+    assert left.value.code == 0
+    assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a command"),
+        (["dance"], "invalid choice: 'dance'"),
+        (["demo"], "required: OUT"),
+        (["searchlight", "out"], "required: --imgs, --events"),
+        (["searchlight", "--imgs", "a", "--events", "b", "--radius", "x"], "--radius"),
+        (
+            ["searchlight", "--imgs", "a", "--events", "b", "--samples", "x", "o"],
+            "invalid choice: 'x'",
+        ),
+    ],
+)
+def test_words_it_does_not_know_are_one_line_and_code_2(words, message, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert message in _one_error_line(capsys.readouterr().err)
+
+
+def test_bad_input_is_one_line_and_code_2(capsys, tmp_path):
+    assert main(["merge", str(tmp_path / "nowhere"), str(tmp_path / "out")]) == 2
+    line = _one_error_line(capsys.readouterr().err)
+    assert line.startswith("error: PART ")
+    assert "is not a folder" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_shows_the_traceback(capsys, tmp_path):
+    assert main(["merge", str(tmp_path / "no"), str(tmp_path / "o"), "--debug"]) == 2
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_log_settings_are_put_back(tmp_path):
+    logger = logging.getLogger("neuroextrap")
+    before = logger.level, list(logger.handlers)
+    main(["merge", str(tmp_path / "no"), str(tmp_path / "o"), "--verbose"])
+    assert (logger.level, list(logger.handlers)) == before
+
+
+def test_parser_imports_nothing_heavy():
+    code = (
+        "import sys; from neuroextrap.cli._main import build_parser; build_parser();"
+        "heavy = {'numpy', 'nilearn', 'sklearn', 'pandas', 'matplotlib', 'scipy'};"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

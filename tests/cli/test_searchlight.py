@@ -1,0 +1,228 @@
+"""neuroextrap searchlight, on a small simulated experiment in files."""
+
+import gzip
+import json
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cli import main
+from neuroextrap.decoding import IdentificationSearchLight
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images and events of 6 runs: 3 conditions and rest, 2 volumes each."""
+    path = tmp_path_factory.mktemp("experiment")
+    rng = np.random.default_rng(0)
+    shape, affine = (7, 6, 4), np.diag([3.0, 3.0, 3.0, 1.0])
+    patterns = 0.8 * rng.normal(size=(4, *shape))
+    names = np.array(["rest", "face", "house", "cat"])
+    volumes, labels, runs = [], [], []
+    for run in range(6):
+        order = rng.permutation(4).repeat(2)
+        volumes += [patterns[c] + rng.normal(size=shape) for c in order]
+        labels += list(names[order])
+        runs += [run] * len(order)
+    data = np.stack(volumes, axis=-1).astype(np.float32)
+    table = pd.DataFrame({"trial_type": labels, "run": runs})
+    nibabel.save(nibabel.Nifti1Image(data, affine), path / "bold.nii.gz")
+    table.to_csv(path / "volumes.tsv", sep="\t", index=False)
+    mask = nibabel.Nifti1Image(np.ones(shape, np.int8), affine)
+    nibabel.save(mask, path / "mask.nii.gz")
+    for run in range(6):
+        here = np.flatnonzero(table["run"] == run)
+        img = nibabel.Nifti1Image(data[..., here], affine)
+        nibabel.save(img, path / f"run-{run}.nii.gz")
+        events = {
+            "onset": 2.0 * np.arange(len(here)),
+            "duration": 2.0,
+            "trial_type": table["trial_type"][here].to_numpy(),
+        }
+        pd.DataFrame(events).to_csv(path / f"run-{run}.tsv", sep="\t", index=False)
+    return path
+
+
+def _words(folder, *more, out):
+    return [
+        *("searchlight", "--imgs", str(folder / "bold.nii.gz")),
+        *("--events", str(folder / "volumes.tsv")),
+        *("--mask", str(folder / "mask.nii.gz"), "--exclude", "rest"),
+        *("--radius", "6", *more, str(out)),
+    ]
+
+
+def test_maps_table_report_and_summary_are_written(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = _words(folder, "--n-permutations", "19", "--report", out=out)
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "168 regions, 3 classes, chance 0.333" in said.out
+    assert "168 of 168 regions (100%)" in said.err
+    accuracy = nibabel.load(out / "accuracy.nii.gz").get_fdata()
+    assert np.nanmax(accuracy) > 0.9
+    sidecar = json.loads((out / "accuracy.json").read_text())
+    assert sidecar["unit"] == "proportion"
+    peaks = pd.read_csv(out / "peaks.tsv", sep="\t")
+    assert peaks["accuracy"].max() == np.nanmax(accuracy)
+    assert "Permutation test" in (out / "report.html").read_text()
+    again = IdentificationSearchLight.from_directory(out)
+    assert again.n_permutations_ == 19
+
+
+def test_command_equals_the_estimator_on_block_averages(folder, tmp_path):
+    assert main(_words(folder, "--quiet", out=tmp_path / "out")) == 0
+    table = pd.read_csv(folder / "volumes.tsv", sep="\t")
+    data = nibabel.load(folder / "bold.nii.gz").get_fdata()
+    x, y, runs = [], [], []
+    for (run, name), rows in table.groupby(["run", "trial_type"]).groups.items():
+        if name != "rest":
+            x.append(data[..., rows].mean(axis=-1))
+            y.append(name)
+            runs.append(run)
+    img = nibabel.Nifti1Image(np.stack(x, axis=-1), np.diag([3.0, 3, 3, 1]))
+    light = IdentificationSearchLight(str(folder / "mask.nii.gz"), radius=6.0)
+    light.fit(img, np.array(y), groups=np.array(runs))
+    written = nibabel.load(tmp_path / "out" / "implied_information.nii.gz").get_fdata()
+    expected = light.maps_["implied_information"].get_fdata()
+    np.testing.assert_allclose(written, expected, rtol=1e-5)
+
+
+def test_one_pair_a_run_gives_the_same_maps(folder, tmp_path):
+    main(_words(folder, "--quiet", out=tmp_path / "one"))
+    imgs = [str(folder / f"run-{run}.nii.gz") for run in range(6)]
+    events = [str(folder / f"run-{run}.tsv") for run in range(6)]
+    words = ["searchlight", "--imgs", *imgs, "--events", *events, str(tmp_path / "six")]
+    options = ["--mask", str(folder / "mask.nii.gz"), "--t-r", "2", "--radius", "6"]
+    code = main([words[0], *options, "--exclude", "rest", "--quiet", *words[1:]])
+    assert code == 0
+    one, six = (
+        nibabel.load(tmp_path / name / "accuracy.nii.gz").get_fdata()
+        for name in ("one", "six")
+    )
+    np.testing.assert_allclose(one, six, rtol=1e-6)
+
+
+def test_shards_merge_into_the_whole(folder, tmp_path):
+    options = ("--n-permutations", "19", "--quiet")
+    main(_words(folder, *options, out=tmp_path / "whole"))
+    for part in (1, 2):
+        words = (*options, "--shard", f"{part}/2")
+        assert main(_words(folder, *words, out=tmp_path / f"part{part}")) == 0
+    parts = [str(tmp_path / "part1"), str(tmp_path / "part2")]
+    assert main(["merge", *parts, str(tmp_path / "merged"), "--quiet"]) == 0
+    for name in ("accuracy", "p_value_fwe"):
+        whole, merged = (
+            nibabel.load(tmp_path / where / f"{name}.nii.gz").get_fdata()
+            for where in ("whole", "merged")
+        )
+        np.testing.assert_array_equal(whole, merged)
+
+
+def test_dry_run_says_the_cost_and_writes_nothing(folder, tmp_path, capsys):
+    assert main(_words(folder, "--dry-run", out=tmp_path / "out")) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("dry run: 168 regions, 168 voxels, 0 permutations; about 0:")
+    assert not (tmp_path / "out").exists()
+
+
+def test_test_runs_make_a_single_split(folder, tmp_path):
+    words = _words(folder, "--quiet", "--test-runs", "4", "5", out=tmp_path / "out")
+    # the output folder is the last word, after an option of several values
+    assert main(words) == 0
+    fitted = IdentificationSearchLight.from_directory(tmp_path / "out")
+    assert fitted._results.n_test == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--test-runs", "9", "--quiet"), "--test-runs 9: no such run"),
+        (("--test-runs", *"012345", "--quiet"), "names every run"),
+        (("--samples", "lsa"), "--samples lsa needs --t-r"),
+        (("--samples", "lss", "--t-r", "2", "--detrend"), "models drifts itself"),
+        (("--radius", "-1"), "radius=-1.0 must be"),
+        (("--classifier", "oracle"), "oracle"),
+        (("--classes", "face", "dog", "--quiet"), "dog"),
+        (("--shrinkage", "-2", "--classifier", "lda"), "shrinkage=-2.0 must be"),
+        (("--max-memory", "1"), "max_memory"),
+        (("--statistic", "speed"), "statistic='speed' is not known"),
+    ],
+)
+def test_bad_options_are_one_line_and_nothing_is_written(
+    folder, tmp_path, capsys, words, message
+):
+    assert main(_words(folder, *words, out=tmp_path / "out")) == 2
+    errors = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("error: ")
+    ]
+    assert len(errors) == 1
+    assert message in errors[0]
+    assert not (tmp_path / "out").exists()
+
+
+def _fails_with(message, words, tmp_path, capsys):
+    assert main(words) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len([line for line in lines if line.startswith("error: ")]) == 1
+    assert message in lines[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_column_is_named(folder, tmp_path, capsys):
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("condition\trun\nface\t1\n")
+    words = _words(folder, out=tmp_path / "out")
+    words[words.index("--events") + 1] = str(bad)
+    _fails_with("trial_type", words, tmp_path, capsys)
+
+
+def test_truncated_image_is_named(folder, tmp_path, capsys):
+    whole = (folder / "bold.nii.gz").read_bytes()
+    assert gzip.decompress(whole)
+    bad = tmp_path / "cut.nii.gz"
+    bad.write_bytes(whole[: len(whole) // 2])
+    words = _words(folder, out=tmp_path / "out")
+    words[words.index("--imgs") + 1] = str(bad)
+    _fails_with("cut.nii.gz", words, tmp_path, capsys)
+
+
+def test_missing_image_is_named(folder, tmp_path, capsys):
+    words = _words(folder, out=tmp_path / "out")
+    words[words.index("--imgs") + 1] = str(tmp_path / "none.nii.gz")
+    _fails_with("none.nii.gz", words, tmp_path, capsys)
+
+
+def test_output_that_is_not_empty_asks_for_overwrite(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "precious.txt").write_text("mine")
+    assert main(_words(folder, out=out)) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["precious.txt"]
+    assert main(_words(folder, "--overwrite", "--quiet", out=out)) == 0
+    assert (out / "precious.txt").read_text() == "mine"
+
+
+def test_report_of_an_earlier_run_does_not_stay(folder, tmp_path):
+    out = tmp_path / "out"
+    main(_words(folder, "--quiet", "--report", out=out))
+    assert (out / "report.html").exists()
+    main(_words(folder, "--quiet", "--overwrite", out=out))
+    assert not (out / "report.html").exists()
+
+
+def test_no_output_folder_is_said(folder, capsys):
+    words = _words(folder, out="x")[:-1]
+    assert main([*words[:1], *words[3:], *words[1:3]]) == 2
+    assert "OUT is missing" in capsys.readouterr().err
+
+
+def test_single_volumes_with_permutations_are_warned_about(folder, tmp_path, capsys):
+    words = ("--samples", "volumes", "--n-permutations", "9")
+    assert main(_words(folder, *words, out=tmp_path / "out")) == 0
+    assert "volumes are permuted one by one" in capsys.readouterr().err
