@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _lda
+from neuroextrap.margins import _lda, _operators
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._operators import ridge_penalty
@@ -52,6 +52,13 @@ def refit(x, codes, design, penalty, frequency=False):
     return np.concatenate(rows)
 
 
+@pytest.fixture
+def double(monkeypatch):
+    """No rounding to float32, whatever the penalty."""
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+
+
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("shrinkage", ["auto", 0.05, 5.0])
 @pytest.mark.parametrize("sizes", [(60,), (5,), (5, 60, 33, 1, 90)])
 def test_equals_refits(sizes, shrinkage):
@@ -64,13 +71,21 @@ def test_equals_refits(sizes, shrinkage):
         penalty = ridge_penalty(x, shrinkage=shrinkage)
         for one in codes:
             expected = refit(x, one, design, penalty)
+            size = np.abs(expected).max()
             np.testing.assert_allclose(
-                margins[:, :, column],
-                expected,
-                rtol=0,
-                atol=1e-10 * np.abs(expected).max(),
+                margins[:, :, column], expected, rtol=0, atol=1e-10 * size
             )
             column += 1
+
+
+def test_large_penalties_round_to_float32(monkeypatch):
+    design, codes, xs = unequal_design(), labels(4), regions((5, 60))
+    kernel = LDAMargins()
+    single = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    double = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, double.astype(np.float32))
 
 
 def test_no_penalty_with_few_features():
@@ -81,6 +96,7 @@ def test_no_penalty_with_few_features():
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.usefixtures("double")
 def test_frequency_priors():
     design, codes, (x,) = unequal_design(), labels(2), regions((60,))
     kernel = LDAMargins(shrinkage=0.5, priors="frequency")
@@ -91,6 +107,7 @@ def test_frequency_priors():
         np.testing.assert_allclose(margins[:, :, b], expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.usefixtures("double")
 def test_decisions_are_those_of_scikit_learn():
     """Scaled margins plus log priors are its decisions up to a shared constant."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -149,6 +166,7 @@ def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch):
                 np.testing.assert_array_equal(whole[:, :, s, part], alone)
 
 
+@pytest.mark.usefixtures("double")
 def test_two_classes_and_leave_one_out():
     n = 20
     everything = np.arange(n)
@@ -169,6 +187,7 @@ def test_two_classes_and_leave_one_out():
         np.testing.assert_allclose(difference, expected, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("double")
 def test_held_out_labels_never_enter():
     design = Design(((np.arange(30), np.arange(30, 40)),), 40, K)
     codes = labels(1)
