@@ -1,6 +1,7 @@
 """Elastic net, noise covariance, receptive fields, canonical variates."""
 
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.models._degrees_of_freedom import elastic_net_degrees_of_freedom
 from neuroextrap.models._elastic_net import ElasticNetEncoder, encoder_splits
 from neuroextrap.models._elastic_net_search import (
     ElasticNetFit,
@@ -20,6 +21,7 @@ __all__ = [
     "SearchOptions",
     "ShrunkCovariance",
     "cross_validated_elastic_net",
+    "elastic_net_degrees_of_freedom",
     "encoder_splits",
     "shrunk_covariance",
 ]

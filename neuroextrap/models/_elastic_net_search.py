@@ -219,11 +219,12 @@ def _fit_blocks(folds, X, Y, options):
     """Fit all targets block by block, telling what is done and what is left."""
     from joblib import Parallel, delayed
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     blocks = _blocks(Y.shape[1], X.shape[1], len(folds.count))
     jobs = (delayed(_fit_block)(folds, X, Y[:, b], options) for b in blocks)
     started, parts = time.monotonic(), []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # stalled problems are counted and reported once, by `_warn_about`
         warnings.simplefilter("ignore", ConvergenceWarning)
         runner = Parallel(options.n_jobs, prefer="threads", return_as="generator")

@@ -1,0 +1,156 @@
+"""Identification against the number of voxels, or of stimulus features."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroextrap import stats
+from neuroextrap.encoding._margins import mahalanobis_margins, noise_covariance
+from neuroextrap.encoding._stimuli import FeatureScaling, check_features
+from neuroextrap.encoding._training import train_encoder
+
+
+class EnsembleCurve(NamedTuple):
+    """Identification for random subsets of several sizes.
+
+    Attributes
+    ----------
+    sizes : ndarray of int, shape (n_sizes,)
+        Voxels or features in a subset.
+    accuracy : ndarray, shape (n_sizes, n_draws)
+        Accuracy among all test stimuli.
+    information : ndarray, shape (n_sizes, n_draws)
+        Implied information in bits.
+    """
+
+    sizes: np.ndarray
+    accuracy: np.ndarray
+    information: np.ndarray
+
+
+def ensemble_size_curve(
+    train,
+    test,
+    *,
+    sizes,
+    vary="voxels",
+    encoder=None,
+    n_draws=10,
+    random_state=0,
+):
+    """Identify test stimuli from random subsets of voxels or of features.
+
+    Parameters
+    ----------
+    train : tuple of (features, responses)
+        Arrays of shapes (n_samples, n_columns) and (n_samples, n_voxels).
+    test : tuple of (features, responses)
+        The same for stimuli that were not trained on, one response each.
+    sizes : sequence of int
+        Sizes of the subsets.
+    vary : {"voxels", "features"}
+        Which of the two is drawn from. Subsets of features refit the encoder.
+    encoder : scikit-learn multi-output regressor or None
+        None is :class:`ElasticNetEncoder`.
+    n_draws : int
+        Subsets a size, drawn without replacement.
+    random_state : None, int or numpy.random.Generator
+        Of the draws.
+
+    Returns
+    -------
+    curve : EnsembleCurve
+        Sizes, accuracies and information.
+
+    Raises
+    ------
+    ValueError
+        If a size is out of range, `vary` unknown, or `n_draws` below one.
+
+    References
+    ----------
+    Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
+    classification error" (implied information).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> rng = np.random.default_rng(0)
+    >>> X, W = rng.normal(size=(100, 5)), rng.normal(size=(5, 30))
+    >>> Y = X @ W + 2 * rng.normal(size=(100, 30))
+    >>> train, test = (X[:60], Y[:60]), (X[60:], Y[60:])
+    >>> curve = ensemble_size_curve(train, test, sizes=[2, 30], encoder=Ridge())
+    >>> bool(curve.accuracy[1].mean() > curve.accuracy[0].mean())
+    True
+    """
+    if vary not in ("voxels", "features"):
+        raise ValueError(f"vary={vary!r} is unknown; choose 'voxels' or 'features'")
+    X, Y = check_features(train[0]), np.asarray(train[1])
+    X_test = check_features(test[0], "test features", X.shape[1])
+    most = (Y if vary == "voxels" else X).shape[1]
+    sizes = _check_sizes(sizes, most, n_draws)
+    rng = np.random.default_rng(random_state)
+    data = (X, Y, X_test, np.asarray(test[1]))
+    runner = _voxel_runner if vary == "voxels" else _feature_runner
+    run = runner(data, encoder)
+    wins = np.array(
+        [
+            [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]
+            for size in sizes
+        ]
+    )
+    n_classes = wins.shape[-1]
+    set_sizes = stats.default_set_sizes(n_classes)
+    information = stats.implied_information(
+        stats.average_accuracy(wins, set_sizes), set_sizes
+    )
+    ceiling = stats.resolution_information(n_classes, n_classes, set_sizes)
+    return EnsembleCurve(
+        sizes,
+        stats.average_accuracy(wins, [n_classes])[..., 0],
+        np.minimum(information, ceiling),
+    )
+
+
+def _check_sizes(sizes, most, n_draws):
+    """Sizes as integers in range."""
+    sizes = np.atleast_1d(sizes)
+    good = sizes.dtype.kind in "ui" and sizes.size and sizes.min() >= 1
+    if not good or sizes.max() > most or n_draws < 1:
+        raise ValueError(
+            f"sizes must be integers from 1 to {most} and n_draws at least 1, got "
+            f"{sizes.tolist()} and {n_draws}"
+        )
+    return sizes
+
+
+def _wins(responses, predictions, residuals):
+    """Win distribution of one region."""
+    sigma = noise_covariance(residuals)
+    found = mahalanobis_margins(responses, predictions, sigma)
+    return stats.win_distribution(found, np.arange(len(found)))
+
+
+def _voxel_runner(data, encoder):
+    """Fit all voxels once; return wins of a subset of them."""
+    X, Y, X_test, Y_test = data
+    scaling = FeatureScaling.of(X, standardize=True)
+    trained = train_encoder(encoder, scaling(X), Y)
+    predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
+
+    def run(some):
+        return _wins(Y_test[:, some], predicted[:, some], trained.residuals[:, some])
+
+    return run
+
+
+def _feature_runner(data, encoder):
+    """Return wins of all voxels for an encoder of a subset of features."""
+    X, Y, X_test, Y_test = data
+
+    def run(some):
+        subset = (X[:, some], Y, X_test[:, some], Y_test)
+        return _voxel_runner(subset, encoder)(np.arange(Y.shape[1]))
+
+    return run

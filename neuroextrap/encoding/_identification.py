@@ -1,0 +1,592 @@
+"""Identify stimuli from responses through an encoding model, in every region."""
+
+import importlib
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from neuroextrap import images, maps, margins, regions, stats
+from neuroextrap.encoding._checks import check_parameters
+from neuroextrap.encoding._experiment import Experiment, make_plan
+from neuroextrap.encoding._responses import noise_rows, read_responses
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_candidates,
+    check_features,
+    pair_responses,
+    row_keys,
+)
+from neuroextrap.encoding._storage import write_identification
+from neuroextrap.encoding._training import train_encoder
+from neuroextrap.encoding._voxel_scores import prediction_scores
+
+
+class EncodingIdentification(BaseEstimator):
+    """How well an encoding model picks the stimulus that evoked a response.
+
+    An encoder learns to predict responses from stimulus features. For new stimuli,
+    the margin of candidate j for response i is the Mahalanobis distance ::
+
+        M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j)
+
+    between the response and the prediction, with the region's noise covariance Sigma
+    estimated from training residuals. Margins give wins, and wins the identification
+    accuracy for any number of candidates, implied information, bounds and tests, as
+    in a decoding searchlight.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker
+        Where to look; arrays (neurons) need none.
+    encoder : scikit-learn multi-output regressor or None
+        None is :class:`ElasticNetEncoder`.
+    noise_covariance : None, array or images
+        Residuals, shape (n_observations, n_features), to estimate the noise
+        covariance from. None takes the residuals of the training data. Residuals of
+        the test responses must never be used.
+    radius : float
+        Radius of spheres (or of discs on a surface) in mm.
+    n_nearest : int or None
+        Instead of a radius, the number of nearest voxels.
+    labels_img : image, path or None
+        Atlas regions instead of spheres; label 0 is background.
+    regions : sparse matrix, shape (n_regions, n_features), or None
+        Regions of your own.
+    center_mask_img : image, path or None
+        Where centres of regions may lie.
+    stride : int
+        Every stride-th voxel along each axis is a centre.
+    min_voxels : int
+        Regions with fewer usable voxels are NaN.
+    covariance : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}
+        Estimator of the noise covariance.
+    residuals : {"cross_validated", "training"}
+        Which residuals of the training data.
+    standardize : bool
+        Scale features by the means and standard deviations of the training stimuli.
+    cv : int or scikit-learn splitter
+        Folds of the default encoder and of the residuals.
+    repeats : {"average", "keep"}
+        What to do with several test responses to a stimulus.
+    set_sizes : sequence of int or None
+        Set sizes of curves and of the implied information; None is all of 2..K up to
+        K = 32, else at most 32 of them, log-spaced.
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
+        What the permutation test compares.
+    n_permutations : int
+        Number of permuted pairings of responses and stimuli; 0 for no test.
+    confidence_level : float
+        Of the lower bounds.
+    save_null : path or None
+        A .npy file for every region's permuted statistics.
+    checkpoint : path or None
+        Folder for finished work; the same call resumes from it.
+    n_jobs : int
+        Number of joblib workers over regions. Does not affect results.
+    random_state : None, int or numpy.random.Generator
+        Of the permutations.
+    verbose : int
+        Above 0, progress is logged at level INFO.
+
+    Attributes
+    ----------
+    encoder_ : estimator
+        Fitted on the usable voxels.
+    usable_ : ndarray of bool, shape (n_elements_,)
+        Voxels that are finite and vary in training.
+    residuals_ : ndarray of float32, shape (n_samples, n_elements_)
+        What noise covariances are estimated from.
+    maps_ : dict of images (of ndarray for array input)
+        After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
+        (bits), bounds where they hold, n_voxels, and after permutations p_value,
+        p_value_fwe, neg_log10_p_fwe, z.
+    region_scores_ : dict of ndarray, shape (n_regions,)
+        The same numbers, one a region.
+    wins_ : ndarray, shape (n_regions, K)
+        Win distributions.
+    null_maxima_ : ndarray, shape (n_permutations,)
+        Largest permuted statistic over regions.
+    table_ : pandas.DataFrame or None
+        Tidy table of atlas regions, of a matrix of regions, or of an array.
+    classes_ : ndarray of int, shape (K,)
+        Candidates: rows of the test features, then distractors.
+    set_sizes_ : ndarray of int
+        Set sizes of the curves.
+    masker_ : fitted masker, or None
+        Of the training images.
+    n_elements_ : int
+        Number of voxels, vertices or columns.
+    notes_ : tuple of str
+        What a reader should know of the validity of the numbers.
+
+    References
+    ----------
+    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human
+    brain activity", Nature 452. Zheng, Achanta & Benjamini 2018, "Extrapolating
+    expected accuracies for large multi-class problems".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from neuroextrap.encoding import EncodingIdentification
+    >>> rng = np.random.default_rng(0)
+    >>> features, weights = rng.normal(size=(120, 5)), rng.normal(size=(5, 20))
+    >>> responses = features @ weights + rng.normal(size=(120, 20))
+    >>> model = EncodingIdentification(encoder=Ridge())
+    >>> model = model.fit(features[:90], responses[:90])
+    >>> fitted = model.identify(features[90:], responses[90:])
+    >>> round(float(fitted.region_scores_["accuracy"][0]), 1)
+    1.0
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask=None,
+        encoder=None,
+        *,
+        noise_covariance=None,
+        radius=8.0,
+        n_nearest=None,
+        labels_img=None,
+        regions=None,
+        center_mask_img=None,
+        stride=1,
+        min_voxels=2,
+        covariance="shrunk",
+        residuals="cross_validated",
+        standardize=True,
+        cv=5,
+        repeats="average",
+        set_sizes=None,
+        statistic="accuracy",
+        n_permutations=0,
+        confidence_level=0.95,
+        save_null=None,
+        checkpoint=None,
+        n_jobs=1,
+        random_state=0,
+        verbose=0,
+    ):
+        self.mask = mask
+        self.encoder = encoder
+        self.noise_covariance = noise_covariance
+        self.radius = radius
+        self.n_nearest = n_nearest
+        self.labels_img = labels_img
+        self.regions = regions
+        self.center_mask_img = center_mask_img
+        self.stride = stride
+        self.min_voxels = min_voxels
+        self.covariance = covariance
+        self.residuals = residuals
+        self.standardize = standardize
+        self.cv = cv
+        self.repeats = repeats
+        self.set_sizes = set_sizes
+        self.statistic = statistic
+        self.n_permutations = n_permutations
+        self.confidence_level = confidence_level
+        self.save_null = save_null
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, features, imgs, groups=None):
+        """Train the encoder.
+
+        Parameters
+        ----------
+        features : array-like, shape (n_samples, n_columns)
+            Features of the training stimuli, one row a response.
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Training responses, one volume (row) a stimulus presentation.
+        groups : array-like, shape (n_samples,), or None
+            Runs or stimuli that cross-validation keeps together.
+
+        Returns
+        -------
+        self : EncodingIdentification
+            Ready to identify.
+
+        Raises
+        ------
+        ValueError
+            If rows do not match, a feature is constant or not finite, or there are
+            fewer samples than folds.
+        """
+        check_parameters(self)
+        X = check_features(features)
+        scaling = FeatureScaling.of(X, self.standardize)
+        read = read_responses(self.mask, imgs, n_rows=len(X))
+        trained = train_encoder(
+            self.encoder,
+            scaling(X),
+            read.data[:, read.usable],
+            residuals=self.residuals,
+            cv=self.cv,
+            groups=groups,
+        )
+        self.encoder_, self.masker_, self.usable_ = (
+            trained.encoder,
+            read.masker,
+            read.usable,
+        )
+        self.n_elements_ = len(read.usable)
+        self._scaling, self._location = scaling, read.location
+        self._trained_keys = frozenset(row_keys(X))
+        self._fit_notes = (*read.notes, *trained.notes)
+        self.residuals_ = noise_rows(
+            self.noise_covariance, trained.residuals, read.usable, read.masker
+        )
+        return self
+
+    def predict(self, features):
+        """Predict the responses to stimuli.
+
+        Parameters
+        ----------
+        features : array-like, shape (n_stimuli, n_columns)
+            Features.
+
+        Returns
+        -------
+        responses : ndarray, shape (n_stimuli, n_elements_)
+            NaN where a voxel was not usable.
+        """
+        check_is_fitted(self, "encoder_")
+        X = check_features(features, n_columns=len(self._scaling.mean))
+        predicted = np.full((len(X), self.n_elements_), np.nan)
+        values = self.encoder_.predict(self._scaling(X)).reshape(len(X), -1)
+        predicted[:, self.usable_] = values + self._location[self.usable_]
+        return predicted
+
+    def identify(self, features, imgs, groups=None, *, stimuli=None, distractors=None):
+        """Identify which stimulus evoked each of new responses, in every region.
+
+        Parameters
+        ----------
+        features : array-like, shape (n_stimuli, n_columns)
+            Features of test stimuli, none of which was trained on.
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Test responses.
+        groups : array-like, shape (n_responses,), or None
+            Runs within which the pairing of responses and stimuli is permuted.
+        stimuli : array-like of int, shape (n_responses,), or None
+            Row of `features` that each response belongs to; None pairs row by row.
+        distractors : array-like, shape (n_distractors, n_columns), or None
+            Further candidates without responses.
+
+        Returns
+        -------
+        self : EncodingIdentification
+            With maps, table and wins.
+
+        Raises
+        ------
+        ValueError
+            If a test stimulus was trained on, candidates are identical, or rows do
+            not match.
+        """
+        check_is_fitted(self, "encoder_")
+        check_parameters(self)
+        self._prepare(features, imgs, groups, stimuli, distractors)
+        self._run()
+        self._summarise()
+        return self
+
+    def _prepare(self, features, imgs, groups, stimuli, distractors):
+        """Check everything, read the data and plan the run."""
+        n_columns = len(self._scaling.mean)
+        tested = check_features(features, n_columns=n_columns)
+        candidates = tested
+        if distractors is not None:
+            more = check_features(distractors, "distractors", n_columns)
+            candidates = np.concatenate([tested, more])
+        check_candidates(candidates, len(tested), self._trained_keys)
+        read = read_responses(self.masker_, imgs, n_features=self.n_elements_)
+        test = pair_responses(
+            read.data + read.location,
+            len(tested),
+            stimuli=stimuli,
+            groups=groups,
+            repeats=self.repeats,
+        )
+        self._experiment = Experiment.of(
+            test,
+            self.predict(candidates),
+            self.residuals_,
+            usable=self.usable_ & read.finite,
+            location=self._location,
+        )
+        sizes = self.set_sizes
+        if sizes is None:
+            sizes = stats.default_set_sizes(len(candidates))
+        self.set_sizes_ = np.asarray(sizes)
+        self._plan, self._plan_notes = make_plan(self, self._experiment)
+        self._choice = images.choose_regions(
+            self.masker_,
+            self.n_elements_,
+            radius=self.radius,
+            n_nearest=self.n_nearest,
+            labels_img=self.labels_img,
+            regions=self.regions,
+            center_mask_img=self.center_mask_img,
+            stride=self.stride,
+        )
+        self._usable = regions.usable_regions(
+            self._choice.regions, self._experiment.usable, self.min_voxels
+        )
+
+    def _run(self):
+        """Compute every region's wins, observed and permuted."""
+        plan, n_regions = self._plan, self._choice.n_regions
+        with margins.null_file(self.save_null, plan.n_permutations, n_regions) as null:
+            scores = margins.score_regions(
+                self._experiment.rows,
+                self._usable.regions,
+                plan,
+                n_jobs=self.n_jobs,
+                checkpoint=self.checkpoint,
+                null=null,
+                progress=margins.Progress(self.verbose),
+            )
+        self._results = maps.RegionResults(
+            scores=scores,
+            choice=self._choice,
+            n_voxels=self._usable.n_features,
+            n_test=len(plan.design.test),
+            set_sizes=self.set_sizes_,
+            n_repeats=self._experiment.bound_repeats(),
+            confidence_level=self.confidence_level,
+            notes=(*self._fit_notes, *self._plan_notes),
+        )
+        self.classes_ = np.arange(plan.design.n_classes)
+
+    def _summarise(self):
+        """Turn results into the public attributes."""
+        results = self._results
+        self.region_scores_ = results.statistics()
+        self.wins_ = results.scores.wins
+        self.null_maxima_ = results.scores.maxima
+        self.n_permutations_ = len(self.null_maxima_)
+        self.notes_ = results.notes
+        self.maps_ = maps.region_images(
+            self.region_scores_, results.choice, self.masker_
+        )
+        self.table_ = None
+        if results.choice.names is not None or self.masker_ is None:
+            self.table_ = maps.region_table(
+                results, self.region_scores_, self._standard_errors()
+            )
+
+    def _standard_errors(self):
+        """Compute standard errors of the curves by leaving stimuli out."""
+        errors = np.full((self._choice.n_regions, len(self.set_sizes_)), np.nan)
+        codes = self._experiment.codes
+        # a distractor without responses is no class that could be left out
+        if len(self.classes_) < 3 or len(np.unique(codes)) < len(self.classes_):
+            return errors
+        for region in np.flatnonzero(np.diff(self._usable.regions.indptr)):
+            errors[region] = stats.average_accuracy_jackknife(
+                self.region_margins(region), codes, self.set_sizes_
+            )[1]
+        return errors
+
+    def region_margins(self, region):
+        """Return the margins of one region.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        margins : ndarray, shape (n_test, K)
+            Log likelihoods up to a constant a row.
+
+        Raises
+        ------
+        ValueError
+            If the region was not analysed.
+        """
+        check_is_fitted(self, "region_scores_")
+        return margins.observed_margins(
+            self._experiment.rows, self._usable.regions, self._plan, self._find(region)
+        )
+
+    def posterior(self, region, prior=None):
+        """Return the posterior probabilities of the candidates.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        prior : array-like, shape (K,), or None
+            Prior weights of the candidates; None is uniform.
+
+        Returns
+        -------
+        posterior : ndarray, shape (n_test, K)
+            p(candidate | response); rows sum to one.
+
+        Raises
+        ------
+        ValueError
+            If the prior has another length, is negative, or sums to zero.
+        """
+        from scipy.special import softmax
+
+        scores = self.region_margins(region).astype(float)
+        if prior is not None:
+            weights = np.asarray(prior, dtype=float)
+            good = weights.shape == (scores.shape[1],) and (weights >= 0).all()
+            if not (good and np.isfinite(weights).all() and weights.sum() > 0):
+                raise ValueError(
+                    f"prior must be {scores.shape[1]} non-negative finite weights, one "
+                    f"a candidate, that do not all vanish; got shape {weights.shape}"
+                )
+            with np.errstate(divide="ignore"):
+                scores = scores + np.log(weights)
+        return softmax(scores, axis=1)
+
+    def accuracy_curve(self, region, set_sizes=None):
+        """Return a region's identification accuracy curve.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        set_sizes : sequence of int or None
+            From 2 to K; None is ``set_sizes_``.
+
+        Returns
+        -------
+        set_sizes : ndarray of int
+            Set sizes.
+        accuracy : ndarray
+            Accuracy at each.
+        """
+        check_is_fitted(self, "region_scores_")
+        return self._results.curve(self._find(region), set_sizes)
+
+    def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
+        """Predict every region's accuracy among more candidates than were tested.
+
+        Parameters
+        ----------
+        set_sizes : sequence of int
+            Numbers of candidates.
+        method : {"gaussian_mixture", "gaussian"}
+            How the curve is continued.
+
+        Returns
+        -------
+        images : dict of image (ndarray for array input)
+            One map for every set size.
+        """
+        check_is_fitted(self, "region_scores_")
+        sizes = np.atleast_1d(set_sizes)
+        known = ~np.isnan(self.wins_[:, 0])
+        predicted = np.full((len(sizes), len(self.wins_)), np.nan)
+        predicted[:, known] = stats.extrapolate_wins(
+            self.wins_[known], self._results.n_test, sizes, method=method
+        ).T
+        values = dict(zip(sizes.tolist(), predicted, strict=True))
+        return maps.region_images(values, self._results.choice, self.masker_)
+
+    def extrapolator(self, region, method="auto"):
+        """Return a fitted extrapolator of one region's accuracy curve.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        method : str
+            One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
+
+        Returns
+        -------
+        extrapolator : AccuracyExtrapolator
+            Its ``set_size_at(accuracy=0.10)`` is the number of candidates at which
+            accuracy falls to 0.10.
+        """
+        model = stats.AccuracyExtrapolator(method)
+        return model.fit(self.region_margins(region), self._experiment.codes)
+
+    def prediction_maps(self, n_permutations=0):
+        """Map how well each voxel's test responses are predicted.
+
+        Parameters
+        ----------
+        n_permutations : int
+            Permuted pairings of responses and stimuli, within the groups of the test
+            set, for p-values.
+
+        Returns
+        -------
+        images : dict of images (of ndarray for array input)
+            r2, correlation, and p_value and p_value_fwe of the correlation.
+        """
+        check_is_fitted(self, "region_scores_")
+        test = self._experiment
+        values = prediction_scores(
+            test.responses[:, test.usable],
+            test.predictions[test.codes][:, test.usable],
+            groups=test.groups,
+            n_permutations=n_permutations,
+            random_state=self.random_state,
+        )
+        full = {}
+        for name, value in values.items():
+            full[name] = np.full(self.n_elements_, np.nan)
+            full[name][test.usable] = value
+        if self.masker_ is None:
+            return full
+        return {name: images.to_img(v, self.masker_) for name, v in full.items()}
+
+    def _find(self, region):
+        """Return the index of a region given by index or by coordinates."""
+        if np.ndim(region) == 0:
+            return int(region)
+        if self.masker_ is None or self._choice.centers is None:
+            raise ValueError(
+                f"region={region!r}: coordinates need spheres in an image; give the "
+                "region's index"
+            )
+        centers = images.feature_coordinates(self.masker_)[self._choice.centers]
+        return int(np.argmin(((centers - np.asarray(region)) ** 2).sum(axis=1)))
+
+    def to_directory(self, path, *, overwrite=False):
+        """Write maps with sidecars, table and results; no pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that is not there or empty.
+        overwrite : bool
+            Replace what is there.
+        """
+        check_is_fitted(self, "region_scores_")
+        write_identification(self, path, overwrite=overwrite)
+
+    def generate_report(self, title=None):
+        """Make a self-contained HTML page of the results.
+
+        Parameters
+        ----------
+        title : str or None
+            Title of the page.
+
+        Returns
+        -------
+        report : nilearn.reporting.HTMLReport
+            The page.
+        """
+        check_is_fitted(self, "region_scores_")
+        # reporting lies above encoding, so it is looked up when asked for
+        reporting = importlib.import_module("neuroextrap.reporting")
+        return reporting.identification_report(self, title=title)

@@ -1,0 +1,296 @@
+"""Checks of stimulus features, and which response belongs to which stimulus."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class TestSet(NamedTuple):
+    """Responses and candidates of an identification experiment.
+
+    Attributes
+    ----------
+    responses : ndarray, shape (n_test, n_features)
+        One row a test point; repeats averaged or kept.
+    codes : ndarray of int, shape (n_test,)
+        Candidate that each row is a response to.
+    repeats : ndarray of int, shape (n_test,)
+        Responses averaged into each row.
+    groups : ndarray, shape (n_test,), or None
+        Exchangeability block of each row.
+    """
+
+    responses: np.ndarray
+    codes: np.ndarray
+    repeats: np.ndarray
+    groups: np.ndarray | None
+
+
+def check_features(features, name="features", n_columns=None):
+    """Return stimulus features as floats.
+
+    Parameters
+    ----------
+    features : array-like, shape (n_stimuli, n_columns)
+        One row a stimulus.
+    name : str
+        What errors call it.
+    n_columns : int, optional
+        Columns that the model was trained with.
+
+    Returns
+    -------
+    features : ndarray, shape (n_stimuli, n_columns)
+        float32 if it was, else float64.
+
+    Raises
+    ------
+    TypeError
+        If the features are complex or not numbers.
+    ValueError
+        If they are not two-dimensional, not finite or overflow, or have another
+        number of columns.
+
+    Examples
+    --------
+    >>> check_features([[1, 2]]).dtype
+    dtype('float64')
+    """
+    X = np.asarray(features)
+    if X.dtype.kind not in "buif":
+        raise TypeError(
+            f"{name} must be real numbers, got dtype {X.dtype}; take the absolute "
+            "value, or real and imaginary parts as columns"
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "
+            "images into features with GaborPyramid or RetinotopicFeatures"
+        )
+    if X.dtype != np.float32:
+        X = X.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if bad.size:
+        raise ValueError(
+            f"{name} hold NaN or infinity in {bad.size} columns (first: {bad[0]}); "
+            "drop or repair them"
+        )
+    if n_columns is not None and X.shape[1] != n_columns:
+        raise ValueError(
+            f"{name} have {X.shape[1]} columns, the model was trained with {n_columns}"
+        )
+    return X
+
+
+class FeatureScaling(NamedTuple):
+    """Training means and standard deviations of features.
+
+    Attributes
+    ----------
+    mean, scale : ndarray, shape (n_columns,)
+        What is subtracted, and divided by.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, X, standardize):
+        """Learn from training features; constant columns are an error.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n_stimuli, n_columns)
+            Training features.
+        standardize : bool
+            False leaves features as they are.
+
+        Returns
+        -------
+        scaling : FeatureScaling
+            Of this training set.
+
+        Raises
+        ------
+        ValueError
+            If a column has zero variance, or overflows.
+        """
+        flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
+        if flat.size:
+            raise ValueError(
+                f"features have zero variance in {flat.size} columns (first: "
+                f"{flat[0]}); drop them"
+            )
+        if not standardize:
+            return cls(np.zeros(X.shape[1], X.dtype), np.ones(X.shape[1], X.dtype))
+        mean = X.mean(axis=0, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            scale = X.std(axis=0, dtype=np.float64)
+        if not np.isfinite(scale).all():
+            column = np.flatnonzero(~np.isfinite(scale))[0]
+            raise ValueError(
+                f"features overflow in column {column}: too large to square; rescale"
+            )
+        return cls(mean, scale)
+
+    def __call__(self, X):
+        """Scale features.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n_stimuli, n_columns)
+            Features.
+
+        Returns
+        -------
+        scaled : ndarray, shape (n_stimuli, n_columns)
+            In the precision of `X`.
+        """
+        return ((X - self.mean) / self.scale).astype(X.dtype, copy=False)
+
+
+def row_keys(X):
+    """Return a set of keys of feature rows, equal exactly for equal rows.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_stimuli, n_columns)
+        Features.
+
+    Returns
+    -------
+    keys : list of bytes
+        One digest a row.
+
+    Examples
+    --------
+    >>> first, second, third = row_keys(np.array([[1.0, 0.0], [1.0, -0.0], [0.0, 1]]))
+    >>> first == second, first == third
+    (True, False)
+    """
+    from hashlib import blake2b
+
+    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0
+    return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+
+
+def check_candidates(candidates, n_tested, trained):
+    """Refuse candidates that cannot be told apart or that were trained on.
+
+    Parameters
+    ----------
+    candidates : ndarray, shape (n_candidates, n_columns)
+        Tested stimuli first, then distractors.
+    n_tested : int
+        Number of tested stimuli.
+    trained : set of bytes
+        Keys of the training stimuli.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two candidates are left, two are identical, or a tested
+        stimulus was trained on.
+    """
+    if len(candidates) < 2:
+        raise ValueError(
+            f"identification needs at least two candidates, got {len(candidates)}; "
+            "give more test stimuli or distractors"
+        )
+    keys = row_keys(candidates)
+    seen = [i for i, key in enumerate(keys[:n_tested]) if key in trained]
+    if seen:
+        raise ValueError(
+            f"{len(seen)} of {n_tested} test stimuli were trained on (first: row "
+            f"{seen[0]}); test on stimuli that the model has not seen"
+        )
+    first = {}
+    for row, key in enumerate(keys):
+        if key in first:
+            raise ValueError(
+                f"candidates {first[key]} and {row} have identical features; give each "
+                "stimulus once and say by `stimuli` which responses belong to it"
+            )
+        first[key] = row
+
+
+def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
+    """Say which response belongs to which stimulus; average repeats on request.
+
+    Parameters
+    ----------
+    responses : ndarray, shape (n_responses, n_features)
+        Test responses.
+    n_stimuli : int
+        Number of test stimuli.
+    stimuli : array-like of int, shape (n_responses,), or None
+        Row of `features` that each response belongs to; None pairs row by row.
+    groups : array-like, shape (n_responses,), or None
+        Exchangeability blocks.
+    repeats : {"average", "keep"}
+        What to do with several responses to a stimulus.
+
+    Returns
+    -------
+    test : TestSet
+        Test points in the order of stimuli ("average") or of responses ("keep").
+
+    Raises
+    ------
+    ValueError
+        If lengths do not match, a stimulus is out of range, or repeats of one
+        stimulus that are to be averaged lie in different groups.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0], [3.0], [5.0]])
+    >>> test = pair_responses(Y, 2, stimuli=[0, 0, 1], repeats="average")
+    >>> test.responses.ravel(), test.repeats
+    (array([2., 5.]), array([2, 1]))
+    """
+    if repeats not in ("average", "keep"):
+        raise ValueError(f"repeats={repeats!r} is unknown; choose 'average' or 'keep'")
+    codes = _codes(stimuli, len(responses), n_stimuli)
+    if groups is not None and np.shape(groups) != (len(responses),):
+        raise ValueError(
+            f"groups must have one entry a response ({len(responses)}), got shape "
+            f"{np.shape(groups)}"
+        )
+    groups = None if groups is None else np.asarray(groups)
+    if repeats == "keep":
+        return TestSet(responses, codes, np.ones(len(codes), dtype=int), groups)
+    present, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    place = np.searchsorted(present, codes)
+    total = np.zeros((len(present), responses.shape[1]))
+    np.add.at(total, place, responses)
+    if groups is not None:
+        if (groups != groups[first][place]).any():
+            raise ValueError(
+                "repeats of one stimulus lie in different groups, so their average "
+                "cannot be permuted within groups; pass repeats='keep' or groups=None"
+            )
+        groups = groups[first]
+    return TestSet(total / counts[:, None], present, counts, groups)
+
+
+def _codes(stimuli, n_responses, n_stimuli):
+    """Candidate number of every response."""
+    if stimuli is None:
+        if n_responses != n_stimuli:
+            raise ValueError(
+                f"imgs hold {n_responses} responses, features {n_stimuli} stimuli; "
+                "say by `stimuli` which response belongs to which row of features"
+            )
+        return np.arange(n_stimuli)
+    codes = np.asarray(stimuli)
+    if codes.shape != (n_responses,) or codes.dtype.kind not in "ui":
+        raise ValueError(
+            f"stimuli must be {n_responses} integers, one a response, got shape "
+            f"{codes.shape} of dtype {codes.dtype}"
+        )
+    if codes.min() < 0 or codes.max() >= n_stimuli:
+        raise ValueError(
+            f"stimuli must be rows of features, 0 to {n_stimuli - 1}, got "
+            f"{codes.min()} to {codes.max()}"
+        )
+    return codes.astype(int)

@@ -1,0 +1,109 @@
+"""How well single voxels are predicted."""
+
+import numpy as np
+
+from neuroextrap import stats
+
+
+def prediction_scores(
+    responses, predictions, *, groups=None, n_permutations=0, random_state=0
+):
+    """Explained variance and correlation of held-out responses, voxel by voxel.
+
+    ::
+
+        r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
+
+    The permutation test asks whether predictions go with responses at all: which
+    prediction goes with which response is permuted, the same in every voxel, and
+    the largest correlation over voxels gives the family-wise p-value.
+
+    Parameters
+    ----------
+    responses : array-like, shape (n_test, n_features)
+        Held-out responses y.
+    predictions : array-like, shape (n_test, n_features)
+        Predictions f.
+    groups : array-like, shape (n_test,), optional
+        Runs within which rows are exchanged.
+    n_permutations : int, default=0
+        Number of permutations; 0 gives no p-values.
+    random_state : None, int or numpy.random.Generator, default=0
+        Of the permutations.
+
+    Returns
+    -------
+    scores : dict of ndarray, shape (n_features,)
+        ``r2`` (negative for predictions worse than the mean), ``correlation`` (NaN
+        where a prediction or response is constant), and with permutations
+        ``p_value`` and ``p_value_fwe`` of the correlation (one-sided).
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or a value is not finite.
+
+    References
+    ----------
+    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
+    neuroimaging" (single-threshold test by the maximum).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([[1.0], [2.0], [3.0]])
+    >>> scores = prediction_scores(y, y + 1)
+    >>> scores["correlation"], scores["r2"]
+    (array([1.]), array([-0.5]))
+    """
+    Y, F = np.asarray(responses, dtype=float), np.asarray(predictions, dtype=float)
+    if Y.shape != F.shape or Y.ndim != 2:
+        raise ValueError(
+            f"responses {Y.shape} and predictions {F.shape} must both have shape "
+            "(n_test, n_features)"
+        )
+    if not (np.isfinite(Y).all() and np.isfinite(F).all()):
+        raise ValueError("responses and predictions must be finite; drop these voxels")
+    total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
+    y, f = _standardized(Y), _standardized(F)
+    scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
+    if n_permutations:
+        orders = stats.permute_labels(
+            np.arange(len(Y)),
+            groups=groups,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        scores |= _p_values(y, f, scores["correlation"], orders)
+    return scores
+
+
+def _standardized(values):
+    """Columns of mean zero and length one; NaN where constant."""
+    centred = values - values.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    varies = np.ptp(values, axis=0) > 0
+    return centred / np.where(varies & (length > 0), length, np.nan)
+
+
+def _p_values(y, f, observed, orders):
+    """Count permuted correlations that reach the observed ones."""
+    known = ~np.isnan(observed)
+    y, f = y[:, known], f[:, known]
+    observed = observed[known].round(12)
+    reached = np.zeros(observed.shape, dtype=int)
+    maxima = np.empty(len(orders))
+    for b, order in enumerate(orders):
+        permuted = np.einsum("tv,tv->v", y, f[order]).round(12)
+        reached += permuted >= observed
+        maxima[b] = permuted.max(initial=-np.inf)
+    values = {
+        "p_value": (1 + reached) / (1 + len(orders)),
+        "p_value_fwe": stats.max_statistic_p_value(observed, maxima),
+    }
+    spread = {name: np.full(known.shape, np.nan) for name in values}
+    for name, value in values.items():
+        spread[name][known] = value
+    return spread

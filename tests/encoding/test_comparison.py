@@ -1,0 +1,194 @@
+"""Comparison of encoding models, ensembles, and single-voxel scores."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.linear_model import Ridge
+
+from neuroextrap import stats
+from neuroextrap.encoding import (
+    EncodingIdentification,
+    compare_encoding_models,
+    ensemble_size_curve,
+    prediction_scores,
+)
+
+
+def _pair(e, columns=3, regions=None, n_test=24):
+    """A model of all features and a model of few."""
+    rows = slice(0, n_test)
+    return [
+        EncodingIdentification(encoder=e.encoder, regions=regions)
+        .fit(e.train[:, :n], e.Y)
+        .identify(e.test[rows, :n], e.Y_test[rows])
+        for n in (8, columns)
+    ]
+
+
+def _outcomes(model, region, size):
+    """Chance that each stimulus wins against size - 1 others, by enumeration."""
+    found = model.region_margins(region)
+    K = len(found)
+    scores = np.empty(K)
+    for i in range(K):
+        others = [j for j in range(K) if j != i]
+        sets = itertools.combinations(others, size - 1)
+        scores[i] = np.mean([found[i, i] > found[i, list(s)].max() for s in sets])
+    return scores
+
+
+@pytest.mark.parametrize("statistic", ["accuracy", "pairwise_accuracy", 3])
+def test_comparison_equals_enumeration_of_all_flips(experiment, statistic):
+    members = scipy.sparse.csr_array(np.kron(np.eye(3), np.ones((1, 10))) > 0)
+    first, second = _pair(experiment, regions=members, n_test=8)
+    found = compare_encoding_models(
+        first, second, statistic=statistic, n_permutations=255
+    )
+    size = {"accuracy": 8, "pairwise_accuracy": 2}.get(statistic, statistic)
+    D = np.array(
+        [_outcomes(first, r, size) - _outcomes(second, r, size) for r in range(3)]
+    )
+    np.testing.assert_allclose(found["accuracy_difference"], D.mean(1), atol=1e-9)
+    signs = np.array(list(itertools.product([1, -1], repeat=8)))
+    null = np.abs(D @ signs.T / 8)
+    observed = np.abs(D.mean(axis=1))
+    p = (null >= observed[:, None] - 1e-9).mean(axis=1)
+    p_fwe = (null.max(axis=0) >= observed[:, None] - 1e-9).mean(axis=1)
+    np.testing.assert_allclose(found["p_value"], p)
+    np.testing.assert_allclose(found["p_value_fwe"], p_fwe)
+    information = [m.region_scores_["implied_information"] for m in (first, second)]
+    np.testing.assert_allclose(
+        found["information_difference"], information[0] - information[1]
+    )
+
+
+def test_one_sided_direction_and_workers(experiment):
+    first, second = _pair(experiment, columns=1)
+    better = compare_encoding_models(first, second, two_sided=False, n_jobs=2)
+    worse = compare_encoding_models(second, first, two_sided=False)
+    assert better["p_value"][0] < 0.05 < worse["p_value"][0]
+    assert better["accuracy_difference"] == -worse["accuracy_difference"]
+    np.testing.assert_allclose(
+        better["first_accuracy"], first.region_scores_["accuracy"]
+    )
+
+
+@pytest.mark.parametrize("n_sets", [150, pytest.param(1500, marks=pytest.mark.slow)])
+def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_sets):
+    """Responses to nothing, predictions of the two models swapped at random."""
+    first, second = _pair(experiment)
+    rng = np.random.default_rng(3)
+    p = []
+    for _ in range(n_sets):
+        pairs = rng.normal(size=(2, 48, 30)).astype(np.float32)
+        responses = rng.normal(size=(24, 30)).astype(np.float32)
+        for model, drawn in zip((first, second), pairs, strict=True):
+            model._experiment.rows[:24] = responses
+            model._experiment.rows[24:48] = drawn[24:]
+        found = compare_encoding_models(
+            first,
+            second,
+            statistic="pairwise_accuracy",
+            n_permutations=19,
+            random_state=rng,
+        )
+        p.append(found["p_value"][0])
+    for level in (0.05, 0.5):
+        rate = np.mean(np.array(p) <= level + 1e-12)
+        assert abs(rate - level) < 4 * np.sqrt(level * (1 - level) / n_sets)
+
+
+def test_bad_comparisons(experiment):
+    first, second = _pair(experiment)
+    with pytest.raises(TypeError, match="second must be an EncodingIdentification"):
+        compare_encoding_models(first, Ridge())
+    unfitted = EncodingIdentification(encoder=Ridge())
+    with pytest.raises(ValueError, match="second has identified nothing yet"):
+        compare_encoding_models(first, unfitted)
+    with pytest.raises(ValueError, match="statistic='information' is not known"):
+        compare_encoding_models(first, second, statistic="information")
+    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+        compare_encoding_models(first, second, n_permutations=0)
+    shorter = _pair(experiment, n_test=20)[1]
+    with pytest.raises(ValueError, match="identified other test points"):
+        compare_encoding_models(first, shorter)
+    e = experiment
+    more = np.random.default_rng(0).normal(size=(2, 8))
+    wider = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
+    wider.identify(e.test, e.Y_test, distractors=more)
+    with pytest.raises(ValueError, match="other regions or candidates"):
+        compare_encoding_models(first, wider)
+    moved = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
+    moved.identify(e.test, e.Y_test[::-1])
+    with pytest.raises(ValueError, match="identified other responses"):
+        compare_encoding_models(first, moved)
+    part = scipy.sparse.csr_array(np.arange(30)[None] < 9)
+    other = _pair(e, regions=part)[0]
+    with pytest.raises(ValueError, match="have other regions; use the same radius"):
+        compare_encoding_models(first, other)
+
+
+def test_ensembles_of_everything_equal_the_whole(experiment):
+    e = experiment
+    whole = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
+    whole.identify(e.test, e.Y_test)
+    train, test = (e.train, e.Y), (e.test, e.Y_test)
+    for vary, most in (("voxels", 30), ("features", 8)):
+        curve = ensemble_size_curve(
+            train, test, sizes=[1, most], vary=vary, encoder=e.encoder, n_draws=4
+        )
+        assert curve.accuracy.shape == curve.information.shape == (2, 4)
+        np.testing.assert_allclose(
+            curve.accuracy[1], whole.region_scores_["accuracy"][0], atol=1e-9
+        )
+        np.testing.assert_allclose(
+            curve.information[1],
+            whole.region_scores_["implied_information"][0],
+            atol=1e-6,
+        )
+        assert curve.accuracy[0].mean() < curve.accuracy[1].mean()
+    with pytest.raises(ValueError, match="sizes must be integers from 1 to 30"):
+        ensemble_size_curve(train, test, sizes=[31], encoder=e.encoder)
+    with pytest.raises(ValueError, match="vary='regions' is unknown"):
+        ensemble_size_curve(train, test, sizes=[3], vary="regions")
+
+
+def test_prediction_scores_equal_their_formulas():
+    rng = np.random.default_rng(4)
+    Y, noise = rng.normal(size=(20, 5)), rng.normal(size=(20, 5))
+    F = 0.5 * Y + noise * np.array([0.1, 0.5, 1, 2, 5])
+    groups = np.repeat([0, 1], 10)
+    found = prediction_scores(Y, F, groups=groups, n_permutations=99)
+    orders = stats.permute_labels(
+        np.arange(20), groups=groups, n_permutations=99, random_state=0
+    )
+    r = np.array([np.corrcoef(Y[:, v], F[:, v])[0, 1] for v in range(5)])
+    null = np.array(
+        [[np.corrcoef(Y[:, v], F[o, v])[0, 1] for v in range(5)] for o in orders]
+    )
+    np.testing.assert_allclose(found["correlation"], r)
+    np.testing.assert_allclose(
+        found["r2"], 1 - ((Y - F) ** 2).sum(0) / ((Y - Y.mean(0)) ** 2).sum(0)
+    )
+    np.testing.assert_allclose(found["p_value"], (1 + (null >= r).sum(0)) / 100)
+    maxima = null.max(axis=1)
+    expected = (1 + (maxima[:, None] >= r).sum(axis=0)) / 100
+    np.testing.assert_allclose(found["p_value_fwe"], expected)
+
+
+def test_prediction_scores_of_constant_voxels_are_nan():
+    Y = np.random.default_rng(5).normal(size=(12, 3))
+    F = Y.copy()
+    F[:, 1] = 2.0
+    Y[:, 2] = 1.0
+    found = prediction_scores(Y, F, n_permutations=19)
+    assert np.isnan(found["correlation"]).tolist() == [False, True, True]
+    assert np.isnan(found["r2"]).tolist() == [False, False, True]
+    assert np.isnan(found["p_value_fwe"]).tolist() == [False, True, True]
+    assert found["p_value_fwe"][0] == 0.05
+    with pytest.raises(ValueError, match="must both have shape"):
+        prediction_scores(Y, F[:5])
+    with pytest.raises(ValueError, match="must be finite"):
+        prediction_scores(Y * np.nan, F)

@@ -1,0 +1,408 @@
+"""Identification through an encoding model, from arrays and from images."""
+
+import json
+
+import nibabel
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from neuroextrap import stats
+from neuroextrap.encoding import (
+    ElasticNetEncoder,
+    EncodingIdentification,
+    mahalanobis_margins,
+    shrunk_covariance,
+)
+
+
+def _fit(e, **options):
+    return EncodingIdentification(encoder=e.encoder, **options).fit(e.train, e.Y)
+
+
+def _naive(e, columns):
+    """Margins written out for some voxels."""
+    model = make_pipeline(StandardScaler(), Ridge())
+    # features are scaled by all training stimuli, not fold by fold
+    scaled = StandardScaler().fit_transform(e.train)
+    E = e.Y - cross_val_predict(Ridge(), scaled, e.Y, cv=KFold(5))
+    predicted = model.fit(e.train, e.Y).predict(e.test)
+    sigma = shrunk_covariance(E[:, columns])[0]
+    return mahalanobis_margins(e.Y_test[:, columns], predicted[:, columns], sigma)
+
+
+def test_whole_path_equals_formulas(experiment):
+    e = experiment
+    members = np.zeros((3, 30), dtype=bool)
+    members[0, :10] = members[1, 5:25] = members[2] = True
+    model = _fit(e, regions=scipy.sparse.csr_array(members)).identify(e.test, e.Y_test)
+    for region, row in enumerate(members):
+        expected = _naive(e, np.flatnonzero(row))
+        np.testing.assert_allclose(
+            model.region_margins(region), expected, rtol=1e-3, atol=1e-2
+        )
+        wins = stats.win_distribution(expected, np.arange(24))
+        np.testing.assert_allclose(model.wins_[region], wins, atol=1e-12)
+        curve = stats.average_accuracy(wins, model.set_sizes_)
+        np.testing.assert_allclose(model.accuracy_curve(region)[1], curve, atol=1e-12)
+        scores = model.region_scores_
+        assert scores["accuracy"][region] == pytest.approx(curve[-1])
+        assert scores["implied_information"][region] == pytest.approx(
+            float(stats.implied_information(curve, model.set_sizes_)), abs=1e-6
+        )
+    assert set(model.table_["name"]) == {"0", "1", "2"}
+
+
+def test_prediction_keeps_the_intercept(experiment):
+    e = experiment
+    model = _fit(e)
+    expected = make_pipeline(StandardScaler(), Ridge()).fit(e.train, e.Y)
+    np.testing.assert_allclose(model.predict(e.test), expected.predict(e.test))
+
+
+def test_identification_does_not_read_the_mean_of_the_test_responses(experiment):
+    e = experiment
+    shifted = _fit(e).identify(e.test, e.Y_test + 50.0)
+    usual = _fit(e).identify(e.test, e.Y_test)
+    # a shift is not absorbed: margins change, so nothing was centred on test data
+    assert not np.allclose(shifted.region_margins(0), usual.region_margins(0))
+    half = _fit(e).identify(e.test[:12], e.Y_test[:12])
+    np.testing.assert_allclose(
+        half.region_margins(0), usual.region_margins(0)[:12, :12], rtol=1e-4, atol=1e-3
+    )
+
+
+def test_permutation_p_value_equals_recount(experiment):
+    e = experiment
+    model = _fit(e, n_permutations=99)
+    model.identify(e.test, e.Y_test, groups=np.repeat([0, 1], 12))
+    found = model.region_margins(0)
+    orders = stats.permute_labels(
+        np.arange(24), groups=np.repeat([0, 1], 12), n_permutations=99, random_state=0
+    )
+    null = [stats.win_distribution(found, order)[-1] for order in orders]
+    observed = stats.win_distribution(found, np.arange(24))[-1]
+    expected = (1 + np.sum(np.array(null) >= observed - 1e-12)) / 100
+    assert model.region_scores_["p_value"][0] == expected
+    np.testing.assert_allclose(model.null_maxima_, null, atol=1e-12)
+    assert any("exact if the model" in note for note in model.notes_)
+
+
+def test_free_permutation_is_warned_about(experiment):
+    e = experiment
+    with pytest.warns(UserWarning, match="groups=None: responses and stimuli"):
+        _fit(e, n_permutations=9).identify(e.test, e.Y_test)
+
+
+@pytest.mark.parametrize("n_sets", [150, pytest.param(1000, marks=pytest.mark.slow)])
+def test_pairing_test_has_its_size_when_responses_say_nothing(n_sets):
+    rng = np.random.default_rng(1)
+    p = []
+    for _ in range(n_sets):
+        X, Y = rng.normal(size=(45, 3)), rng.normal(size=(45, 5))
+        model = EncodingIdentification(
+            encoder=Ridge(), n_permutations=19, statistic="pairwise_accuracy"
+        )
+        model.fit(X[:30], Y[:30]).identify(X[30:], Y[30:], groups=np.zeros(15))
+        p.append(model.region_scores_["p_value"][0])
+    # binomial band of four standard errors about .05 and .5
+    for level in (0.05, 0.5):
+        rate = np.mean(np.array(p) <= level + 1e-12)
+        assert abs(rate - level) < 4 * np.sqrt(level * (1 - level) / n_sets)
+
+
+def test_distractors_enlarge_the_set(experiment):
+    e = experiment
+    more = np.random.default_rng(5).normal(size=(40, 8)) * np.arange(1, 9) + 5
+    model = _fit(e).identify(e.test, e.Y_test, distractors=more)
+    assert model.wins_.shape == (1, 64)
+    alone = _fit(e).identify(e.test, e.Y_test)
+    np.testing.assert_allclose(
+        model.region_margins(0)[:, :24], alone.region_margins(0), rtol=1e-4, atol=1e-3
+    )
+    assert any("no lower bounds" in note for note in model.notes_)
+    assert "information_bound" not in model.region_scores_
+
+
+def test_repeats_are_averaged_or_kept(experiment):
+    e = experiment
+    rng = np.random.default_rng(6)
+    stimuli = np.r_[np.arange(24), np.arange(10)]
+    noisy = e.Y_test[stimuli] + rng.normal(size=(34, 30))
+    averaged = _fit(e).identify(e.test, noisy, stimuli=stimuli)
+    means = np.stack([noisy[stimuli == s].mean(axis=0) for s in range(24)])
+    by_hand = _fit(e).identify(e.test, means)
+    np.testing.assert_allclose(averaged.wins_, by_hand.wins_, atol=1e-12)
+    counts = np.bincount(stimuli)
+    np.testing.assert_allclose(
+        averaged.region_margins(0),
+        by_hand.region_margins(0) * counts[:, None],
+        rtol=1e-4,
+    )
+    kept = _fit(e, repeats="keep").identify(e.test, noisy, stimuli=stimuli)
+    expected = stats.win_distribution(kept.region_margins(0), stimuli)
+    np.testing.assert_allclose(kept.wins_[0], expected, atol=1e-12)
+    assert kept.region_margins(0).shape == (34, 24)
+
+
+def test_kept_repeats_move_together_under_permutation(experiment):
+    e = experiment
+    stimuli = np.tile(np.arange(24), 2)
+    model = _fit(e, repeats="keep", n_permutations=50)
+    model.identify(e.test, e.Y_test[stimuli], groups=np.zeros(48), stimuli=stimuli)
+    codes = model._plan.codes[:, :48]
+    np.testing.assert_array_equal(codes[:, :24], codes[:, 24:])
+
+
+def test_posterior_is_bayes_rule(experiment):
+    e = experiment
+    model = _fit(e).identify(e.test, e.Y_test)
+    found = model.posterior(0)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    ratio = np.exp(model.region_margins(0)[:, 1] - model.region_margins(0)[:, 0])
+    np.testing.assert_allclose(found[:, 1] / found[:, 0], ratio, rtol=1e-6)
+    prior = np.arange(24.0)
+    weighted = model.posterior(0, prior=prior)
+    expected = found * prior
+    np.testing.assert_allclose(
+        weighted, expected / expected.sum(axis=1, keepdims=True), atol=1e-12
+    )
+
+
+def test_posterior_is_calibrated_when_the_model_is_right():
+    rng = np.random.default_rng(7)
+    X, W = rng.normal(size=(2400, 4)), rng.normal(size=(4, 6))
+    Y = X @ W + 2 * rng.normal(size=(2400, 6))
+    model = EncodingIdentification(encoder=Ridge(alpha=1e-6)).fit(X[:2000], Y[:2000])
+    model.identify(X[2000:], Y[2000:])
+    found = model.posterior(0)
+    confidence, right = found.max(axis=1), found.argmax(axis=1) == np.arange(400)
+    assert right.mean() == pytest.approx(confidence.mean(), abs=0.06)
+
+
+def test_elastic_net_residuals_cross_validated_and_training(experiment):
+    e = experiment
+    encoder = ElasticNetEncoder(n_alphas=10, eps=1e-3)
+    model = EncodingIdentification(encoder=encoder).fit(e.train, e.Y)
+    expected = e.Y - e.Y.mean(0) - model.encoder_.cv_predictions_
+    np.testing.assert_allclose(model.residuals_, expected, atol=1e-4)
+    direct = EncodingIdentification(encoder=encoder, residuals="training")
+    direct.fit(e.train, e.Y)
+    ratio = (direct.residuals_**2).mean(0) / (model.residuals_**2).mean(0)
+    # out of fold the noise of 8 coefficients from 120 stimuli adds to the residuals
+    assert np.median(ratio) == pytest.approx(1 / (1 + 9 / 120), abs=0.03)
+    raw = e.Y - direct.predict(e.train)
+    assert (raw**2).mean() < 0.96 * (direct.residuals_**2).mean()
+    with pytest.raises(ValueError, match="degrees of freedom of an ElasticNetEncoder"):
+        _fit(e, residuals="training")
+
+
+def test_supplied_noise_residuals_are_used(experiment):
+    e = experiment
+    E = np.random.default_rng(8).normal(size=(200, 30))
+    model = _fit(e, noise_covariance=E).identify(e.test, e.Y_test)
+    sigma = shrunk_covariance(E - E.mean(axis=0))[0]
+    expected = mahalanobis_margins(e.Y_test, model.predict(e.test), sigma)
+    np.testing.assert_allclose(model.region_margins(0), expected, rtol=1e-3)
+
+
+def test_results_do_not_depend_on_the_number_of_workers(experiment):
+    e = experiment
+    members = scipy.sparse.csr_array(np.random.default_rng(9).random((40, 30)) < 0.4)
+    one, two = (
+        _fit(e, regions=members, n_permutations=20, n_jobs=n).identify(
+            e.test, e.Y_test, groups=np.zeros(24)
+        )
+        for n in (1, 2)
+    )
+    for name, values in one.region_scores_.items():
+        np.testing.assert_array_equal(values, two.region_scores_[name])
+    np.testing.assert_array_equal(one.null_maxima_, two.null_maxima_)
+
+
+def test_bad_voxels_are_left_out_and_told(experiment):
+    e = experiment
+    Y, Y_test = e.Y.copy(), e.Y_test.copy()
+    Y[:, 3], Y[4, 7], Y_test[2, 9] = 1.0, np.nan, np.inf
+    model = EncodingIdentification(encoder=e.encoder).fit(e.train, Y)
+    model.identify(e.test, Y_test)
+    assert model.region_scores_["n_voxels"][0] == 27
+    assert any("2 of 30 voxels were left out" in note for note in model.notes_)
+    assert np.isnan(model.predict(e.test)[:, [3, 7]]).all()
+    good = np.setdiff1d(np.arange(30), [3, 7, 9])
+    np.testing.assert_allclose(
+        model.region_margins(0), _naive(e, good), rtol=1e-3, atol=1e-2
+    )
+
+
+def test_extrapolation_to_huge_sets(experiment):
+    e = experiment
+    model = _fit(e).identify(e.test, e.Y_test)
+    predicted = model.extrapolate([24, 10**10])
+    assert predicted[24][0] == pytest.approx(
+        model.region_scores_["accuracy"][0], abs=0.1
+    )
+    assert 0 <= predicted[10**10][0] <= predicted[24][0]
+    size = model.extrapolator(0, "gaussian").set_size_at(accuracy=0.10)
+    assert size > 24
+
+
+@pytest.fixture
+def brain():
+    """Images of 6 x 5 x 4 voxels; a corner responds to the stimuli."""
+    rng = np.random.default_rng(10)
+    X, W = rng.normal(size=(130, 4)), rng.normal(size=(4, 8))
+    data = rng.normal(size=(6, 5, 4, 130))
+    data[:2, :2, :2] += (0.9 * X @ W).T.reshape(2, 2, 2, 130)
+    affine = np.diag([3.0, 3.0, 3.0, 1.0])
+    mask = nibabel.Nifti1Image(np.ones((6, 5, 4), dtype=np.int8), affine)
+    image = nibabel.Nifti1Image(data.astype(np.float32), affine)
+    return X, image, mask
+
+
+def _run(image, rows):
+    return image.slicer[..., rows]
+
+
+def test_searchlight_maps_find_the_responsive_corner(brain, tmp_path):
+    X, image, mask = brain
+    model = EncodingIdentification(
+        mask, RidgeCV(), radius=4.0, n_permutations=99, statistic="pairwise_accuracy"
+    )
+    model.fit(X[:100], _run(image, slice(0, 100)))
+    model.identify(X[100:], _run(image, slice(100, 130)), groups=np.zeros(30))
+    p = model.maps_["p_value_fwe"].get_fdata()
+    assert p[0, 0, 0] <= 0.05
+    assert (p[4:] > 0.05).mean() > 0.9
+    accuracy = model.maps_["accuracy"].get_fdata()
+    assert np.nanmax(accuracy[:2, :2, :2]) == np.nanmax(accuracy)
+    assert model.table_ is None
+    np.testing.assert_allclose(
+        model.accuracy_curve((0.0, 0.0, 0.0))[1][-1], accuracy[0, 0, 0], rtol=1e-6
+    )
+    prediction = model.prediction_maps(n_permutations=99)
+    assert prediction["p_value_fwe"].get_fdata()[:2, :2, :2].min() <= 0.05
+    model.to_directory(tmp_path / "out")
+    stored = nibabel.load(tmp_path / "out" / "p_value_fwe.nii.gz").get_fdata()
+    np.testing.assert_allclose(stored, p, rtol=1e-6)
+    about = json.loads((tmp_path / "out" / "encoding.json").read_text())
+    assert about["n_candidates"] == 30
+    with pytest.raises(ValueError, match="overwrite"):
+        model.to_directory(tmp_path / "out")
+
+
+def test_atlas_regions_give_a_table(brain):
+    X, image, mask = brain
+    labels = np.zeros((6, 5, 4), dtype=np.int16)
+    labels[:2, :2, :2], labels[4:] = 1, 2
+    atlas = nibabel.Nifti1Image(labels, image.affine)
+    model = EncodingIdentification(mask, RidgeCV(), labels_img=atlas)
+    model.fit(X[:100], _run(image, slice(0, 100)))
+    model.identify(X[100:], _run(image, slice(100, 130)))
+    last = model.table_.groupby("name", sort=False).last()
+    assert last["accuracy"].iloc[0] > 4 * last["accuracy"].iloc[1]
+    assert np.isfinite(last["standard_error"]).all()
+
+
+def test_mismatched_images_are_refused(brain):
+    X, image, mask = brain
+    model = EncodingIdentification(mask, RidgeCV())
+    with pytest.raises(ValueError, match="imgs have 90 rows, features 100"):
+        model.fit(X[:100], _run(image, slice(0, 90)))
+    model.fit(X[:100], _run(image, slice(0, 100)))
+    other = nibabel.Nifti1Image(np.zeros((5, 5, 4, 30)), image.affine)
+    with pytest.raises(ValueError, match="shape"):
+        model.identify(X[100:], other)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"covariance": "full"}, "covariance='full' is unknown; choose one of"),
+        ({"residuals": "test"}, "residuals='test' is unknown"),
+        ({"repeats": "drop"}, "repeats='drop' is unknown"),
+        ({"radius": 0}, r"radius=0 must be a number in \(0, inf\)"),
+        ({"confidence_level": 1.0}, "confidence_level=1.0 must be"),
+        ({"n_permutations": -1}, "n_permutations=-1 must be an integer"),
+        ({"save_null": "x.npy"}, "save_null needs permutations"),
+        ({"cv": 200}, "cv=200 folds need at least 200 samples"),
+        ({"noise_covariance": np.zeros((2, 30))}, "at least three observations"),
+        ({"noise_covariance": np.full((9, 30), np.nan)}, "holds NaN or infinity"),
+    ],
+)
+def test_bad_parameters(experiment, options, message):
+    with pytest.raises(ValueError, match=message):
+        _fit(experiment, **options)
+
+
+def test_bad_training_data(experiment):
+    e = experiment
+    model = EncodingIdentification(encoder=e.encoder)
+    with pytest.raises(TypeError, match="features must be real numbers"):
+        model.fit(e.train * 1j, e.Y)
+    with pytest.raises(TypeError, match="imgs must be real numbers"):
+        model.fit(e.train, e.Y * 1j)
+    with pytest.raises(ValueError, match="features hold NaN or infinity in 1 columns"):
+        model.fit(np.where(e.train == e.train[0, 0], np.nan, e.train), e.Y)
+    with pytest.raises(ValueError, match=r"zero variance in 1 columns \(first: 2"):
+        model.fit(e.train * (np.arange(8) != 2), e.Y)
+    with pytest.raises(ValueError, match="overflow in column 0"):
+        model.fit(e.train * 1e160, e.Y)
+    with pytest.raises(ValueError, match="imgs have 149 rows, features 150"):
+        model.fit(e.train, e.Y[:-1])
+    with pytest.raises(ValueError, match="no usable voxel"):
+        model.fit(e.train, np.ones_like(e.Y))
+    with pytest.raises(ValueError, match=r"shape \(n_stimuli, n_columns"):
+        model.fit(e.train[0], e.Y)
+    with pytest.raises(ValueError, match="imgs must have shape"):
+        model.fit(e.train, e.Y[..., None])
+
+
+def test_bad_test_data(experiment):
+    e = experiment
+    model = _fit(e)
+    with pytest.raises(ValueError, match="1 of 24 test stimuli were trained on"):
+        model.identify(np.vstack([e.test[:-1], e.train[:1]]), e.Y_test)
+    with pytest.raises(ValueError, match="candidates 0 and 23 have identical features"):
+        model.identify(np.vstack([e.test[:-1], e.test[:1]]), e.Y_test)
+    with pytest.raises(ValueError, match="say by `stimuli` which response"):
+        model.identify(e.test, e.Y_test[:-1])
+    with pytest.raises(ValueError, match="rows of features, 0 to 23, got 0 to 24"):
+        model.identify(e.test, e.Y_test, stimuli=np.r_[0:23, 24])
+    with pytest.raises(ValueError, match="stimuli must be 24 integers"):
+        model.identify(e.test, e.Y_test, stimuli=np.linspace(0, 1, 24))
+    with pytest.raises(ValueError, match="features have 7 columns"):
+        model.identify(e.test[:, :7], e.Y_test)
+    with pytest.raises(ValueError, match="distractors have 7 columns"):
+        model.identify(e.test, e.Y_test, distractors=e.test[:, :7])
+    with pytest.raises(ValueError, match="imgs have 29 voxels"):
+        model.identify(e.test, e.Y_test[:, :29])
+    with pytest.raises(ValueError, match="at least two candidates, got 1"):
+        model.identify(e.test[:1], e.Y_test[:1])
+    with pytest.raises(ValueError, match="groups must have one entry a response"):
+        model.identify(e.test, e.Y_test, groups=[0, 1])
+    with pytest.raises(ValueError, match="lie in different groups"):
+        model.identify(
+            e.test,
+            e.Y_test[np.tile(np.arange(24), 2)],
+            np.repeat([0, 1], 24),
+            stimuli=np.tile(np.arange(24), 2),
+        )
+    model.identify(e.test, e.Y_test)
+    with pytest.raises(ValueError, match="prior must be 24 non-negative"):
+        model.posterior(0, prior=np.ones(23))
+    with pytest.raises(ValueError, match="give the region's index"):
+        model.posterior((0.0, 0.0, 0.0))
+
+
+def test_a_singular_covariance_is_told(experiment):
+    e = experiment
+    # identical products at every observation: nothing says to shrink
+    E = np.tile([[1.0], [-1.0]], (2, 30))
+    model = _fit(e, noise_covariance=E)
+    with pytest.raises(ValueError, match="covariance of 30 features is singular"):
+        model.identify(e.test, e.Y_test)

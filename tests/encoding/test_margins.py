@@ -1,0 +1,83 @@
+"""Mahalanobis margins against the quadratic form."""
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf, oas
+
+from neuroextrap.encoding import mahalanobis_margins, shrunk_covariance
+from neuroextrap.encoding._margins import (
+    COVARIANCES,
+    EncodingMargins,
+    noise_covariance,
+)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(6, 5)), rng.normal(size=(9, 5)), rng.normal(size=(40, 5))
+
+
+def test_equals_the_quadratic_form(data):
+    Y, F, E = data
+    sigma = E.T @ E / 40
+    found = mahalanobis_margins(Y, F, sigma)
+    for i in range(6):
+        for j in range(9):
+            d = Y[i] - F[j]
+            assert found[i, j] == pytest.approx(-0.5 * d @ np.linalg.inv(sigma) @ d)
+
+
+def test_differences_are_gaussian_log_likelihood_ratios(data):
+    from scipy.stats import multivariate_normal
+
+    Y, F, E = data
+    sigma = E.T @ E / 40
+    found = mahalanobis_margins(Y, F, sigma)
+    logs = np.stack([multivariate_normal(f, sigma).logpdf(Y) for f in F], axis=1)
+    np.testing.assert_allclose(found - found[:, :1], logs - logs[:, :1], atol=1e-9)
+
+
+def test_a_large_common_offset_costs_no_digits(data):
+    Y, F, E = data
+    sigma = E.T @ E / 40
+    shifted = mahalanobis_margins(Y + 1e6, F + 1e6, sigma)
+    np.testing.assert_allclose(shifted, mahalanobis_margins(Y, F, sigma), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", COVARIANCES)
+def test_noise_covariances(data, method):
+    E = data[2]
+    found = noise_covariance(E, method)
+    expected = {
+        "shrunk": shrunk_covariance(E)[0],
+        "ledoit_wolf": ledoit_wolf(E, assume_centered=True)[0],
+        "oas": oas(E, assume_centered=True)[0],
+        "diagonal": np.diag((E**2).mean(axis=0)),
+        "identity": np.eye(5),
+    }
+    np.testing.assert_allclose(found, expected[method], rtol=1e-12)
+
+
+def test_kernel_equals_the_function_region_by_region(data):
+    Y, F, E = data
+    repeats = np.array([1, 2, 3, 1, 1, 4])
+    kernel = EncodingMargins(6, 9, repeats)
+    xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
+    state = kernel.prepare(xs, None)
+    for region, some in enumerate(([0, 1, 2], [3, 4])):
+        sigma = shrunk_covariance(E[:, some])[0]
+        expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
+        np.testing.assert_allclose(
+            kernel.margins(state, None)[:, :, region], expected * repeats[:, None]
+        )
+
+
+def test_bad_input(data):
+    Y, F, _ = data
+    with pytest.raises(ValueError, match="covariance of 5 features is singular"):
+        mahalanobis_margins(Y, F, np.ones((5, 5)) - np.eye(5))
+    with pytest.raises(ValueError, match="must share the number of features"):
+        mahalanobis_margins(Y, F[:, :4], np.eye(5))
+    with pytest.raises(ValueError, match="covariance='full' is unknown"):
+        noise_covariance(F, "full")
