@@ -57,7 +57,8 @@ class IdentificationSearchLight(BaseEstimator):
         n_features) or images of them; every region's covariance is shrunk towards its
         diagonal.
     cv : None, int, scikit-learn splitter, or iterable of (train, test)
-        None leaves one group out at a time.
+        None leaves one group out at a time. Indices count the samples of the classes
+        that are analysed.
     classes : sequence or None
         Classes to analyse; samples of other classes are left out.
     set_sizes : sequence of int or None
@@ -95,7 +96,8 @@ class IdentificationSearchLight(BaseEstimator):
     ----------
     maps_ : dict of images (of ndarray for array input)
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
-        n_voxels, and after permutations p_value, p_value_fwe, neg_log10_p_fwe, z.
+        n_voxels, and after permutations p_value, p_value_fwe, p_value_fwe_tail,
+        p_value_fdr, neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
     region_scores_ : dict of ndarray, shape (n_regions,)
         The same numbers, one a region.
     wins_ : ndarray, shape (n_regions, K)
@@ -116,6 +118,9 @@ class IdentificationSearchLight(BaseEstimator):
         Number of voxels, vertices or columns.
     n_permutations_ : int
         Number of permutations done (all distinct ones when there are fewer than asked).
+    tail_fit_accepted_ : bool or None
+        Whether a generalised Pareto tail fits the permuted maxima; where it does not,
+        ``p_value_fwe_tail`` is ``p_value_fwe``.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.
 
@@ -352,6 +357,9 @@ class IdentificationSearchLight(BaseEstimator):
                 null=null,
                 progress=margins.Progress(self.verbose),
             )
+            tail = None
+            if null is not None:
+                tail = maps.local_tail_p_values(scores.score, null)
         n_bound = len(self._bounds.weighting)
         self.fold_wins_ = scores.weighted_wins[n_bound:] if self.per_fold else None
         scores = replace(
@@ -366,6 +374,7 @@ class IdentificationSearchLight(BaseEstimator):
             n_repeats=self._bounds.n_repeats,
             confidence_level=self.confidence_level,
             notes=(*self._samples.notes, *self._bounds.notes),
+            p_value_tail=tail,
         )
         self.classes_ = self._labels.classes
         self.masker_ = self._samples.masker
@@ -388,6 +397,12 @@ class IdentificationSearchLight(BaseEstimator):
         self.wins_ = results.scores.wins
         self.null_maxima_ = results.scores.maxima
         self.n_permutations_ = len(self.null_maxima_)
+        self.tail_fit_accepted_ = None
+        if self.n_permutations_:
+            top = np.nanmax(results.scores.score)
+            self.tail_fit_accepted_ = bool(
+                stats.tail_p_value(top, self.null_maxima_)[1]
+            )
         self.notes_ = results.notes
         self.maps_ = maps.region_images(
             self.region_scores_, results.choice, self.masker_

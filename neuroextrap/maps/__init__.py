@@ -12,6 +12,7 @@ from neuroextrap.maps._identification import (
     bound_is_vacuous,
     bound_set_sizes,
     bound_statistics,
+    local_tail_p_values,
     permutation_statistics,
 )
 from neuroextrap.maps._results import RegionResults, region_images, region_table
@@ -25,6 +26,7 @@ __all__ = [
     "bound_statistics",
     "check_output_directory",
     "describe_map",
+    "local_tail_p_values",
     "permutation_statistics",
     "read_maps",
     "region_images",

@@ -71,6 +71,11 @@ MAP_DESCRIPTIONS = {
         "permuted maxima",
         "p",
     ),
+    "p_value_tail": (
+        "As p_value, its small values from a generalised Pareto tail fitted to each "
+        "region's own permuted statistics",
+        "p",
+    ),
     "p_value_fdr": (
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
         "p",
@@ -255,6 +260,31 @@ def permutation_statistics(score, n_reached, maxima):
             "z": norm.isf(p),
         },
     )
+
+
+def local_tail_p_values(score, null):
+    """Refine every region's small p-values by a tail of its own null distribution.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n_regions,)
+        Observed statistic; NaN stays NaN.
+    null : ndarray, shape (n_permutations, n_regions)
+        Permuted statistics; memory-mapped is fine.
+
+    Returns
+    -------
+    p_value : ndarray, shape (n_regions,)
+    """
+    p = np.full(len(score), np.nan)
+    step = max(1, 2**23 // len(null))
+    for start in range(0, len(score), step):
+        some = start + np.flatnonzero(~np.isnan(score[start : start + step]))
+        if len(some):
+            # the file is float32: compare at its precision
+            observed = score[some].astype(np.float32).astype(float)
+            p[some] = stats.tail_p_value(observed, null[:, some].astype(float))[0]
+    return p
 
 
 def _spread(known, values):

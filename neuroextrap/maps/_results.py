@@ -38,6 +38,8 @@ class RegionResults:
         Of the bounds.
     notes : tuple of str
         What a reader should know of the validity of the numbers.
+    p_value_tail : ndarray, shape (n_regions,), or None
+        Local p-values with a generalised Pareto tail, when null maps were saved.
     """
 
     scores: RegionScores
@@ -48,6 +50,7 @@ class RegionResults:
     n_repeats: np.ndarray | None
     confidence_level: float
     notes: tuple = field(default=())
+    p_value_tail: np.ndarray | None = None
 
     @property
     def bound_wins(self):
@@ -76,6 +79,8 @@ class RegionResults:
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
+        if self.p_value_tail is not None:
+            values["p_value_tail"] = self.p_value_tail
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
 
@@ -197,6 +202,7 @@ class RegionResults:
             "n_repeats": self.n_repeats,
             "centers": self.choice.centers,
             "owner": self.choice.owner,
+            "p_value_tail": self.p_value_tail,
             "names": None
             if self.choice.names is None
             else np.array(self.choice.names, dtype=str),
@@ -243,6 +249,7 @@ class RegionResults:
             n_repeats=found.get("n_repeats"),
             confidence_level=float(found["confidence_level"]),
             notes=tuple(found["notes"].tolist()),
+            p_value_tail=found.get("p_value_tail"),
         )
 
 

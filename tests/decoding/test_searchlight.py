@@ -113,6 +113,8 @@ def test_saved_null_gives_the_same_p(tmp_path):
     score = fitted.region_scores_["accuracy"].astype(np.float32)
     p = (1 + (null >= score).sum(axis=0)) / 26
     np.testing.assert_allclose(fitted.region_scores_["p_value"], p)
+    tail, _ = stats.tail_p_value(score.astype(float), np.asarray(null, dtype=float))
+    np.testing.assert_allclose(fitted.region_scores_["p_value_tail"], tail)
     assert [file.name for file in tmp_path.iterdir()] == ["null.npy"]
 
 

@@ -1,0 +1,318 @@
+"""Searchlight identification against nilearn's SearchLight: equality, then ratios.
+
+A simulated experiment of 8 classes x 12 runs in nilearn's MNI152 mask, one run left
+out at a time. nilearn's SearchLight is timed on a stated sample of the same spheres
+with the same folds and a scikit-learn classifier of the same kind, on one core; its
+whole-brain and permutation costs are that time per sphere, multiplied. Our own
+whole-brain permutation time is measured with --full, else extrapolated from a sample.
+
+    python benchmarks/searchlight.py [--quick | --full] [--n-jobs N]
+
+--quick takes a 6 mm mask and few permutations; ratios are then smaller, for what is
+fixed in a run weighs more. Run on an idle machine: both sides suffer from other work.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import threadpoolctl
+from nilearn.decoding import SearchLight
+from nilearn.maskers import NiftiMasker
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import LeaveOneGroupOut
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestCentroid
+
+from neuroextrap import margins, stats
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images import mask_lattice, mni152_mask, resolve_masker, to_img
+from neuroextrap.regions import lattice_spheres
+
+N_CLASSES, N_RUNS = 8, 12
+Y = np.tile(np.arange(N_CLASSES), N_RUNS)
+RUNS = np.repeat(np.arange(N_RUNS), N_CLASSES)
+THEIRS = {
+    "nearest_centroid": NearestCentroid(),
+    "gaussian_nb": GaussianNB(),
+    "ridge": RidgeClassifier(alpha=100.0),
+    "lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+}
+
+
+def simulate(resolution, seed=0):
+    """Return masker, image and array of noise with weak patterns everywhere."""
+    rng = np.random.default_rng(seed)
+    masker = resolve_masker(mni152_mask(resolution))
+    size = masker.n_elements_
+    X = rng.standard_normal((len(Y), size), dtype=np.float32)
+    X += 0.15 * rng.standard_normal((N_CLASSES, size), dtype=np.float32)[Y]
+    return masker, to_img(X, masker), X - X.mean(axis=0)
+
+
+def seconds(function, *args, **options):
+    """Run once; return the result and its wall time."""
+    start = time.perf_counter()
+    result = function(*args, **options)
+    return result, time.perf_counter() - start
+
+
+def their_seconds(masker, img, radius, centers, estimator):
+    """Time nilearn's SearchLight on some spheres; return accuracies and s a sphere."""
+    inside = np.zeros(masker.n_elements_)
+    inside[centers] = 1
+    process = to_img(inside, masker)
+    process = type(process)((process.get_fdata() == 1).astype(np.int8), process.affine)
+    light = SearchLight(
+        mask_img=masker.mask_img_,
+        process_mask_img=process,
+        radius=radius,
+        estimator=estimator,
+        cv=LeaveOneGroupOut(),
+        scoring="accuracy",
+        n_jobs=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, spent = seconds(light.fit, img, Y, groups=RUNS)
+    scores = NiftiMasker(masker.mask_img_).fit().transform(light.scores_img_)
+    return np.ravel(scores)[centers], spent / len(centers)
+
+
+def make_plan(classifier, n_permutations=0):
+    """Plan leave-one-run-out with within-run permutations."""
+    design = margins.make_design(Y, N_CLASSES, groups=RUNS)
+    codes = Y[None]
+    if n_permutations:
+        permuted = stats.permute_labels(
+            Y, groups=RUNS, n_permutations=n_permutations, random_state=0
+        )
+        codes = np.concatenate([codes, permuted])
+    return margins.Plan(
+        kernel=margins.resolve_classifier(classifier),
+        design=design,
+        codes=codes,
+        statistic=margins.resolve_statistic("accuracy", N_CLASSES, [2, N_CLASSES]),
+    )
+
+
+def single_region(classifier, x):
+    """Return the single-region classifier of the same name, its penalty label-free."""
+    if classifier == "gaussian_nb":
+        return margins.NaiveBayesClassifier(total_variance=x.var(axis=0))
+    if classifier == "nearest_centroid":
+        return margins.CentroidClassifier()
+    penalty = margins.ridge_penalty(x - x.mean(axis=0))
+    kind = {"ridge": margins.RidgeIndicatorClassifier, "lda": margins.ShrinkageLDA}
+    return kind[classifier](penalty=penalty)
+
+
+def check_refits(classifier, X, spheres, plan):
+    """Check that predictions equal those of single-region refits; return how many."""
+    same, total = 0, 0
+    for sphere in np.linspace(0, spheres.shape[0] - 1, 5).astype(int):
+        found = margins.observed_margins(X, spheres, plan, sphere)
+        x = X[:, spheres[[sphere]].indices].astype(float)
+        predicted = np.concatenate(
+            [
+                single_region(classifier, x).fit(x[train], Y[train]).predict(x[test])
+                for train, test in plan.design.folds
+            ]
+        )
+        same += (found.argmax(axis=1) == predicted).sum()
+        total += len(predicted)
+    if same < total:
+        print(f"  {classifier}: {same} of {total} predictions equal refits (float32)")
+    if same < 0.995 * total:
+        sys.exit(f"{classifier}: only {same} of {total} predictions equal refits")
+
+
+def one_map(masker, img, X, spheres, radius, n_sample):
+    """Compare one map: margins and wins alone, and the whole fit."""
+    rng = np.random.default_rng(1)
+    centers = np.sort(rng.choice(masker.n_elements_, n_sample, replace=False))
+    print(f"one map, {spheres.shape[0]} spheres; nilearn on {n_sample} of them")
+    row = "{:<18}{:>14}{:>16}{:>12}{:>10}{:>12}{:>10}"
+    print(
+        row.format(
+            "classifier",
+            "nilearn ms",
+            "margins+wins ms",
+            "ratio",
+            "fit s",
+            "fit ms",
+            "ratio",
+        )
+    )
+    theirs = {}
+    for name, estimator in THEIRS.items():
+        plan = make_plan(name)
+        check_refits(name, X, spheres, plan)
+        accuracy, theirs[name] = their_seconds(masker, img, radius, centers, estimator)
+        own, spent = seconds(margins.score_regions, X, spheres, plan)
+        if name == "nearest_centroid":  # the only one with nothing to tune
+            np.testing.assert_allclose(own.wins[centers, -1], accuracy, atol=1e-5)
+        light = IdentificationSearchLight(
+            masker.mask_img_, radius=radius, classifier=name
+        )
+        _, whole = seconds(light.fit, img, Y, groups=RUNS)
+        n = spheres.shape[0]
+        print(
+            row.format(
+                name,
+                f"{1e3 * theirs[name]:.1f}",
+                f"{1e3 * spent / n:.3f}",
+                f"{theirs[name] * n / spent:.0f}x",
+                f"{whole:.1f}",
+                f"{1e3 * whole / n:.3f}",
+                f"{theirs[name] * n / whole:.0f}x",
+            )
+        )
+    return theirs
+
+
+def gemm_share(plan):
+    """Rate of the permutation product against that of a large square product."""
+    rng = np.random.default_rng(0)
+    width = plan.chunks()[0].n_labelings * N_CLASSES
+    left = rng.random((len(Y), len(Y)), dtype=np.float32)
+    right = rng.random((len(Y), width), dtype=np.float32)
+    square = rng.random((2048, 2048), dtype=np.float32)
+    rates = []
+    for a, b in ((left, right), (square, square)):
+        n_repeats = 30 if len(a) < 2048 else 3
+        np.matmul(a, b)
+        _, spent = seconds(lambda a=a, b=b, n=n_repeats: [a @ b for _ in range(n)])
+        rates.append(2 * a.shape[0] * a.shape[1] * b.shape[1] * n_repeats / spent / 1e9)
+    print(
+        f"permutation product {rates[0]:.0f} GFLOP/s, large product {rates[1]:.0f}: "
+        f"{rates[0] / rates[1]:.0%}"
+    )
+
+
+def permutations(X, spheres, theirs, n_permutations, n_sample, n_jobs):
+    """Compare permutation runs with max-statistic inference."""
+    n = spheres.shape[0]
+    some = spheres[np.linspace(0, n - 1, n_sample).astype(int)] if n_sample else spheres
+    how = f"a sample of {n_sample} spheres" if n_sample else "all spheres"
+    print(f"{n_permutations} permutations, {n_jobs} workers, measured on {how}")
+    row = "{:<18}{:>16}{:>18}{:>14}"
+    print(row.format("classifier", "ms a sphere", "whole brain min", "ratio"))
+    for name in ("nearest_centroid", "ridge", "lda"):
+        plan = make_plan(name, n_permutations)
+        margins.score_regions(X, some[:4], plan)
+        _, spent = seconds(margins.score_regions, X, some, plan, n_jobs=n_jobs)
+        each = spent / some.shape[0]
+        ratio = theirs[name] * (n_permutations + 1) / each
+        print(
+            row.format(
+                name, f"{1e3 * each:.2f}", f"{each * n / 60:.1f}", f"{ratio:.0f}x"
+            )
+        )
+    gemm_share(plan)
+
+
+def exponents(X, spheres, n_permutations):
+    """Fit how time grows with regions and with permutations."""
+    for name in ("nearest_centroid", "ridge"):
+        counts = np.array([128, 256, 512])
+        plan = make_plan(name, n_permutations)
+        spent = [
+            min(
+                seconds(margins.score_regions, X, spheres[:c], plan)[1]
+                for _ in range(2)
+            )
+            for c in counts
+        ]
+        by_regions = np.polyfit(np.log(counts), np.log(spent), 1)[0]
+        numbers = n_permutations * np.array([1, 2, 4])
+        spent = [
+            min(
+                seconds(margins.score_regions, X, spheres[:128], make_plan(name, b))[1]
+                for _ in range(2)
+            )
+            for b in numbers
+        ]
+        by_permutations = np.polyfit(np.log(numbers), np.log(spent), 1)[0]
+        print(
+            f"{name}: time grows as regions^{by_regions:.2f}, "
+            f"permutations^{by_permutations:.2f}"
+        )
+
+
+def peak_memory(resolution, radius, n_permutations, n_regions):
+    """Fit in a process of its own; return wall seconds of the fit and peak GiB."""
+    code = (
+        "import sys, time, resource; sys.path.insert(0, 'benchmarks'); "
+        "import searchlight as s, numpy as np\n"
+        f"masker, img, X = s.simulate({resolution})\n"
+        "mask, _ = s.mask_lattice(masker)\n"
+        f"step = max(1, masker.n_elements_ // {n_regions})\n"
+        "inside = np.full(masker.n_elements_, 0.0); inside[::step] = 1\n"
+        "center = s.to_img(inside, masker)\n"
+        f"light = s.IdentificationSearchLight(masker.mask_img_, radius={radius}, "
+        f"n_permutations={n_permutations}, center_mask_img=center, n_jobs=2)\n"
+        "start = time.perf_counter(); light.fit(img, s.Y, groups=s.RUNS)\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
+        "print(time.perf_counter() - start, peak)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [float(x) for x in done.stdout.split()[-2:]]
+
+
+def resolutions(fine, coarse, radius):
+    """Compare a finer brain with a coarser one: time and memory."""
+    whole = 10**9
+    base, base_memory = peak_memory(coarse, radius, 0, whole)
+    text = f"{coarse} mm, {radius:.0f} mm spheres: fit {base:.1f} s"
+    print(f"{text}, peak {base_memory:.2f} GiB")
+    for r in (radius * fine / coarse, radius):
+        spent, peak = peak_memory(fine, r, 0, whole)
+        print(
+            f"{fine} mm, {r:.0f} mm spheres: fit {spent:.1f} s ({spent / base:.1f}x), "
+            f"peak {peak:.2f} GiB"
+        )
+    _, peak = peak_memory(coarse, radius, 1000, 2000)
+    print(f"{coarse} mm, 1,000 permutations (2,000 spheres): peak {peak:.2f} GiB")
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="6 mm, 50 permutations")
+    size.add_argument("--full", action="store_true", help="permute in every sphere")
+    parser.add_argument("--n-jobs", type=int, default=2)
+    args = parser.parse_args()
+    coarse, fine, radius = (6, 4, 18.0) if args.quick else (3, 2, 9.0)
+    n_theirs, n_permutations = (6, 50) if args.quick else (40, 1000)
+    masker, img, X = simulate(coarse)
+    mask, affine = mask_lattice(masker)
+    spheres, spent = seconds(lattice_spheres, mask, affine, radius)
+    members = spheres.nnz / spheres.shape[0]
+    print(
+        f"{masker.n_elements_} voxels of {coarse} mm, {radius:.0f} mm spheres of "
+        f"{members:.0f} voxels on average, built in {spent:.2f} s"
+    )
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+        theirs = one_map(masker, img, X, spheres, radius, n_theirs)
+        n_sample = 0 if args.full else 64 if args.quick else 256
+        permutations(X, spheres, theirs, n_permutations, n_sample, args.n_jobs)
+        exponents(X, spheres, 50 if args.quick else 250)
+    resolutions(fine, coarse, radius)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of this process {peak:.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()
