@@ -316,8 +316,9 @@ def best_prior_weight(ratio):
 
     if ratio.mean() <= 1:
         return 1.0
-    if np.all(ratio > 0) and slope(0.0) <= 0:
-        return 0.0
+    with np.errstate(over="ignore", divide="ignore"):  # an infinite slope is right
+        if slope(0.0) <= 0:
+            return 0.0
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)

@@ -86,6 +86,8 @@ def test_best_weight_at_the_ends():
     right, wrong = np.eye(2)[[0, 1]], np.eye(2)[[1, 0]]
     assert prior_weight(right, [0, 1], priors=[0.5, 0.5]) == 0.0
     assert prior_weight(wrong, [0, 1], priors=[0.5, 0.5]) == 1.0
+    tiny = [[1.0, 0.0], [1.0, 1e-320], [1.0, 0.0], [1.0, 0.0]]
+    assert 0 < prior_weight(tiny, [0, 1, 0, 0], priors=[0.5, 0.5]) < 1
 
 
 def test_bayes_rule_without_underflow():
