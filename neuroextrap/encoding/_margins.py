@@ -42,13 +42,14 @@ def mahalanobis_margins(responses, predictions, covariance):
     array([[-0.  , -0.25]])
     """
     Y, F = (np.atleast_2d(np.asarray(a, dtype=float)) for a in (responses, predictions))
-    sigma = np.asarray(covariance, dtype=float)
+    given = np.asarray(covariance)
+    sigma = given.astype(float)
     if Y.shape[1] != F.shape[1] or sigma.shape != (Y.shape[1],) * 2:
         raise ValueError(
             f"responses {Y.shape}, predictions {F.shape} and covariance {sigma.shape} "
             "must share the number of features"
         )
-    factor = _cholesky(sigma, np.finfo(np.result_type(covariance, np.float32)).eps)
+    factor = _cholesky(sigma, np.finfo(np.result_type(given, np.float32)).eps)
     origin = F.mean(axis=0)
     stacked = np.concatenate([Y - origin, F - origin])
     white = solve_triangular(factor, stacked.T, lower=True, check_finite=False).T
