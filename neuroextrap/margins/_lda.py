@@ -10,7 +10,7 @@ from neuroextrap.margins._operators import checked_counts, residual_operators
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
 BATCH = 125  # labellings times regions handled together
-SWEEP = 1000  # K x K matrices inverted together
+SWEEP = 1500  # K x K matrices inverted together
 
 
 class LDAMargins:
@@ -150,7 +150,7 @@ class _Batch:
         self.counts = counts[:, :, None]  # (F, K, 1, b)
         self.n_train = self.counts.sum(axis=1, keepdims=True)
         self.shares = self.counts / self.n_train
-        indicators = (codes[:, :, None] == np.arange(K)).astype(float)
+        indicators = np.eye(K).take(codes, axis=0)
         residuals = group.residuals(indicators)
         # Y'E over all samples, (S, b, K, K)
         self.total = indicators.swapaxes(1, 2) @ residuals
@@ -218,21 +218,27 @@ def _inverse(matrices):
 
 
 def _sweep(a):
-    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices)."""
-    K = len(a)
+    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
+
+    Only the upper triangle is read and swept; it is mirrored at the end.
+    """
+    K, _, n_matrices = a.shape
     smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
-    change = np.empty_like(a)
+    column, change = np.empty((2, K, n_matrices))
     for k in range(K):
-        pivot = a[k, k].copy()
-        if not (pivot > smallest[k]).all():
+        column[:k], column[k:] = a[:k, k], a[k, k:]
+        if not (column[k] > smallest[k]).all():
             raise ValueError(
                 "a within-class scatter is singular or not finite; use a larger "
                 "shrinkage"
             )
-        row = a[k] / pivot
-        np.multiply(a[:, k, None], row, out=change)
-        a -= change
-        a[k] = row
-        a[:, k] = row
-        np.divide(-1.0, pivot, out=a[k, k])
+        inverse = 1.0 / column[k]
+        row = column * inverse
+        for i in [*range(k), *range(k + 1, K)]:
+            product = np.multiply(column[i], row[i:], out=change[i:])
+            np.subtract(a[i, i:], product, out=a[i, i:])
+        a[:k, k], a[k, k:] = row[:k], row[k:]
+        np.negative(inverse, out=a[k, k])
+    for i in range(1, K):
+        a[i, :i] = a[:i, i]
     return np.negative(a, out=a)
