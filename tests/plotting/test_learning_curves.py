@@ -1,0 +1,131 @@
+"""Figures of learning curves: what is drawn where."""
+
+import matplotlib.pyplot as plt
+import nibabel
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from neuroextrap.plotting import (
+    plot_canonical_coordinates,
+    plot_confusion_discs,
+    plot_information_vs_reproducibility,
+    plot_learning_curves,
+    plot_sensitivity_map,
+)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def _curve(offset=0.0):
+    return Bunch(
+        train_sizes=np.array([2, 3, 4]),
+        information=np.array([[-0.5, -0.3], [0.2, 0.4], [0.6, 0.6]]) + offset,
+        error_rate=np.array([[0.4, 0.4], [0.3, 0.2], [0.1, 0.1]]),
+        baseline_error_rate=np.full((3, 2), 0.5),
+        reproducibility=np.array([[0.1, 0.3], [0.4, 0.6], [np.nan, np.nan]]),
+        label_entropy=1.0,
+    )
+
+
+def test_scatter_has_a_unit_circle_at_every_class_mean():
+    c = np.random.default_rng(0).standard_normal((20, 3))
+    labels = np.tile(["T1", "T2"], 10)
+    ax = plot_canonical_coordinates(c, labels, directions=(0, 2))
+    for patch, label in zip(ax.patches, ("T1", "T2"), strict=True):
+        np.testing.assert_allclose(
+            patch.center, c[labels == label].mean(axis=0)[[0, 2]]
+        )
+        assert patch.radius == 1
+    assert [text.get_text() for text in ax.texts] == ["1"] * 10 + ["2"] * 10
+
+
+def test_scatter_of_one_direction_is_spread_by_order():
+    c = np.arange(6.0)[:, None]
+    ax = plot_canonical_coordinates(
+        c, list("aabbcc"), class_means=[[0.5], [2.5], [4.5]]
+    )
+    assert ax.get_ylabel() == "order of scans"
+    np.testing.assert_allclose(ax.patches[1].center, [2.5, 0])
+
+
+def test_learning_curve_lines_bands_and_entropy():
+    curves = {"two": _curve(), "four": _curve(0.1)}
+    ax = plot_learning_curves(curves)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.4, 0.3, 0.6])
+    assert len(ax.collections) == 2
+    assert ax.lines[-1].get_ydata()[0] == 1.0  # label entropy
+    assert "overfitting" in ax.get_title()
+    calm = plot_learning_curves({"two": _curve(1.0)}, spread=False)
+    assert calm.get_title() == ""
+    assert len(calm.collections) == 0
+
+
+def test_error_panel_has_the_baseline_band():
+    ax = plot_learning_curves({"two": _curve()}, panel="error_rate")
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["two", "guessing the most common label"]
+
+
+def test_reproducibility_panel_stops_at_half_of_the_subjects():
+    ax = plot_learning_curves({"two": _curve()}, panel="reproducibility")
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [2, 3])
+
+
+def test_information_against_reproducibility():
+    ax = plot_information_vs_reproducibility({"two": _curve()})
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [0.2, 0.5])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.4, 0.3])
+    assert [text.get_text() for text in ax.texts] == ["2", "3"]
+
+
+def test_disc_areas_are_probabilities():
+    confusion = np.array([[0.9, 0.1], [0.4, 0.6]])
+    ax = plot_confusion_discs(confusion, ["a", "b"], title="8 subjects")
+    areas = {patch.center: patch.radius**2 for patch in ax.patches}
+    assert areas[(0, 1)] / areas[(0, 0)] == pytest.approx(0.1 / 0.9)
+    assert areas[(1, 0)] / areas[(1, 1)] == pytest.approx(0.4 / 0.6)
+    assert ax.get_title() == "8 subjects"
+
+
+def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "nilearn.plotting.plot_stat_map", lambda img, **options: seen.append(options)
+    )
+    values = np.arange(8 * 9 * 7, dtype=float).reshape(8, 9, 7)
+    values[0, 0, 0] = np.nan
+    img = nibabel.Nifti1Image(values, np.eye(4))
+    anatomy = nibabel.Nifti1Image(np.ones((8, 9, 7)), np.eye(4))
+    plot_sensitivity_map(img, background=anatomy)
+    plot_sensitivity_map(img, background=False, threshold=3.0)
+    plot_sensitivity_map(img, cmap="hot")
+    assert seen[0]["threshold"] == pytest.approx(np.nanpercentile(values, 95))
+    assert seen[0]["bg_img"] is anatomy
+    assert seen[1]["threshold"] == 3.0
+    assert seen[1]["bg_img"] is None
+    assert "bg_img" not in seen[2]
+    assert seen[2]["cmap"] == "hot"
+
+
+def test_input_is_checked():
+    with pytest.raises(ValueError, match="at least one direction"):
+        plot_canonical_coordinates(np.zeros((4, 0)), list("aabb"))
+    with pytest.raises(ValueError, match="3 labels given for 4 scans"):
+        plot_canonical_coordinates(np.zeros((4, 2)), list("aab"))
+    with pytest.raises(ValueError, match="panel='mi' is unknown"):
+        plot_learning_curves({"two": _curve()}, panel="mi")
+    nothing = _curve()
+    nothing.reproducibility = np.full((3, 2), np.nan)
+    with pytest.raises(ValueError, match="'two' has no reproducibility"):
+        plot_information_vs_reproducibility({"two": nothing})
+    with pytest.raises(ValueError, match="must be square"):
+        plot_confusion_discs(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="finite and not negative"):
+        plot_confusion_discs([[np.nan, 1], [0, 1]])
+    with pytest.raises(ValueError, match="3 class_names given for 2 classes"):
+        plot_confusion_discs(np.eye(2), list("abc"))
