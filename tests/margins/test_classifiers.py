@@ -279,3 +279,44 @@ def test_not_fitted_and_wrong_width(estimator):
         clone(estimator).margins(x)
     with pytest.raises(ValueError, match="features"):
         clone(estimator).fit(x, y).margins(x[:, :5])
+
+
+def haxby_samples(folder):
+    """One slice of Haxby et al. 2001: every block's mean volume, category and run."""
+    import nibabel
+
+    bold = np.asarray(nibabel.load(folder / "bold.nii.gz").dataobj, dtype=float)
+    bold = bold.reshape(-1, bold.shape[-1])
+    bold = bold[bold.mean(axis=1) > bold.mean()]
+    lines = np.loadtxt(folder / "attributes_literal.txt", dtype=str)
+    stimulus, run = lines[:, 0], lines[:, 1].astype(int)
+    samples, names, runs = [], [], []
+    for r in np.unique(run):
+        inside = bold[:, run == r]
+        inside = (inside - inside.mean(axis=1, keepdims=True)) / inside.std()
+        for name in np.unique(stimulus[(run == r) & (stimulus != "rest")]):
+            samples.append(inside[:, stimulus[run == r] == name].mean(axis=1))
+            names.append(name)
+            runs.append(r)
+    return np.array(samples), np.unique(names, return_inverse=True)[1], np.array(runs)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", PAIRS)
+def test_real_voxels_leave_one_run_out(real_data, name):
+    x, y, runs = haxby_samples(real_data("haxby2001_subject1"))
+    x = x[:, np.argsort(-np.var(x, axis=0))[:200]]
+    n_classes = y.max() + 1
+    folds = tuple(
+        (np.flatnonzero(runs != r), np.flatnonzero(runs == r)) for r in np.unique(runs)
+    )
+    design = Design(folds, len(y), n_classes)
+    kernel, make = PAIRS[name]
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(y[None], n_classes))
+    predicted = margins[:, :, 0].argmax(axis=1)
+    refitted = np.concatenate(
+        [make(x, n_classes).fit(x[a], y[a]).predict(x[b]) for a, b in folds]
+    )
+    np.testing.assert_array_equal(predicted, refitted)
+    # well above the chance of one in eight
+    assert np.mean(predicted == y[design.test]) > 0.25

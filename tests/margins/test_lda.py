@@ -210,6 +210,16 @@ def test_scatter_that_is_singular_within_classes():
         kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
 
 
+@pytest.mark.usefixtures("double")
+def test_duplicated_collinear_and_constant_features():
+    design, codes, (x,) = unequal_design(), labels(1), regions((30,))
+    x = np.column_stack([x, x[:, :9], x[:, :5].sum(axis=1), np.full(40, 2.0)])
+    kernel = LDAMargins(shrinkage=0.1)
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    expected = refit(x, codes[0], design, ridge_penalty(x, shrinkage=0.1))
+    np.testing.assert_allclose(margins[:, :, 0], expected, rtol=0, atol=1e-11)
+
+
 def test_bad_arguments():
     design, xs = unequal_design(), regions((60,))
     with pytest.raises(ValueError, match="priors must be"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from neuroextrap.margins import _operators
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._operators import ledoit_wolf_intensity, ridge_penalty
 from neuroextrap.margins._ridge import RidgeMargins
@@ -72,6 +73,22 @@ def test_float32_only_where_the_penalty_is_large():
         kernel = RidgeMargins(shrinkage=shrinkage)
         margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
         assert margins.dtype == dtype
+
+
+@pytest.mark.parametrize("shrinkage", [0.015, "auto"])
+def test_float32_predicts_as_float64(monkeypatch, shrinkage):
+    """Just above the penalty at which float32 is allowed, and at the default."""
+    design, codes = unequal_design(), labels(200)
+    rng = np.random.default_rng(6)
+    # features as correlated as neighbouring voxels
+    x = np.cumsum(rng.standard_normal((30, 40)), axis=1)
+    kernel = RidgeMargins(shrinkage=shrinkage)
+    single = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    double = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    assert single.dtype == np.float32
+    assert double.dtype == np.float64
+    np.testing.assert_array_equal(single.argmax(axis=1), double.argmax(axis=1))
 
 
 def test_no_penalty_with_few_features_is_least_squares():
