@@ -91,6 +91,7 @@ def simulate_brain(  # noqa: PLR0913
     Returns
     -------
     brain : SimulatedBrain
+        Images, classes, runs, and the truth.
 
     Raises
     ------

@@ -33,8 +33,8 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
     Returns
     -------
     information : ndarray, shape of snr
-        d/2 log(1 + snr), or -d/2 log(1 - rho^2) with rho the correlation, per voxel, of
-        a response with the training mean.
+        Equal to d/2 log(1 + snr), or -d/2 log(1 - rho^2) with rho the correlation, per
+        voxel, of a response with the training mean.
 
     Raises
     ------
@@ -81,7 +81,8 @@ def gaussian_code_snr(information, n_features, *, base=2):
     Returns
     -------
     snr : ndarray, shape of information
-        base^(2 information / d) - 1, the inverse of ``gaussian_code_information``.
+        Equal to base^(2 information / d) - 1, the inverse of
+        ``gaussian_code_information``.
 
     Raises
     ------
@@ -137,6 +138,7 @@ def gaussian_code_accuracy(
     Returns
     -------
     accuracy : ndarray, shape (n_sizes,)
+        Expected accuracy A_k over classes drawn anew, proportions.
 
     Raises
     ------

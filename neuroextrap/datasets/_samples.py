@@ -70,6 +70,7 @@ def plant_codes(
     Returns
     -------
     samples : PlantedSamples
+        Responses, classes, runs, and the truth.
 
     Raises
     ------

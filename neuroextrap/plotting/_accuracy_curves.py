@@ -47,6 +47,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------
@@ -106,6 +107,7 @@ def plot_extrapolation_fan(
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------

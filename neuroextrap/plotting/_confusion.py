@@ -20,6 +20,7 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------

@@ -39,6 +39,7 @@ def plot_information_vs_size(
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------
@@ -102,6 +103,7 @@ def plot_model_comparison(
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------

@@ -35,6 +35,7 @@ def plot_null_distribution(
     Returns
     -------
     matplotlib.axes.Axes
+        Where it was drawn.
 
     Raises
     ------

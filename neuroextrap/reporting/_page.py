@@ -101,6 +101,7 @@ def paragraphs(*texts, note=False):
     Returns
     -------
     str
+        HTML.
 
     Examples
     --------
@@ -142,6 +143,7 @@ def frame_table(frame):
     Returns
     -------
     str
+        HTML.
 
     Examples
     --------
@@ -169,6 +171,7 @@ def format_number(value):
     Returns
     -------
     str
+        Plain text.
 
     Examples
     --------

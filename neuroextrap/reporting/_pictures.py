@@ -80,6 +80,7 @@ def curve_axes(fitted, region):
     Returns
     -------
     matplotlib.axes.Axes
+        Of a new figure.
 
     References
     ----------
