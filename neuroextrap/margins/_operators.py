@@ -206,7 +206,9 @@ def residual_operators(xs, design, *, shrinkage="auto"):
     check_regions(xs, design)
     n = design.n_samples
     n_features = np.array([x.shape[1] for x in xs])
-    grams = np.stack([centred_gram(x) for x in xs])
+    grams = np.empty((len(xs), n, n))
+    for gram, x in zip(grams, xs, strict=True):
+        gram[:] = centred_gram(x)
     penalties = _penalties(grams, n_features, shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
@@ -215,7 +217,8 @@ def residual_operators(xs, design, *, shrinkage="auto"):
     for chosen, dtype in ((single, np.float32), (~single, np.float64)):
         wide = np.flatnonzero(chosen & ~thin)
         if len(wide):
-            dense = _dense_residuals(grams[wide], penalties[wide])
+            chosen_grams = grams if len(wide) == len(xs) else grams[wide]
+            dense = _dense_residuals(chosen_grams, penalties[wide])
             groups.append(_with_inverses(wide, dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
             factor = _smoother_factor(xs[s], penalties[s])
@@ -242,21 +245,21 @@ def _dense_residuals(grams, penalties):
     from scipy.linalg import lapack
 
     n = grams.shape[-1]
-    levels = np.trace(grams, axis1=1, axis2=2) / n
-    systems = grams + (levels / n)[:, None, None]
-    np.einsum("sii->si", systems)[:] += penalties[:, None]
     out = np.empty_like(grams)
-    for k, penalty in enumerate(penalties):
-        root, _ = lapack.dpotrf(systems[k].T, clean=False, overwrite_a=True)
+    lower = np.tri(n)
+    lower[np.diag_indices(n)] = 0.5
+    for gram, penalty, residual in zip(grams, penalties, out, strict=True):
+        level = np.trace(gram) / n
+        system = gram + level / n
+        system[np.diag_indices(n)] += penalty
+        root, _ = lapack.dpotrf(system.T, clean=False, overwrite_a=True)
         inverse, info = lapack.dpotri(root, overwrite_c=True)
         if info != 0:
             raise ValueError("a region's scatter is singular; use a larger shrinkage")
-        np.multiply(inverse.T, penalty, out=out[k])
-    lower = np.tri(n)
-    lower[np.diag_indices(n)] = 0.5
-    out *= lower
-    out = out + out.transpose(0, 2, 1)
-    out -= (penalties / (penalties + levels) / n)[:, None, None]
+        half = np.multiply(inverse.T, penalty)
+        half *= lower
+        np.add(half, half.T, out=residual)
+        residual -= penalty / (penalty + level) / n
     return out
 
 
