@@ -6,9 +6,9 @@ Curves: ``information_learning_curve``, ``pattern_reproducibility``,
 ``VoxelwiseGaussian``, ``macroscopic_log_posterior``. Scores:
 ``prediction_information``, ``label_entropy``, ``shrink_to_prior``, ``prior_weight``.
 Labels: ``agnostic_labels``, ``coarse_of_fine``, ``fine_probabilities``. The paper's
-protocol: ``center_groups``, ``scale_scans``, ``balanced_scans``, ``protocol_setups``,
-``protocol_learning_curves``. Known truth: ``simulate_hierarchical_scans``,
-``binary_gaussian_information``.
+protocol: ``as_samples``, ``center_groups``, ``scale_scans``, ``balanced_scans``,
+``protocol_setups``, ``protocol_learning_curves``. Known truth:
+``simulate_hierarchical_scans``, ``binary_gaussian_information``.
 """
 
 from neuroextrap.learning_curves._comparison import (
@@ -16,7 +16,7 @@ from neuroextrap.learning_curves._comparison import (
     limiting_factor,
 )
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._images_in import canonical_images
+from neuroextrap.learning_curves._images_in import as_samples, canonical_images
 from neuroextrap.learning_curves._information import (
     label_entropy,
     macroscopic_log_posterior,
@@ -52,6 +52,7 @@ __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
     "agnostic_labels",
+    "as_samples",
     "balanced_scans",
     "binary_gaussian_information",
     "canonical_images",

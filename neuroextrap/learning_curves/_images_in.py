@@ -66,6 +66,13 @@ def as_samples(X, mask):
     ValueError
         A mask given with an array; images on several grids (the message says how to
         resample); no voxel that is finite in all images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.learning_curves import as_samples
+    >>> as_samples(np.zeros((4, 3)), None).X.shape
+    (4, 3)
     """
     if _is_array(X):
         if mask is not None:

@@ -1,0 +1,223 @@
+"""``neuroextrap learning-curve``: information against the number of subjects."""
+
+import logging
+
+import numpy as np
+
+from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import take_last_as_output
+
+logger = logging.getLogger(__name__)
+
+_EXAMPLES = """\
+scans: tab-separated, one row a volume (of all images, in order) or a row of the array,
+  with a column of labels and a column that names the subject (or run).
+
+examples:
+  neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
+      --labels condition --groups subject --mask mask.nii.gz results
+  neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
+      --labels condition agnostic --prior-weight cross-validated results
+"""
+
+
+def add_parser(subparsers):
+    """Add the command to the parser.
+
+    Parameters
+    ----------
+    subparsers : object
+        What ``ArgumentParser.add_subparsers`` returned.
+    """
+    parser = subparsers.add_parser(
+        "learning-curve",
+        help="information about unseen subjects against training subjects",
+        usage="neuroextrap learning-curve (--imgs A [B ...] | --array X.npy) "
+        "--scans TSV [options] OUT",
+        description="Mutual information learning curves: what canonical variates "
+        "trained on some subjects tell about the scans of others, in bits.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
+    _add_input_options(parser)
+    _add_model_options(parser)
+    _add_curve_options(parser)
+
+
+def _add_input_options(parser):
+    """Add what says which scans are analysed."""
+    group = parser.add_argument_group("input")
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument("--imgs", nargs="+", metavar="IMG", help="3-D or 4-D images")
+    source.add_argument("--array", metavar="NPY", help="samples x features, .npy")
+    group.add_argument("--scans", required=True, metavar="TSV", help="one row a scan")
+    group.add_argument(
+        "--labels",
+        nargs="+",
+        default=["trial_type"],
+        metavar="COLUMN",
+        help="label columns, a curve each; 'agnostic' labels every scan of a subject "
+        "by its place (default: trial_type)",
+    )
+    group.add_argument(
+        "--groups", default="subject", metavar="COLUMN", help="default: subject"
+    )
+    group.add_argument(
+        "--exclude", nargs="+", default=[], metavar="NAME", help="labels to leave out"
+    )
+    group.add_argument("--mask", metavar="IMG", help="brain mask (default: computed)")
+    group.add_argument(
+        "--center", choices=("group", "none"), default="group", help="subject means"
+    )
+    group.add_argument(
+        "--scale", choices=("mean", "none"), default="none", help="divide scans by mean"
+    )
+
+
+def _add_model_options(parser):
+    """Add what says how canonical variates are trained."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--n-components", type=int, metavar="P", help="default: scans per subject"
+    )
+    group.add_argument("--basis", choices=("svd", "generalizable"), default="svd")
+    group.add_argument(
+        "--significance-level",
+        type=float,
+        metavar="P",
+        help="keep canonical directions significant at this level only",
+    )
+    group.add_argument(
+        "--prior-weight",
+        type=_number_or_name,
+        metavar="E",
+        help="regularise towards the prior: a number, or cross-validated",
+    )
+
+
+def _add_curve_options(parser):
+    """Add what says which splits are drawn, and where results go."""
+    group = parser.add_argument_group("curve")
+    group.add_argument(
+        "--train-sizes",
+        nargs="+",
+        type=int,
+        metavar="N",
+        help="default: 2 to all but 1",
+    )
+    group.add_argument("--n-splits", type=int, default=150, metavar="N")
+    group.add_argument(
+        "--pattern",
+        choices=("sensitivity", "log_sensitivity", "canonical", "none"),
+        default="sensitivity",
+        help="map whose reproducibility is measured",
+    )
+    group.add_argument("--random-state", type=int, default=0, metavar="SEED")
+    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
+    group.add_argument(
+        "--overwrite", action="store_true", help="replace what is in the output folder"
+    )
+
+
+def run(args):
+    """Read the scans, compute the curves, write tables, figure and maps.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    """
+    lists = ("labels", "imgs", "exclude", "train_sizes")
+    take_last_as_output(args, args.argv, lists)
+    from neuroextrap.cli._learning_curve_files import write_curves
+    from neuroextrap.learning_curves import as_samples, information_learning_curve
+    from neuroextrap.maps import check_output_directory
+
+    check_output_directory(args.out, overwrite=args.overwrite)
+    schemes, groups, rows = _read_scans(args)
+    samples = as_samples(_source(args), args.mask)
+    if len(samples.X) != len(rows):
+        raise ValueError(
+            f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
+            "give one row a scan"
+        )
+    X, groups = samples.X[rows], groups[rows]
+    logger.info(
+        "%d scans of %d groups, %d features", *X.shape[:1], len(set(groups)), X.shape[1]
+    )
+    curves = {
+        name: information_learning_curve(
+            X, labels[rows], groups, classifier=_classifier(args), **_options(args)
+        )
+        for name, labels in schemes.items()
+    }
+    data = {"X": X, "groups": groups, "samples": samples}
+    labels = {name: values[rows] for name, values in schemes.items()}
+    say(write_curves(args, curves, labels, data, _classifier(args)))
+
+
+def _source(args):
+    """Return images, or the array."""
+    if args.array is not None:
+        return np.load(args.array, allow_pickle=False)
+    return args.imgs if len(args.imgs) > 1 else args.imgs[0]
+
+
+def _read_scans(args):
+    """Return labels of every scheme, groups, and which rows are analysed."""
+    import pandas as pd
+
+    from neuroextrap.learning_curves import agnostic_labels
+
+    table = pd.read_csv(args.scans, sep="\t", dtype=str, keep_default_na=False)
+    wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
+    missing = [name for name in wanted if name not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{args.scans} has no column {', '.join(missing)}; it has "
+            f"{', '.join(table.columns)}; name others with --labels and --groups"
+        )
+    groups = table[args.groups].to_numpy(dtype=str)
+    rows = np.ones(len(table), dtype=bool)
+    for name in wanted[1:]:
+        rows &= ~table[name].isin(args.exclude).to_numpy()
+    schemes = {}
+    for name in args.labels:
+        if name == "agnostic":
+            schemes[name] = np.full(len(table), -1)
+            schemes[name][rows] = agnostic_labels(groups[rows])
+        else:
+            schemes[name] = table[name].to_numpy(dtype=str)
+    return schemes, groups, rows
+
+
+def _classifier(args):
+    """Return canonical variates as asked for."""
+    from neuroextrap.learning_curves import CanonicalVariates
+
+    return CanonicalVariates(
+        args.n_components,
+        basis=args.basis,
+        significance_level=args.significance_level,
+    )
+
+
+def _options(args):
+    """Return what the curve function is told."""
+    return {
+        "center": None if args.center == "none" else args.center,
+        "scale": None if args.scale == "none" else args.scale,
+        "pattern": None if args.pattern == "none" else args.pattern,
+        "prior_weight": args.prior_weight,
+        "train_sizes": args.train_sizes,
+        "n_splits": args.n_splits,
+        "random_state": args.random_state,
+        "n_jobs": args.n_jobs,
+    }
+
+
+def _number_or_name(text):
+    """Read a number or a name."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
