@@ -1,0 +1,237 @@
+"""In how many of the population is there information? The smallest score decides."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuroextrap.group._subjects import (
+    check_count,
+    check_fraction,
+    read_null,
+    read_subjects,
+    to_maps,
+)
+
+_BLOCK_BYTES = 2**26
+
+
+def prevalence_test(
+    scores,
+    null_scores,
+    *,
+    mask=None,
+    gamma=0.5,
+    confidence_level=0.95,
+    n_permutations=10_000,
+    random_state=0,
+):
+    """Infer which fraction of the population carries information.
+
+    An accuracy above chance on average can come from few subjects; and where true
+    accuracies cannot lie below chance, a test of the mean only shows that somebody
+    carries information. Here the statistic is the smallest score over subjects. Its
+    distribution when nobody carries information (the global null) comes from combining
+    the subjects' own permuted maps, one drawn from each (with the observed map as one
+    of them); the null that at most a fraction gamma of the population carries
+    information (gamma = 0.5: not a majority) follows from its p-value p_N among N
+    subjects as ((1 - gamma) p_N^(1/N) + gamma)^N.
+
+    Parameters
+    ----------
+    scores : array of shape (n_subjects, n_features), images, or paths
+        Every subject's observed map, larger where there is more information.
+    null_scores : array of shape (n_subjects, n_permutations, n_features), or sequence
+        Permuted maps of the same statistic: a sequence holds for every subject an
+        array (n_permutations, n_features), a .npy file (memory-mapped; what
+        ``save_null`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
+        one mask for all subjects), or images. Numbers of permutations may differ. In
+        float32, scores are compared in float32 too.
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        None takes every voxel that is finite in all subjects.
+    gamma : float, default=0.5
+        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
+    confidence_level : float, default=0.95
+        Of ``prevalence_bound``, one minus its significance level.
+    n_permutations : int, default=10_000
+        Second-level permutations, the observed maps included; all combinations are
+        used where there are no more than that. Few of them cannot reject a prevalence
+        null: 1000 among 10 subjects leave p above 0.056 at gamma = 0.5.
+    random_state : None, int or numpy.random.Generator, default=0
+        Of the combinations.
+
+    Returns
+    -------
+    maps : dict of ndarray, shape (n_features,), or of images
+        ``minimum``, the smallest score; ``p_value`` of the global null;
+        ``p_value_prevalence`` of the null that the prevalence is at most ``gamma``;
+        ``prevalence_bound``, the largest prevalence whose null is rejected (0 where
+        not even the global null is). ``p_value_fwe``, ``p_value_prevalence_fwe`` and
+        ``prevalence_bound_fwe`` hold for all voxels at once. NaN where a subject has
+        no value.
+
+    Raises
+    ------
+    ValueError
+        When subjects, features or options do not fit, or permuted scores are NaN where
+        the observed ones are not.
+
+    Warns
+    -----
+    UserWarning
+        When so few combinations can never reject the prevalence null.
+
+    References
+    ----------
+    Allefeld, Görgen & Haynes 2016, "Valid population inference for information-based
+    imaging: from the second-level t-test to prevalence inference", NeuroImage 141:
+    minimum statistic, its second-level permutations, and the prevalence nulls without
+    and with correction for multiple comparisons.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.group import prevalence_test
+    >>> rng = np.random.default_rng(0)
+    >>> null = rng.normal(size=(10, 99, 2))
+    >>> scores = rng.normal(size=(10, 2)) + [4.0, 0.0]
+    >>> found = prevalence_test(scores, null)
+    >>> float(found["p_value"][0]), bool(found["p_value_prevalence"][0] < 0.05)
+    (0.0001, True)
+    """
+    check_count(n_permutations, "n_permutations")
+    check_fraction(gamma, "gamma")
+    check_fraction(confidence_level, "confidence_level")
+    subjects = read_subjects(scores, mask, "scores")
+    nulls = _nulls(null_scores, subjects)
+    picks = _combinations([1 + len(n) for n in nulls], n_permutations, random_state)
+    _warn_of_resolution(picks, gamma, 1 - confidence_level)
+    minimum, p, p_fwe = _global_null(subjects, nulls, picks)
+    found = {"minimum": minimum, "p_value": p, "p_value_fwe": p_fwe}
+    found |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
+    return to_maps(found, subjects)
+
+
+def _nulls(null_scores, subjects):
+    """Return every subject's permuted maps, checked but not read."""
+    n_subjects, n_features = subjects.values.shape
+    if not isinstance(null_scores, (np.ndarray, Sequence)):
+        raise ValueError(
+            f"null_scores is a {type(null_scores).__name__}; give an array (n_subjects,"
+            " n_permutations, n_features) or one entry for each subject"
+        )
+    if len(null_scores) != n_subjects:
+        raise ValueError(
+            f"null_scores has {len(null_scores)} subjects, scores has {n_subjects}; "
+            "give the permuted maps of every subject"
+        )
+    nulls = [read_null(n, subjects.masker, k) for k, n in enumerate(null_scores)]
+    for k, null in enumerate(nulls):
+        if null.shape[1] != n_features:
+            raise ValueError(
+                f"null_scores[{k}] has {null.shape[1]} features, scores has "
+                f"{n_features}; use one mask for all subjects and both"
+            )
+    return nulls
+
+
+def _combinations(n_maps, n_permutations, random_state):
+    """Return which map each subject contributes, shape (n_combinations, n_subjects).
+
+    Map 0 is the observed one, and so is all of row 0.
+    """
+    total = 1
+    for n in n_maps:
+        total *= n  # a Python integer never overflows
+    if total <= n_permutations:
+        grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
+        return np.stack([g.ravel() for g in grid], axis=1)
+    rng = np.random.default_rng(random_state)
+    picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+    picks[0] = 0
+    return picks
+
+
+def _warn_of_resolution(picks, gamma, alpha):
+    """Warn when the smallest possible p-value is not small enough."""
+    n_permutations, n_subjects = picks.shape
+    smallest = ((1 - gamma) * n_permutations ** (-1 / n_subjects) + gamma) ** n_subjects
+    if smallest > alpha:
+        warnings.warn(
+            f"{n_permutations} second-level permutations of {n_subjects} subjects "
+            f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
+            "raise n_permutations, or the number of first-level permutations",
+            stacklevel=3,
+        )
+
+
+def _global_null(subjects, nulls, picks):
+    """Return the smallest scores and their global-null p-values, local and corrected.
+
+    Reads a block of features at a time.
+    """
+    usable = np.flatnonzero(subjects.usable)
+    minimum, p = np.empty(len(usable)), np.empty(len(usable))
+    maxima = np.full(len(picks), -np.inf)
+    rows = len(picks) + max(len(null) for null in nulls)
+    step = max(1, _BLOCK_BYTES // (8 * rows))
+    for start in range(0, len(usable), step):
+        here = slice(start, start + step)
+        smallest = _smallest(subjects.values, nulls, picks, usable[here])
+        minimum[here] = smallest[0]
+        p[here] = (smallest >= smallest[0]).mean(axis=0)
+        np.maximum(maxima, smallest.max(axis=1), out=maxima)
+    below = np.searchsorted(np.sort(maxima), minimum, side="left")
+    return minimum, p, (len(maxima) - below) / len(maxima)
+
+
+def _smallest(scores, nulls, picks, features):
+    """Return the smallest score over subjects, shape (n_combinations, n_features)."""
+    columns = _as_slice(features)
+    kind = np.result_type(*[null.dtype for null in nulls])
+    smallest = np.full((len(picks), len(features)), np.inf, dtype=kind)
+    for k, null in enumerate(nulls):
+        permuted = np.asarray(null[:, columns])
+        if np.isnan(permuted).any():
+            raise ValueError(
+                f"null_scores[{k}] has NaN where all subjects' scores are numbers; use "
+                "the same mask and regions for both"
+            )
+        observed = scores[k, columns].astype(permuted.dtype)
+        maps = np.concatenate([observed[None], permuted])
+        np.minimum(smallest, maps[picks[:, k]], out=smallest)
+    return smallest
+
+
+def _as_slice(index):
+    """Return a slice for consecutive indices, which reads a file without a copy."""
+    if index[-1] - index[0] + 1 == len(index):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
+
+
+def _prevalences(p, p_fwe, n_subjects, gamma, alpha):
+    """Return p-values of the prevalence null and bounds on the prevalence."""
+    root = p ** (1 / n_subjects)
+    local = ((1 - gamma) * root + gamma) ** n_subjects
+    return {
+        "p_value_prevalence": local,
+        "p_value_prevalence_fwe": p_fwe + (1 - p_fwe) * local,
+        "prevalence_bound": _bound(root, np.full(p.shape, alpha), n_subjects),
+        "prevalence_bound_fwe": _bound(root, _left_of(alpha, p_fwe), n_subjects),
+    }
+
+
+def _left_of(alpha, p_fwe):
+    """Return the level left for the prevalence null after the corrected global null."""
+    left = np.zeros(len(p_fwe))
+    np.divide(alpha - p_fwe, 1 - p_fwe, out=left, where=p_fwe < alpha)
+    return left
+
+
+def _bound(root, level, n_subjects):
+    """Return the largest prevalence whose null is rejected at a level, else 0."""
+    edge = np.maximum(level, 0) ** (1 / n_subjects)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = (edge - root) / (1 - root)
+    return np.where(edge > root, largest, 0.0)

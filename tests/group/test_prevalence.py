@@ -1,0 +1,242 @@
+"""Prevalence inference against enumeration, its definition, and simulated groups."""
+
+import warnings
+from itertools import product
+
+import nibabel
+import numpy as np
+import pytest
+
+from neuroextrap.group import prevalence_test
+
+
+@pytest.fixture(autouse=True)
+def _few_permutations_are_fine_here():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*second-level permutations")
+        yield
+
+
+def naive(scores, null, gamma, alpha):
+    """Every combination of one map a subject, one voxel and one line at a time."""
+    n, n_features = scores.shape
+    maps = np.concatenate([scores[:, None], null], axis=1)
+    minima = np.array(
+        [
+            [min(maps[k, i, v] for k, i in enumerate(pick)) for v in range(n_features)]
+            for pick in product(range(maps.shape[1]), repeat=n)
+        ]
+    )
+    found = {"minimum": minima[0]}
+    p = np.array([np.mean(minima[:, v] >= minima[0, v]) for v in range(n_features)])
+    largest = minima.max(axis=1)
+    p_fwe = np.array([np.mean(largest >= m) for m in minima[0]])
+    prevalence = ((1 - gamma) * p ** (1 / n) + gamma) ** n
+    found |= {"p_value": p, "p_value_fwe": p_fwe, "p_value_prevalence": prevalence}
+    found["p_value_prevalence_fwe"] = p_fwe + (1 - p_fwe) * prevalence
+    grid = np.linspace(0, 1, 100_001)  # the bound by its meaning, not by its formula
+    for name, over in (("", np.zeros(n_features)), ("_fwe", p_fwe)):
+        bound = np.zeros(n_features)
+        for v in range(n_features):
+            q = ((1 - grid) * p[v] ** (1 / n) + grid) ** n
+            rejected = grid[over[v] + (1 - over[v]) * q <= alpha]
+            bound[v] = rejected.max(initial=0)
+        found[f"prevalence_bound{name}"] = bound
+    return found
+
+
+def test_equals_enumeration():
+    rng = np.random.default_rng(1)
+    null = rng.normal(size=(4, 5, 7))
+    scores = rng.normal(size=(4, 7)) + np.array([3, 2, 1, 0, 0, 0.5, 5])
+    found = prevalence_test(scores, null, gamma=0.3, confidence_level=0.9)
+    expected = naive(scores, null, 0.3, 0.1)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=2e-5, err_msg=name)
+    assert (found["prevalence_bound"] > 0).any()
+    assert (found["prevalence_bound_fwe"] > 0).any()
+
+
+def test_ties_count_against_the_observed():
+    rng = np.random.default_rng(2)
+    null = rng.integers(0, 3, size=(3, 4, 6)).astype(float)
+    scores = rng.integers(0, 4, size=(3, 6)).astype(float)
+    found = prevalence_test(scores, null)
+    expected = naive(scores, null, 0.5, 0.05)
+    for name in ("p_value", "p_value_fwe"):
+        np.testing.assert_allclose(found[name], expected[name])
+
+
+def test_random_combinations_come_close_to_all_of_them():
+    rng = np.random.default_rng(3)
+    null, scores = rng.normal(size=(5, 7, 4)), rng.normal(size=(5, 4)) + 0.5
+    every = prevalence_test(scores, null, n_permutations=8**5)
+    some = prevalence_test(scores, null, n_permutations=8**5 - 1)
+    error = np.sqrt(every["p_value"] * (1 - every["p_value"]) / 8**5)
+    assert (np.abs(some["p_value"] - every["p_value"]) < 5 * error + 1e-3).all()
+    again = prevalence_test(scores, null, n_permutations=500, random_state=9)
+    same = prevalence_test(scores, null, n_permutations=500, random_state=9)
+    np.testing.assert_array_equal(again["p_value_fwe"], same["p_value_fwe"])
+
+
+def test_blocks_of_features_do_not_matter(monkeypatch):
+    from neuroextrap.group import _prevalence
+
+    rng = np.random.default_rng(4)
+    null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
+    whole = prevalence_test(scores, null, n_permutations=300)
+    monkeypatch.setattr(_prevalence, "_BLOCK_BYTES", 8 * 310 * 3)
+    parts = prevalence_test(scores, null, n_permutations=300)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name])
+
+
+def test_features_without_a_value_are_left_out():
+    rng = np.random.default_rng(5)
+    null, scores = rng.normal(size=(4, 9, 6)), rng.normal(size=(4, 6))
+    scores[2, [1, 4]] = np.nan
+    null[:, :, 1] = np.nan  # not read, so no error
+    found = prevalence_test(scores, null, n_permutations=200)
+    kept = [0, 2, 3, 5]
+    alone = prevalence_test(scores[:, kept], null[:, :, kept], n_permutations=200)
+    for name, value in found.items():
+        assert np.isnan(value[[1, 4]]).all()
+        np.testing.assert_array_equal(value[kept], alone[name])
+
+
+def test_files_and_unequal_numbers_of_permutations(tmp_path):
+    rng = np.random.default_rng(6)
+    nulls = [rng.normal(size=(n, 5)).astype(np.float32) for n in (3, 4, 6)]
+    scores = rng.normal(size=(3, 5))
+    paths = []
+    for k, null in enumerate(nulls):
+        paths.append(tmp_path / f"null{k}.npy")
+        np.save(paths[-1], null)
+    from_files = prevalence_test(scores, paths)
+    from_arrays = prevalence_test(scores, nulls)
+    for name in from_files:
+        np.testing.assert_array_equal(from_files[name], from_arrays[name])
+    assert (from_files["p_value"] * 4 * 5 * 7 >= 1 - 1e-9).all()
+
+
+def test_searchlights_with_saved_null_maps(tmp_path):
+    from neuroextrap.decoding import IdentificationSearchLight
+
+    affine, shape = np.diag([3.0, 3, 3, 1]), (4, 4, 3)
+    mask = nibabel.Nifti1Image(np.ones(shape, dtype=np.int8), affine)
+    y, runs = np.tile(np.arange(3), 5), np.repeat(np.arange(5), 3)
+    images, paths = [], []
+    for subject in range(6):
+        rng = np.random.default_rng(subject)
+        data = rng.normal(size=(*shape, 15))
+        data[:2, :2, :2] += 3 * rng.normal(size=(2, 2, 2, 3))[..., y]
+        paths.append(tmp_path / f"null_{subject}.npy")
+        fitted = IdentificationSearchLight(
+            mask, radius=3, n_permutations=40, save_null=paths[-1]
+        ).fit(nibabel.Nifti1Image(data, affine), y, groups=runs)
+        images.append(fitted.maps_["accuracy"])
+    found = prevalence_test(images, paths, mask=mask, n_permutations=2000)
+    p = found["p_value_fwe"].get_fdata()
+    assert p.shape == shape
+    assert p[0, 0, 0] < 0.01
+    assert found["prevalence_bound"].get_fdata()[0, 0, 0] > 0.3
+    assert np.median(p[3]) > 0.2
+    own_mask = prevalence_test(images, paths, n_permutations=2000)
+    np.testing.assert_array_equal(p, own_mask["p_value_fwe"].get_fdata())
+
+
+def group(rng, n_subjects, prevalence, n_features=1, effect=50.0, n_permutations=29):
+    """Scores of subjects of whom a fraction carries a strong effect, and nulls."""
+    carries = rng.random((n_subjects, 1)) < prevalence
+    scores = rng.normal(size=(n_subjects, n_features)) + effect * carries
+    return scores, rng.normal(size=(n_subjects, n_permutations, n_features))
+
+
+def rejection_rate(n_simulations, prevalence, key, **options):
+    """How often a p-value of the group is at most .05 (a voxel of several: any)."""
+    rng = np.random.default_rng(7)
+    hits = 0
+    for _ in range(n_simulations):
+        scores, null = group(rng, 8, prevalence, **options)
+        found = prevalence_test(
+            scores, null, gamma=0.5, n_permutations=300, random_state=rng
+        )
+        hits += bool((found[key] <= 0.05).any())
+    return hits / n_simulations
+
+
+def test_global_null_keeps_its_level_and_its_family_wise_level():
+    error = np.sqrt(0.05 * 0.95 / 400)
+    rate = rejection_rate(400, 0.0, "p_value")
+    assert abs(rate - 0.05) < 3.5 * error
+    rate = rejection_rate(400, 0.0, "p_value_fwe", n_features=10)
+    assert abs(rate - 0.05) < 3.5 * error
+
+
+def test_p_values_of_the_global_null_are_uniform():
+    rng = np.random.default_rng(8)
+    scores, null = group(rng, 6, 0.0, n_features=3000, n_permutations=19)
+    p = prevalence_test(scores, null, n_permutations=400)["p_value"]
+    for level in (0.05, 0.2, 0.5, 0.8):
+        error = np.sqrt(level * (1 - level) / 3000)
+        assert abs(np.mean(p <= level) - level) < 4 * error + 1 / 400
+
+
+def test_half_the_population_is_not_a_majority():
+    # everyone of 8 carries the effect with probability .5 ** 8 = .004 only
+    rate = rejection_rate(500, 0.5, "p_value_prevalence")
+    assert rate <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 500)
+
+
+def test_prevalence_bound_covers():
+    rng = np.random.default_rng(9)
+    for prevalence in (0.3, 0.8):
+        n = 4000
+        scores = np.concatenate(
+            [group(rng, 8, prevalence, n_permutations=2)[0] for _ in range(n)], axis=1
+        )
+        null = rng.normal(size=(8, 29, n))
+        bound = prevalence_test(scores, null, n_permutations=2000)["prevalence_bound"]
+        above = np.mean(bound > prevalence)
+        assert above <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+    assert (bound > 0.3).any()
+
+
+BAD = [
+    ({"gamma": 1.0}, "gamma=1.0 must be"),
+    ({"confidence_level": 95}, "confidence_level=95 must be"),
+    ({"n_permutations": 0}, "n_permutations=0 must be"),
+    ({"mask": "some.nii"}, "mask must be None"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        prevalence_test(np.zeros((3, 2)), np.zeros((3, 4, 2)), **options)
+
+
+def test_bad_data_is_named():
+    scores, null = np.zeros((3, 2)), np.zeros((3, 4, 2))
+    with pytest.raises(ValueError, match="has 2 subjects, scores has 3"):
+        prevalence_test(scores, null[:2])
+    with pytest.raises(ValueError, match=r"null_scores\[0\] has 1 features"):
+        prevalence_test(scores, null[:, :, :1])
+    with pytest.raises(ValueError, match=r"null_scores\[0\] has shape"):
+        prevalence_test(scores, null[:, 0])
+    with pytest.raises(ValueError, match="at least two subjects"):
+        prevalence_test(scores[:1], null[:1])
+    with pytest.raises(ValueError, match="finite in all 3 subjects"):
+        prevalence_test(scores * np.nan, null)
+    with pytest.raises(ValueError, match=r"null_scores\[1\] has NaN"):
+        prevalence_test(scores, [null[0], null[1] * np.nan, null[2]])
+    with pytest.raises(ValueError, match="is a float"):
+        prevalence_test(scores, 1.0)
+    with pytest.raises(ValueError, match=r"null_scores\[0\] must be an array"):
+        prevalence_test(scores, ["a.nii"] * 3)
+
+
+def test_too_few_combinations_are_warned_about():
+    with pytest.warns(UserWarning, match="at or above 0.0568 for gamma=0.5"):
+        prevalence_test(np.zeros((10, 1)), np.zeros((10, 9, 1)), n_permutations=1000)
