@@ -19,7 +19,7 @@ class BivariateNormalProblem:
     Parameters
     ----------
     correlation : float
-        rho, strictly between 0 and 1.
+        Correlation rho of label and feature, strictly between 0 and 1.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class BivariateNormalProblem:
         Parameters
         ----------
         feature, label : array_like
-            x and y; they broadcast.
+            Values x and y; they broadcast.
 
         Returns
         -------

@@ -10,6 +10,7 @@ from neuroextrap.stats._extrapolation._kde import KernelDensity
 from neuroextrap.stats._extrapolation._tail import Tail
 
 _LARGEST_GAP = 0.1
+_LARGEST_LIKELIHOOD = 10_000
 
 
 class Mean:
@@ -62,7 +63,8 @@ class Auto:
 
     Up to 50 classes, or without scores: `gaussian_mixture`. With more classes and
     scores: the mean of `gaussian_mixture` by least squares, `gaussian_mixture` by
-    ridge likelihood and the uncalibrated `tail`, whose errors partly cancel. The
+    ridge likelihood (up to 10,000 classes) and the uncalibrated `tail`, whose errors
+    partly cancel. The
     kernel density `kde_ucv` joins where the accuracy it predicts at K is within 0.1
     of the observed one: its smoothing bias then shrinks on the way to larger k and
     offsets the others'; where it is further off it spoils the mean.
@@ -87,11 +89,9 @@ class Auto:
         """
         if sample.margins is None or sample.n_classes <= SMALL_N_CLASSES:
             return GaussianMixture().resolve(sample)
-        members = [
-            GaussianMixture(loss="curve"),
-            GaussianMixture(loss="likelihood"),
-            Tail(calibrate=False),
-        ]
+        members = [GaussianMixture(loss="curve"), Tail(calibrate=False)]
+        if sample.n_classes <= _LARGEST_LIKELIHOOD:
+            members.append(GaussianMixture(loss="likelihood"))
         density = KernelDensity().fit(sample)
         predicted = density.accuracy([sample.n_classes])[0]
         if abs(predicted - sample.wins[-1]) <= _LARGEST_GAP:

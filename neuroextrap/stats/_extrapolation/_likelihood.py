@@ -65,7 +65,7 @@ def maximise_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300
     Parameters
     ----------
     counts : ndarray of shape (n_outcomes,)
-        Weights of the outcomes, summing to one.
+        Positive weights of the outcomes, summing to one.
     dictionary : ndarray of shape (n_outcomes, n_columns)
         Probability of each outcome under each column.
     start : ndarray of shape (n_vertices, n_columns)
@@ -87,8 +87,6 @@ def maximise_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300
     Wang 2007, "On fast computation of the non-parametric maximum likelihood
     estimate of a mixing distribution", JRSS B 69, algorithm CNM.
     """
-    seen = counts > 0
-    counts, dictionary = counts[seen], dictionary[seen]
     vertices, shares = start, np.full(len(start), 1 / len(start))
     best = None
     for n_iter in range(1, max_iter + 1):

@@ -77,9 +77,10 @@ class MonotonePseudoLikelihood:
             only[-1 if perfect else 0] = 1
             return MixtureFit(only, 0.0 if perfect else -np.log(len(wins)), 0.0, 0)
         propose = pair_proposer(moments, wins[-1])
+        seen = np.flatnonzero(wins)
         return maximise_likelihood(
-            wins,
-            uniform_columns(len(wins), distances),
+            wins[seen],
+            uniform_columns(len(wins), distances, seen),
             propose(np.ones(len(distances)))[1],
             propose,
             tol=_AIM,
@@ -102,9 +103,9 @@ def knot_distances(n_classes, n_knots):
     return np.r_[np.unique(np.r_[geometric, even])[::-1], 0.0]
 
 
-def uniform_columns(n_classes, distances):
-    """Probability of v = 0..K-1 wins when U is uniform on (1 - distance, 1)."""
-    v = np.arange(n_classes)[:, None]
+def uniform_columns(n_classes, distances, outcomes):
+    """Probability of each number of wins when U is uniform on (1 - distance, 1)."""
+    v = np.asarray(outcomes)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         columns = special.betainc(n_classes - v, v + 1, distances) / (
             n_classes * distances

@@ -64,9 +64,10 @@ class PseudoLikelihood:
 
     def _solve(self, wins, angles):
         """Maximise the likelihood over atoms at these angles."""
+        seen = np.flatnonzero(wins)
         return maximise_likelihood(
-            wins,
-            binomial_columns(len(wins), angles),
+            wins[seen],
+            binomial_columns(len(wins), angles, seen),
             np.eye(len(angles))[::4],
             peaks_over_columns,
             tol=_TOLERANCE,
@@ -86,9 +87,9 @@ class PseudoLikelihood:
         return (atoms <= np.asarray(u, float)[..., None]) @ self.weights_
 
 
-def binomial_columns(n_classes, angles):
-    """Probability of v = 0..K-1 wins at U = cos(angle)^2, shape (K, n_angles)."""
-    v = np.arange(n_classes)[:, None]
+def binomial_columns(n_classes, angles, outcomes):
+    """Probability of each number of wins at U = cos(angle)^2, a row each."""
+    v = np.asarray(outcomes)[:, None]
     misses = n_classes - 1 - v
     log_choose = -np.log(n_classes) - special.betaln(v + 1, n_classes - v)
     u, q = np.cos(angles) ** 2, np.sin(angles) ** 2
