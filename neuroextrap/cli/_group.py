@@ -1,0 +1,178 @@
+"""``neuroextrap group``: inference over subjects, from their maps to maps of p."""
+
+from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import take_last_as_output
+
+_EXAMPLES = """\
+without --null, the mean over subjects is tested by flipping signs; with --null, the
+smallest score over subjects tells in how many of the population there is information.
+
+examples:
+  neuroextrap group --imgs sub-*/accuracy.nii.gz --baseline 0.125 group_mean
+  neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
+      --mask mask.nii.gz group_prevalence
+"""
+
+_ALL_VOXELS = "all voxels at once"
+_DESCRIPTIONS = {
+    "mean": ("Mean over subjects, minus the baseline", "as the maps"),
+    "t": ("One-sample t over subjects, against the baseline", "t"),
+    "minimum": ("Smallest score over subjects", "as the maps"),
+    "p_value": ("p of the null hypothesis, every voxel by itself", "p"),
+    "p_value_fwe": (f"p of the null hypothesis, {_ALL_VOXELS}", "p"),
+    "p_value_prevalence": (
+        "p of a prevalence of at most gamma, every voxel by itself",
+        "p",
+    ),
+    "p_value_prevalence_fwe": (
+        f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
+        "p",
+    ),
+    "prevalence_bound": (
+        "Lower confidence bound on the prevalence, every voxel by itself",
+        "proportion",
+    ),
+    "prevalence_bound_fwe": (
+        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
+        "proportion",
+    ),
+}
+
+
+def add_parser(subparsers):
+    """Add the command to the parser.
+
+    Parameters
+    ----------
+    subparsers : object
+        What ``ArgumentParser.add_subparsers`` returned.
+    """
+    parser = subparsers.add_parser(
+        "group",
+        help="inference over subjects, from one map of each",
+        usage="neuroextrap group --imgs A B [C ...] [options] OUT",
+        description="Inference over subjects, from one map of each.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
+    _add_input_options(parser)
+    _add_test_options(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--overwrite", action="store_true", help="replace what is in the output folder"
+    )
+
+
+def _add_input_options(parser):
+    """Add what says which maps are analysed."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "--imgs", nargs="+", required=True, metavar="IMG", help="one map a subject"
+    )
+    group.add_argument(
+        "--null",
+        nargs="+",
+        metavar="NPY",
+        help="permuted maps of every subject, in the order of --imgs",
+    )
+    group.add_argument(
+        "--mask", metavar="IMG", help="default: voxels finite in all subjects"
+    )
+
+
+def _add_test_options(parser):
+    """Add what says how subjects are put together."""
+    group = parser.add_argument_group("test")
+    group.add_argument(
+        "--baseline", type=float, metavar="X", help="of the mean (default: 0)"
+    )
+    group.add_argument(
+        "--two-sided", action="store_true", help="a mean below the baseline counts too"
+    )
+    group.add_argument(
+        "--gamma",
+        type=float,
+        metavar="P",
+        help="prevalence of the null hypothesis (default: 0.5)",
+    )
+    group.add_argument(
+        "--confidence-level", type=float, metavar="P", help="of the prevalence bound"
+    )
+    group.add_argument(
+        "--n-permutations",
+        type=int,
+        metavar="N",
+        help="default: 1000 sign flips, 10000 combinations of permuted maps",
+    )
+    group.add_argument(
+        "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
+    )
+
+
+def run(args):
+    """Test and write maps.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    """
+    take_last_as_output(args, args.argv, ("imgs", "null"))
+    _check_options(args)
+    from neuroextrap.maps import check_output_directory, describe_map, write_maps
+
+    check_output_directory(args.out, overwrite=args.overwrite)
+    found, options = _tested(args)
+    about = {
+        name: describe_map(
+            *_DESCRIPTIONS[name],
+            parameters={**options, "imgs": list(args.imgs), "null": args.null},
+            random_state=args.random_state,
+        )
+        for name in found
+    }
+    write_maps(args.out, found, about, overwrite=args.overwrite)
+    say(_summary(found, len(args.imgs), prevalence=args.null is not None))
+    say(f"maps and sidecars in {args.out}")
+
+
+def _check_options(args):
+    """Refuse options of the test that is not done."""
+    own = {False: ("baseline", "two_sided"), True: ("gamma", "confidence_level")}
+    prevalence = args.null is not None
+    for name in own[not prevalence]:
+        if getattr(args, name) not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            needed = "does not go with --null" if prevalence else "needs --null"
+            raise ValueError(f"{option} {needed}; leave it out")
+
+
+def _tested(args):
+    """Run the test that was asked for; return its maps and its options."""
+    from neuroextrap.group import prevalence_test, sign_flip_test
+
+    names = ["n_permutations", "baseline", "gamma", "confidence_level"]
+    options = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    shared = {"mask": args.mask, "random_state": args.random_state}
+    if args.null is not None:
+        return prevalence_test(args.imgs, args.null, **shared, **options), options
+    options["two_sided"] = args.two_sided
+    return sign_flip_test(args.imgs, **shared, **options), options
+
+
+def _summary(found, n_subjects, *, prevalence):
+    """Say in two or three lines what was found."""
+    import numpy as np
+
+    p = found["p_value_fwe"].get_fdata()
+    known = np.isfinite(p)
+    lines = [
+        f"{n_subjects} subjects, {int(known.sum())} voxels; smallest family-wise p "
+        f"{p[known].min():.4g}, {int((p[known] <= 0.05).sum())} voxels at or below 0.05"
+    ]
+    if prevalence:
+        bound = found["prevalence_bound_fwe"].get_fdata()[known]
+        lines.append(
+            f"largest prevalence shown, all voxels at once: {bound.max():.3f}; "
+            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
+        )
+    return "\n".join(lines)
