@@ -1,6 +1,7 @@
 """Pictures as data URIs: curves and histograms as SVG, brain maps as PNG."""
 
 import base64
+import copy
 import io
 
 import numpy as np
@@ -123,8 +124,9 @@ def curve_standard_error(fitted, region):
     Returns
     -------
     standard_error : ndarray, shape (n_set_sizes,), or None
-        At ``set_sizes_``, proportions; None with fewer than three classes and for
-        results read from a folder, which have no margins.
+        At ``set_sizes_``, proportions; None with fewer than three classes, with
+        distractors that have no test points, and for results read from a folder, which
+        have no margins.
 
     References
     ----------
@@ -142,13 +144,24 @@ def curve_standard_error(fitted, region):
     >>> curve_standard_error(fitted, 0).shape
     (2,)
     """
-    if getattr(fitted, "_samples", None) is None or len(fitted.classes_) < 3:
+    y = _test_codes(fitted)
+    n_classes = len(fitted.classes_)
+    if y is None or n_classes < 3 or len(np.unique(y)) < n_classes:
         return None
     from neuroextrap.stats import average_accuracy_jackknife
 
-    y = fitted._labels.codes[fitted._plan.design.test]
     margins = fitted.region_margins(region)
     return average_accuracy_jackknife(margins, y, fitted.set_sizes_)[1]
+
+
+def _test_codes(fitted):
+    """Class codes of the test points, or None when the data are not there."""
+    experiment = getattr(fitted, "_experiment", None)
+    if experiment is not None:
+        return experiment.codes
+    if getattr(fitted, "_samples", None) is None:
+        return None
+    return fitted._labels.codes[fitted._plan.design.test]
 
 
 def null_picture(fitted):
@@ -255,6 +268,7 @@ def _surface_figure(img, span):
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf
 
+    img = copy.deepcopy(img)  # plot_surf moves the vertices of the mesh it is given
     sides = list(img.data.parts)
     figure, axes = plt.subplots(
         1,

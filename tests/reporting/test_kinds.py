@@ -1,0 +1,88 @@
+"""Reports of every kind of analysis: surfaces, atlases, encoding models."""
+
+import numpy as np
+import pytest
+from nibabel import Nifti1Image
+from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
+from sklearn.linear_model import Ridge
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.reporting import (
+    curve_standard_error,
+    identification_report,
+    identification_sections,
+    peak_table,
+)
+from neuroextrap.stats import average_accuracy_jackknife
+
+
+def _sheet(shift):
+    """A flat 6 x 6 grid of vertices, 3 mm apart."""
+    x, y = np.meshgrid(np.arange(6.0), np.arange(6.0), indexing="ij")
+    places = np.stack([3 * x.ravel() + shift, 3 * y.ravel(), 0 * x.ravel()], axis=1)
+    corner = (np.arange(6)[:-1, None] * 6 + np.arange(6)[:-1]).ravel()
+    faces = np.concatenate(
+        [
+            np.stack([corner, corner + 1, corner + 6], axis=1),
+            np.stack([corner + 1, corner + 7, corner + 6], axis=1),
+        ]
+    )
+    return InMemoryMesh(coordinates=places, faces=faces)
+
+
+def test_surface_maps_are_drawn():
+    rng = np.random.default_rng(0)
+    y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
+    patterns = rng.normal(size=(3, 36))
+    data = {
+        "left": (patterns[y] + rng.normal(size=(12, 36))).T,
+        "right": rng.normal(size=(36, 12)),
+    }
+    mesh = PolyMesh(left=_sheet(-40.0), right=_sheet(40.0))
+    light = IdentificationSearchLight(radius=6.0)
+    light.fit(SurfaceImage(mesh=mesh, data=data), y, groups=runs)
+    sections = dict(identification_sections(light))
+    assert sections["Maps"].count("<figure>") >= 2
+    assert peak_table(light)["x"].iloc[0] < 0  # the left sheet tells, and drawing it
+    moved = light.masker_.mask_img_.mesh.parts["left"].coordinates  # moved nothing
+    np.testing.assert_array_equal(moved, mesh.parts["left"].coordinates)
+
+
+def test_atlas_regions_are_listed_by_name(brain):
+    mask = np.asanyarray(brain.masker.mask_img_.dataobj)
+    labels = np.where(np.arange(mask.shape[0])[:, None, None] < 13, 1, 2) * mask
+    atlas = Nifti1Image(labels.astype("int16"), brain.masker.mask_img_.affine)
+    light = IdentificationSearchLight(brain.masker.mask_img_, labels_img=atlas)
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    table = peak_table(light)
+    assert len(table) == 2
+    assert set(table["name"]) == set(light.table_["name"])
+    assert "Maps" in dict(identification_sections(light))
+
+
+@pytest.fixture(scope="module")
+def encoding():
+    rng = np.random.default_rng(0)
+    features, weights = rng.normal(size=(120, 5)), rng.normal(size=(5, 20))
+    responses = features @ weights + 3 * rng.normal(size=(120, 20))
+    model = EncodingIdentification(encoder=Ridge(), n_permutations=19)
+    model = model.fit(features[:90], responses[:90])
+    return model.identify(features[90:], responses[90:], groups=np.zeros(30))
+
+
+def test_encoding_models_are_reported(encoding):
+    page = identification_report(encoding).get_standalone()
+    assert "Accuracy curves of the peaks" in page
+    assert "Permutation test" in page
+
+
+def test_standard_errors_are_those_of_the_jackknife(encoding, one_region):
+    codes = np.arange(30)
+    margins = encoding.region_margins(0)
+    expected = average_accuracy_jackknife(margins, codes, encoding.set_sizes_)[1]
+    np.testing.assert_allclose(curve_standard_error(encoding, 0), expected)
+    table = one_region.table_.sort_values("set_size")
+    np.testing.assert_allclose(
+        curve_standard_error(one_region, 0), table["standard_error"]
+    )
