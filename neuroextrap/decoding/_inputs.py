@@ -68,10 +68,26 @@ def check_parameters(estimator):
     shrinkage = estimator.shrinkage
     if shrinkage != "auto" and not (np.isreal(shrinkage) and shrinkage >= 0):
         raise ValueError(f"shrinkage={shrinkage!r} must be 'auto' or a number >= 0")
+    _check_shard(estimator.shard)
     if estimator.save_null is not None and estimator.n_permutations == 0:
         raise ValueError("save_null needs permutations; set n_permutations")
     if estimator.save_null is not None and estimator.shard is not None:
         raise ValueError("save_null and shard do not go together; save in one run")
+
+
+def _check_shard(shard):
+    """Raise unless a shard is i of N."""
+    if shard is None:
+        return
+    parts = shard.split("/") if isinstance(shard, str) else shard
+    try:
+        index, n_parts = (int(part) for part in parts)
+    except (TypeError, ValueError):
+        index, n_parts = 0, 0
+    if not 1 <= index <= n_parts:
+        raise ValueError(
+            f"shard={shard!r} must be 'i/N' with i from 1 to N, such as '1/4'"
+        )
 
 
 def _check_range(estimator, name, low, high, allowed):

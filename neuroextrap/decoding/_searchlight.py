@@ -1,21 +1,17 @@
 """Identification in every region of a brain."""
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import images, maps, margins, regions, stats
-from neuroextrap.decoding._inputs import bound_design, check_parameters, code_labels
-from neuroextrap.decoding._permutations import permuted_codes
+from neuroextrap import maps, margins
+from neuroextrap.decoding._experiment import parse_shard, plan_experiment
 from neuroextrap.decoding._storage import read_fitted, write_fitted
-from neuroextrap.decoding._whitening import make_whitener
 
 
-class IdentificationSearchLight(BaseEstimator):
+class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     """How much every region tells about which class was shown.
 
     Every region's classifier is cross-validated; its margins give, for every test
@@ -113,6 +109,8 @@ class IdentificationSearchLight(BaseEstimator):
         Classes analysed.
     set_sizes_ : ndarray of int
         Set sizes of the curves.
+    test_codes_ : ndarray of int, shape (n_test,)
+        Class (index into ``classes_``) of every row of :meth:`region_margins`.
     masker_ : fitted masker, or None
     n_elements_ : int
         Number of voxels, vertices or columns.
@@ -223,9 +221,9 @@ class IdentificationSearchLight(BaseEstimator):
         ValueError
             When parameters, images, labels and groups do not fit one another.
         """
-        self._prepare(imgs, y, groups)
+        self._experiment = plan_experiment(self, imgs, y, groups)
         self._run()
-        self._summarise()
+        self._publish()
         return self
 
     def estimate_cost(self, imgs, y, groups=None):
@@ -242,190 +240,46 @@ class IdentificationSearchLight(BaseEstimator):
             n_regions, n_features, n_permutations, seconds (on n_jobs workers) and
             memory (bytes).
         """
-        self._prepare(imgs, y, groups)
-        seconds = margins.estimate_seconds(
-            self._samples.X, self._usable.regions, self._plan
-        )
-        return {
-            "n_regions": int((np.diff(self._usable.regions.indptr) > 0).sum()),
-            "n_features": self._samples.X.shape[1],
-            "n_permutations": self._plan.n_permutations,
-            "seconds": seconds / self._n_workers,
-            "memory": self._memory(self._n_workers),
-        }
-
-    def _prepare(self, imgs, y, groups):
-        """Check everything and plan the run; nothing expensive but reading the data."""
-        check_parameters(self)
-        labels = code_labels(y, self.classes, groups, self.blocks)
-        statistic_sizes = self.set_sizes
-        if statistic_sizes is None:
-            statistic_sizes = stats.default_set_sizes(len(labels.classes))
-        self.set_sizes_ = np.asarray(statistic_sizes)
-        statistic = margins.resolve_statistic(
-            self.statistic, len(labels.classes), self.set_sizes_
-        )
-        kernel = margins.resolve_classifier(self.classifier, shrinkage=self.shrinkage)
-        design = margins.make_design(
-            labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
-        )
-        codes, pairing = permuted_codes(
-            labels, design, self.n_permutations, self.random_state
-        )
-        self._samples = images.read_features(
-            self.mask, imgs, n_samples=len(labels.keep), keep=labels.keep
-        )
-        self._choice = images.choose_regions(
-            self._samples.masker,
-            self._samples.X.shape[1],
-            radius=self.radius,
-            n_nearest=self.n_nearest,
-            labels_img=self.labels_img,
-            regions=self.regions,
-            center_mask_img=self.center_mask_img,
-            stride=self.stride,
-        )
-        self._usable = regions.usable_regions(
-            self._choice.regions, self._samples.usable, self.min_voxels
-        )
-        self._bounds = bound_design(
-            labels.codes,
-            design,
-            automatic_penalty=self._has_automatic_penalty(),
-            confidence_level=self.confidence_level,
-        )
-        weightings = self._bounds.weighting
-        if self.per_fold:
-            folds, _ = margins.fold_weightings(labels.codes, design)
-            weightings = np.concatenate([weightings, folds])
-        self._plan = margins.Plan(
-            kernel=kernel,
-            design=design,
-            codes=codes,
-            statistic=statistic,
-            pairing=pairing,
-            weightings=weightings,
-            whitener=self._whitener(),
-            keep_null=self.save_null is not None,
-        )
-        self._labels = labels
-        self._n_workers = self._affordable_workers()
-
-    def _has_automatic_penalty(self):
-        """Whether a penalty is taken from all samples, test points included."""
-        shrunk = self.classifier in ("lda", "ridge", "qda")
-        return isinstance(self.classifier, str) and shrunk and self.shrinkage == "auto"
-
-    def _whitener(self):
-        """Return what whitens a region's samples, or None."""
-        if self.noise_covariance is None:
-            return None
-        return make_whitener(
-            self.noise_covariance, self._samples.masker, self._samples.X.shape[1]
-        )
-
-    def _memory(self, n_workers):
-        """Estimate the peak memory in bytes."""
-        return margins.estimate_memory(
-            self._samples.X, self._usable.regions, self._plan, n_workers
-        )
-
-    def _affordable_workers(self):
-        """Return the number of workers that fits the memory budget."""
-        budget = margins.parse_memory(self.max_memory)
-        asked = effective_n_jobs(self.n_jobs)
-        for n_workers in range(asked, 0, -1):
-            if self._memory(n_workers) <= budget:
-                return n_workers
-        raise ValueError(
-            f"max_memory={self.max_memory!r} is too little: about "
-            f"{self._memory(1) / 2**30:.1f} GiB are needed; raise it, or use fewer "
-            "voxels (mask, stride) or a smaller radius"
-        )
+        return plan_experiment(self, imgs, y, groups).cost()
 
     def _run(self):
         """Compute every region's wins, observed and permuted."""
-        plan, n_regions = self._plan, self._choice.n_regions
+        run = self._experiment
+        plan, n_regions = run.plan, run.choice.n_regions
         with margins.null_file(self.save_null, plan.n_permutations, n_regions) as null:
             scores = margins.score_regions(
-                self._samples.X,
-                self._usable.regions,
+                run.samples.X,
+                run.usable.regions,
                 plan,
-                n_jobs=self._n_workers,
+                n_jobs=run.n_workers,
                 checkpoint=self.checkpoint,
-                shard=self._shard(),
+                shard=parse_shard(self.shard),
                 null=null,
                 progress=margins.Progress(self.verbose),
             )
             tail = None
             if null is not None:
                 tail = maps.local_tail_p_values(scores.score, null)
-        n_bound = len(self._bounds.weighting)
+        n_bound = len(run.bounds.weighting)
         self.fold_wins_ = scores.weighted_wins[n_bound:] if self.per_fold else None
         scores = replace(
             scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
         )
         self._results = maps.RegionResults(
             scores=scores,
-            choice=self._choice,
-            n_voxels=self._usable.n_features,
+            choice=run.choice,
+            n_voxels=run.usable.n_features,
             n_test=len(plan.design.test),
-            set_sizes=self.set_sizes_,
-            n_repeats=self._bounds.n_repeats,
+            set_sizes=run.set_sizes,
+            n_repeats=run.bounds.n_repeats,
             confidence_level=self.confidence_level,
-            notes=(*self._samples.notes, *self._bounds.notes),
+            notes=(*run.samples.notes, *run.bounds.notes),
             p_value_tail=tail,
         )
-        self.classes_ = self._labels.classes
-        self.masker_ = self._samples.masker
-        self.n_elements_ = self._samples.X.shape[1]
-
-    def _shard(self):
-        """Return (index from 0, number of parts), or None."""
-        if self.shard is None:
-            return None
-        parts = self.shard
-        if isinstance(parts, str):
-            parts = parts.split("/")
-        index, n_parts = (int(part) for part in parts)
-        return index - 1, n_parts
-
-    def _summarise(self):
-        """Turn results into the public attributes."""
-        results = self._results
-        self.region_scores_ = results.statistics()
-        self.wins_ = results.scores.wins
-        self.null_maxima_ = results.scores.maxima
-        self.n_permutations_ = len(self.null_maxima_)
-        self.tail_fit_accepted_ = None
-        if self.n_permutations_:
-            top = np.nanmax(results.scores.score)
-            self.tail_fit_accepted_ = bool(
-                stats.tail_p_value(top, self.null_maxima_)[1]
-            )
-        self.notes_ = results.notes
-        self.maps_ = maps.region_images(
-            self.region_scores_, results.choice, self.masker_
-        )
-        self.table_ = None
-        if results.choice.names is not None or self.masker_ is None:
-            self.table_ = maps.region_table(
-                results, self.region_scores_, self._standard_errors()
-            )
-
-    def _standard_errors(self):
-        """Compute standard errors of few regions' curves, by leaving classes out."""
-        if getattr(self, "_samples", None) is None:
-            return None
-        errors = np.full((self._choice.n_regions, len(self.set_sizes_)), np.nan)
-        if len(self.classes_) < 3:
-            return errors
-        y = self._labels.codes[self._plan.design.test]
-        for region in np.flatnonzero(self._results.scores.done):
-            errors[region] = stats.average_accuracy_jackknife(
-                self.region_margins(region), y, self.set_sizes_
-            )[1]
-        return errors
+        self.classes_ = run.labels.classes
+        self.test_codes_ = run.labels.codes[plan.design.test]
+        self.masker_ = run.samples.masker
+        self.n_elements_ = run.samples.X.shape[1]
 
     def region_margins(self, region):
         """Return the observed margins of one region.
@@ -446,12 +300,13 @@ class IdentificationSearchLight(BaseEstimator):
             When the data are not there (results read from a folder).
         """
         check_is_fitted(self, "region_scores_")
-        if getattr(self, "_samples", None) is None:
+        if self._experiment is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins"
             )
+        run = self._experiment
         return margins.observed_margins(
-            self._samples.X, self._usable.regions, self._plan, self._find(region)
+            run.samples.X, run.usable.regions, run.plan, self.find_region(region)
         )
 
     def confusion_matrix(self, region):
@@ -471,64 +326,9 @@ class IdentificationSearchLight(BaseEstimator):
         found = self.region_margins(region)
         best = found == found.max(axis=1, keepdims=True)
         share = best / best.sum(axis=1, keepdims=True)
-        y = self._labels.codes[self._plan.design.test]
         confusion = np.zeros((len(self.classes_),) * 2)
-        np.add.at(confusion, y, share)
+        np.add.at(confusion, self.test_codes_, share)
         return confusion
-
-    def _find(self, region):
-        """Return the index of a region given by index or by coordinates."""
-        if np.ndim(region) == 0:
-            return int(region)
-        if self.masker_ is None or self._results.choice.centers is None:
-            raise ValueError(
-                f"region={region!r}: coordinates need spheres in an image; give the "
-                "region's index"
-            )
-        centers = images.feature_coordinates(self.masker_)[self._results.choice.centers]
-        return int(np.argmin(((centers - np.asarray(region)) ** 2).sum(axis=1)))
-
-    def accuracy_curve(self, region, set_sizes=None):
-        """Return a region's identification accuracy curve.
-
-        Parameters
-        ----------
-        region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
-        set_sizes : sequence of int or None
-            From 2 to K; None is ``set_sizes_``.
-
-        Returns
-        -------
-        set_sizes : ndarray of int
-        accuracy : ndarray
-        """
-        check_is_fitted(self, "region_scores_")
-        return self._results.curve(self._find(region), set_sizes)
-
-    def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
-        """Predict every region's accuracy among more classes than were measured.
-
-        Parameters
-        ----------
-        set_sizes : sequence of int
-            Numbers of classes.
-        method : {"gaussian_mixture", "gaussian"}
-
-        Returns
-        -------
-        images : dict of image (ndarray for array input)
-            One map for every set size.
-        """
-        check_is_fitted(self, "region_scores_")
-        sizes = np.atleast_1d(set_sizes)
-        known = ~np.isnan(self.wins_[:, 0])
-        predicted = np.full((len(sizes), len(self.wins_)), np.nan)
-        predicted[:, known] = stats.extrapolate_wins(
-            self.wins_[known], self._results.n_test, sizes, method=method
-        ).T
-        values = dict(zip(sizes.tolist(), predicted, strict=True))
-        return maps.region_images(values, self._results.choice, self.masker_)
 
     def to_directory(self, path, *, overwrite=False):
         """Write maps with sidecars, table and results; no pickle.
@@ -573,21 +373,5 @@ class IdentificationSearchLight(BaseEstimator):
         check_is_fitted(self, "region_scores_")
         for other in others:
             self._results = self._results.merge(other._results)
-        self._summarise()
+        self._publish()
         return self
-
-    def generate_report(self, title=None):
-        """Make a self-contained HTML page of the results.
-
-        Parameters
-        ----------
-        title : str or None
-
-        Returns
-        -------
-        report : nilearn.reporting.HTMLReport
-        """
-        check_is_fitted(self, "region_scores_")
-        # reporting lies above decoding, so it is looked up when asked for
-        reporting = importlib.import_module("neuroextrap.reporting")
-        return reporting.identification_report(self, title=title)

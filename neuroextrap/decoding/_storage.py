@@ -75,9 +75,9 @@ def read_fitted(empty, path):
     kept = about["parameters"]
     empty.set_params(**{name: kept[name] for name in known if name in kept})
     empty._results = maps.RegionResults.load(path / _RESULTS)
-    empty._samples = None
+    empty._experiment = None
+    empty.test_codes_ = None
     empty.classes_ = np.array(about["classes"])
-    empty.set_sizes_ = empty._results.set_sizes
     empty.n_elements_ = about["n_elements"]
     empty.fold_wins_ = None
     empty.masker_ = None
@@ -85,7 +85,7 @@ def read_fitted(empty, path):
         empty.masker_ = images.resolve_masker(
             images.finite_mask(maps.read_maps(path)[_MASK])
         )
-    empty._summarise()
+    empty._publish()
     if (path / _TABLE).is_file():
         import pandas as pd
 
@@ -133,10 +133,10 @@ def _maps_and_sidecars(fitted):
         "set_sizes": fitted.set_sizes_.tolist(),
         "notes": list(fitted.notes_),
     }
-    samples = getattr(fitted, "_samples", None)
     inputs = {"wins": fitted.wins_}
-    if samples is not None:
-        inputs |= {"samples": samples.X, "labels": fitted._plan.codes[0]}
+    if fitted._experiment is not None:
+        run = fitted._experiment
+        inputs |= {"samples": run.samples.X, "labels": run.plan.codes[0]}
     seed = given["random_state"]
     about = maps.describe_map(
         "-", "-", parameters=parameters, inputs=inputs, random_state=_plain_seed(seed)

@@ -48,19 +48,21 @@ def make_whitener(noise_covariance, masker, n_features):
 
     Parameters
     ----------
-    noise_covariance : array of shape (n_observations, n_features), or images
+    noise_covariance : array of shape (n_observations, n_features), images, or None
     masker : fitted masker, or None
     n_features : int
 
     Returns
     -------
-    NoiseWhitener
+    NoiseWhitener or None
 
     Raises
     ------
     ValueError
         When there are other features, fewer than three observations, or NaN.
     """
+    if noise_covariance is None:
+        return None
     residuals = noise_covariance
     if not isinstance(residuals, np.ndarray):
         if masker is None:

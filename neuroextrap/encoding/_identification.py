@@ -16,10 +16,10 @@ from neuroextrap.encoding._stimuli import (
     row_keys,
 )
 from neuroextrap.encoding._training import train_encoder
-from neuroextrap.encoding._views import RegionViews
+from neuroextrap.encoding._views import EncodingViews
 
 
-class EncodingIdentification(RegionViews, BaseEstimator):
+class EncodingIdentification(EncodingViews, BaseEstimator):
     """How well an encoding model picks the stimulus that evoked a response.
 
     An encoder learns to predict responses from stimulus features. For new stimuli,
@@ -291,7 +291,7 @@ class EncodingIdentification(RegionViews, BaseEstimator):
         check_parameters(self)
         self._prepare(features, imgs, groups, stimuli, distractors)
         self._run()
-        self._summarise()
+        self._publish()
         return self
 
     def _prepare(self, features, imgs, groups, stimuli, distractors):
@@ -361,33 +361,4 @@ class EncodingIdentification(RegionViews, BaseEstimator):
             notes=(*self._fit_notes, *self._plan_notes),
         )
         self.classes_ = np.arange(plan.design.n_classes)
-
-    def _summarise(self):
-        """Turn results into the public attributes."""
-        results = self._results
-        self.region_scores_ = results.statistics()
-        self.wins_ = results.scores.wins
-        self.null_maxima_ = results.scores.maxima
-        self.n_permutations_ = len(self.null_maxima_)
-        self.notes_ = results.notes
-        self.maps_ = maps.region_images(
-            self.region_scores_, results.choice, self.masker_
-        )
-        self.table_ = None
-        if results.choice.names is not None or self.masker_ is None:
-            self.table_ = maps.region_table(
-                results, self.region_scores_, self._standard_errors()
-            )
-
-    def _standard_errors(self):
-        """Compute standard errors of the curves by leaving stimuli out."""
-        errors = np.full((self._choice.n_regions, len(self.set_sizes_)), np.nan)
-        codes = self._experiment.codes
-        # a distractor without responses is no class that could be left out
-        if len(self.classes_) < 3 or len(np.unique(codes)) < len(self.classes_):
-            return errors
-        for region in np.flatnonzero(np.diff(self._usable.regions.indptr)):
-            errors[region] = stats.average_accuracy_jackknife(
-                self.region_margins(region), codes, self.set_sizes_
-            )[1]
-        return errors
+        self.test_codes_ = self._experiment.codes

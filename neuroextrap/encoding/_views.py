@@ -1,18 +1,16 @@
 """What can be read, written and reported after identification."""
 
-import importlib
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import images, maps, margins, stats
+from neuroextrap import images, maps, margins
 from neuroextrap.encoding._storage import write_identification
 from neuroextrap.encoding._voxel_scores import prediction_scores
 
 
-class RegionViews:
-    """Margins, posteriors and curves of regions; results as folders and reports.
+class EncodingViews(maps.RegionAnalysis):
+    """Margins, posteriors and prediction maps besides the curves of regions.
 
     The readable side of `EncodingIdentification`; holds no parameters and no state.
     """
@@ -37,7 +35,10 @@ class RegionViews:
         """
         check_is_fitted(self, "region_scores_")
         return margins.observed_margins(
-            self._experiment.rows, self._usable.regions, self._plan, self._find(region)
+            self._experiment.rows,
+            self._usable.regions,
+            self._plan,
+            self.find_region(region),
         )
 
     def posterior(self, region, prior=None):
@@ -73,70 +74,6 @@ class RegionViews:
                 scores = scores + np.log(weights)
         return softmax(scores, axis=1)
 
-    def accuracy_curve(self, region, set_sizes=None):
-        """Return a region's identification accuracy curve.
-
-        Parameters
-        ----------
-        region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
-        set_sizes : sequence of int or None
-            From 2 to K; None is ``set_sizes_``.
-
-        Returns
-        -------
-        set_sizes : ndarray of int
-            Set sizes.
-        accuracy : ndarray
-            Accuracy at each.
-        """
-        check_is_fitted(self, "region_scores_")
-        return self._results.curve(self._find(region), set_sizes)
-
-    def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
-        """Predict every region's accuracy among more candidates than were tested.
-
-        Parameters
-        ----------
-        set_sizes : sequence of int
-            Numbers of candidates.
-        method : {"gaussian_mixture", "gaussian"}
-            How the curve is continued.
-
-        Returns
-        -------
-        images : dict of image (ndarray for array input)
-            One map for every set size.
-        """
-        check_is_fitted(self, "region_scores_")
-        sizes = np.atleast_1d(set_sizes)
-        known = ~np.isnan(self.wins_[:, 0])
-        predicted = np.full((len(sizes), len(self.wins_)), np.nan)
-        predicted[:, known] = stats.extrapolate_wins(
-            self.wins_[known], self._results.n_test, sizes, method=method
-        ).T
-        values = dict(zip(sizes.tolist(), predicted, strict=True))
-        return maps.region_images(values, self._results.choice, self.masker_)
-
-    def extrapolator(self, region, method="auto"):
-        """Return a fitted extrapolator of one region's accuracy curve.
-
-        Parameters
-        ----------
-        region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
-        method : str
-            One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
-
-        Returns
-        -------
-        extrapolator : AccuracyExtrapolator
-            Its ``set_size_at(accuracy=0.10)`` is the number of candidates at which
-            accuracy falls to 0.10.
-        """
-        model = stats.AccuracyExtrapolator(method)
-        return model.fit(self.region_margins(region), self._experiment.codes)
-
     def prediction_maps(self, n_permutations=0):
         """Map how well each voxel's test responses are predicted.
 
@@ -168,18 +105,6 @@ class RegionViews:
             return full
         return {name: images.to_img(v, self.masker_) for name, v in full.items()}
 
-    def _find(self, region):
-        """Return the index of a region given by index or by coordinates."""
-        if np.ndim(region) == 0:
-            return int(region)
-        if self.masker_ is None or self._choice.centers is None:
-            raise ValueError(
-                f"region={region!r}: coordinates need spheres in an image; give the "
-                "region's index"
-            )
-        centers = images.feature_coordinates(self.masker_)[self._choice.centers]
-        return int(np.argmin(((centers - np.asarray(region)) ** 2).sum(axis=1)))
-
     def to_directory(self, path, *, overwrite=False):
         """Write maps with sidecars, table and results; no pickle.
 
@@ -192,21 +117,3 @@ class RegionViews:
         """
         check_is_fitted(self, "region_scores_")
         write_identification(self, path, overwrite=overwrite)
-
-    def generate_report(self, title=None):
-        """Make a self-contained HTML page of the results.
-
-        Parameters
-        ----------
-        title : str or None
-            Title of the page.
-
-        Returns
-        -------
-        report : nilearn.reporting.HTMLReport
-            The page.
-        """
-        check_is_fitted(self, "region_scores_")
-        # reporting lies above encoding, so it is looked up when asked for
-        reporting = importlib.import_module("neuroextrap.reporting")
-        return reporting.identification_report(self, title=title)

@@ -15,10 +15,12 @@ from neuroextrap.maps._identification import (
     local_tail_p_values,
     permutation_statistics,
 )
+from neuroextrap.maps._region_analysis import RegionAnalysis
 from neuroextrap.maps._results import RegionResults, region_images, region_table
 
 __all__ = [
     "MAP_DESCRIPTIONS",
+    "RegionAnalysis",
     "RegionResults",
     "accuracy_statistics",
     "bound_is_vacuous",

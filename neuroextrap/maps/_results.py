@@ -84,6 +84,19 @@ class RegionResults:
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
 
+    def tail_fit_accepted(self):
+        """Tell whether a generalised Pareto tail fits the permuted maxima.
+
+        Returns
+        -------
+        accepted : bool or None
+            None without permutations.
+        """
+        if not len(self.scores.maxima):
+            return None
+        top = np.nanmax(self.scores.score)
+        return bool(stats.tail_p_value(top, self.scores.maxima)[1])
+
     def curve(self, region, set_sizes=None):
         """Return a region's accuracy curve.
 

@@ -162,7 +162,7 @@ def test_a_single_split_permutes_test_labels_only():
     fitted = IdentificationSearchLight(mask, radius=4, cv=split, n_permutations=99)
     fitted.fit(img, y, groups=runs)
     assert fitted.maps_["p_value_fwe"].get_fdata()[1, 1, 1] <= 0.05
-    codes = fitted._plan.codes
+    codes = fitted._experiment.plan.codes
     np.testing.assert_array_equal(codes[:, runs < 3], np.tile(y[runs < 3], (100, 1)))
 
 
@@ -321,6 +321,8 @@ BAD = [
     ({"classes": [0, 77]}, r"classes has \[77\]"),
     ({"classes": [1]}, "give at least two classes"),
     ({"save_null": "x.npy"}, "save_null needs permutations"),
+    ({"shard": "3/2"}, "shard='3/2' must be"),
+    ({"shard": "one"}, "shard='one' must be"),
     ({"max_memory": "1K"}, "max_memory='1K' is too little"),
     ({"max_memory": "plenty"}, "must be a size"),
     ({"min_voxels": 500}, "no region has min_voxels=500"),

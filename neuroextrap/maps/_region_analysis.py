@@ -1,0 +1,161 @@
+"""What an analysis of regions publishes, and what can be asked of it afterwards."""
+
+import importlib
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from neuroextrap import stats
+from neuroextrap.images import feature_coordinates
+from neuroextrap.maps._results import region_images, region_table
+
+
+class RegionAnalysis:
+    """Public results, curves, extrapolations and reports of an analysis of regions.
+
+    Holds no parameters. The analysis has ``_results`` (:class:`RegionResults`),
+    ``masker_``, ``test_codes_`` (None where the data are gone) and
+    ``region_margins(region)``.
+    """
+
+    def _publish(self):
+        """Turn results into the public attributes."""
+        results = self._results
+        self.region_scores_ = results.statistics()
+        self.wins_ = results.scores.wins
+        self.set_sizes_ = results.set_sizes
+        self.null_maxima_ = results.scores.maxima
+        self.n_permutations_ = len(self.null_maxima_)
+        self.tail_fit_accepted_ = results.tail_fit_accepted()
+        self.notes_ = results.notes
+        self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
+        self.table_ = None
+        if results.choice.names is not None or self.masker_ is None:
+            self.table_ = region_table(
+                results, self.region_scores_, self._standard_errors()
+            )
+
+    def _standard_errors(self):
+        """Compute standard errors of few regions' curves, by leaving classes out."""
+        wins = self._results.scores.wins
+        errors = np.full((len(wins), len(self.set_sizes_)), np.nan)
+        n_classes = wins.shape[1]
+        # a distractor without test points is no class that could be left out
+        if self.test_codes_ is None or len(np.unique(self.test_codes_)) < n_classes:
+            return errors
+        for region in np.flatnonzero(~np.isnan(wins[:, 0]) & (n_classes > 2)):
+            errors[region] = stats.average_accuracy_jackknife(
+                self.region_margins(region), self.test_codes_, self.set_sizes_
+            )[1]
+        return errors
+
+    def find_region(self, region):
+        """Return the index of a region given by index or by coordinates.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        index : int
+            Row of ``wins_``.
+
+        Raises
+        ------
+        ValueError
+            When coordinates are given but regions have no centres in an image.
+        """
+        check_is_fitted(self, "region_scores_")
+        if np.ndim(region) == 0:
+            return int(region)
+        centers = self._results.choice.centers
+        if self.masker_ is None or centers is None:
+            raise ValueError(
+                f"region={region!r}: coordinates need spheres in an image; give the "
+                "region's index"
+            )
+        away = feature_coordinates(self.masker_)[centers] - np.asarray(region)
+        return int(np.argmin((away**2).sum(axis=1)))
+
+    def accuracy_curve(self, region, set_sizes=None):
+        """Return a region's identification accuracy curve.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        set_sizes : sequence of int or None
+            From 2 to K; None is ``set_sizes_``.
+
+        Returns
+        -------
+        set_sizes : ndarray of int
+            Set sizes.
+        accuracy : ndarray
+            Accuracy at each.
+        """
+        return self._results.curve(self.find_region(region), set_sizes)
+
+    def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
+        """Predict every region's accuracy among more classes than were measured.
+
+        Parameters
+        ----------
+        set_sizes : sequence of int
+            Numbers of classes.
+        method : {"gaussian_mixture", "gaussian"}
+            How the curves are continued.
+
+        Returns
+        -------
+        images : dict of image (ndarray for array input)
+            One map for every set size.
+        """
+        check_is_fitted(self, "region_scores_")
+        wins, sizes = self._results.scores.wins, np.atleast_1d(set_sizes)
+        known = ~np.isnan(wins[:, 0])
+        predicted = np.full((len(sizes), len(wins)), np.nan)
+        predicted[:, known] = stats.extrapolate_wins(
+            wins[known], self._results.n_test, sizes, method=method
+        ).T
+        values = dict(zip(sizes.tolist(), predicted, strict=True))
+        return region_images(values, self._results.choice, self.masker_)
+
+    def extrapolator(self, region, method="auto"):
+        """Return a fitted extrapolator of one region's accuracy curve.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+        method : str
+            One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
+
+        Returns
+        -------
+        extrapolator : AccuracyExtrapolator
+            Its ``set_size_at(accuracy=0.10)`` is the number of classes at which
+            accuracy falls to 0.10.
+        """
+        model = stats.AccuracyExtrapolator(method)
+        return model.fit(self.region_margins(region), self.test_codes_)
+
+    def generate_report(self, title=None):
+        """Make a self-contained HTML page of the results.
+
+        Parameters
+        ----------
+        title : str or None
+            Title of the page.
+
+        Returns
+        -------
+        report : nilearn.reporting.HTMLReport
+            The page.
+        """
+        check_is_fitted(self, "region_scores_")
+        # reporting lies above, so it is looked up when asked for
+        reporting = importlib.import_module("neuroextrap.reporting")
+        return reporting.identification_report(self, title=title)
