@@ -32,7 +32,7 @@ def compare_learning_curves(curves, *, threshold=2.0):
         - ``best``: list of str, name of the model with most information at each size
         - ``lead``: (n_sizes,), bits by which it leads the second
         - ``standard_error``: (n_sizes,), of the lead, split by split, corrected for
-          shared subjects
+          shared subjects; too large rather than too small where few subjects train
         - ``decided``: (n_sizes,), whether the lead exceeds the threshold
         - ``crossings``: list of dict with ``between`` (two sizes), ``before``,
           ``after`` (names) and ``decided`` (whether both of the two models lead

@@ -223,7 +223,8 @@ def shrink_to_prior(probabilities, priors, weight):
     priors : array of shape (n_classes,)
         Known class probabilities p(g).
     weight : float
-        e, between 0 (predictions unchanged) and 1 (the prior, no information).
+        The e of the formula, between 0 (predictions unchanged) and 1 (the prior,
+        no information).
 
     Returns
     -------

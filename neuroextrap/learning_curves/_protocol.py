@@ -30,7 +30,7 @@ def protocol_setups(y, groups, *, per_label=2):
         1. balanced subset, states as labels, as many components as chosen scans
         2. balanced subset, agnostic labels, as many components as chosen scans
         3. all scans, agnostic labels, as many components as in 1 and 2
-        4. all scans, agnostic labels, as many components as scans per subject
+        4. all scans, agnostic labels, as many components as scans per subject.
 
     Raises
     ------

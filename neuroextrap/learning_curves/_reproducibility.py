@@ -95,12 +95,12 @@ def pattern_reproducibility(  # noqa: PLR0913
     ...     pattern_reproducibility,
     ...     simulate_hierarchical_scans,
     ... )
-    >>> data = simulate_hierarchical_scans(n_subjects=12, coarse_separation=8.0)
+    >>> data = simulate_hierarchical_scans(n_subjects=12)
     >>> found = pattern_reproducibility(
     ...     data.X, data.coarse, data.groups, n_splits=10, pattern="canonical"
     ... )
     >>> found.reproducibility.shape, found.z_map.shape
-    ((1, 10), (1, 2000))
+    ((1, 10), (1, 500))
     """
     from sklearn.utils import Bunch
 

@@ -33,19 +33,19 @@ def simulate_hierarchical_scans(
     *,
     n_subjects=18,
     n_repeats=1,
-    n_features=2000,
-    coarse_separation=3.0,
-    fine_separation=1.5,
+    n_features=500,
+    coarse_separation=6.0,
+    fine_separation=4.0,
     subject_spread=2.0,
     random_state=0,
 ):
     """Simulate scans of four states: two conditions, each early or late.
 
     The class means form a rectangle: the conditions lie ``coarse_separation`` noise
-    standard deviations apart along one random pattern, early and late
-    ``fine_separation`` along another. A two-label model (conditions) cannot see the
-    second; a four-label model must learn twice as much, and needs more subjects to
-    pay off.
+    standard deviations apart along a random pattern in the first tenth of the voxels,
+    early and late ``fine_separation`` along one in the second tenth. A two-label model
+    (conditions) cannot see the second; a four-label model must learn twice as much,
+    and needs more subjects to pay off.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def simulate_hierarchical_scans(
     n_repeats : int
         Scans of each of the four states in each subject.
     n_features : int
-        Voxels; independent noise of unit variance in each.
+        Voxels, at least 2; independent noise of unit variance in each.
     coarse_separation, fine_separation : float
         Distances of the class means in noise standard deviations.
     subject_spread : float
@@ -82,14 +82,14 @@ def simulate_hierarchical_scans(
     >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=3)
     >>> data.X.shape, sorted(set(data.fine.tolist()))
-    ((12, 2000), ['A1', 'A2', 'B1', 'B2'])
+    ((12, 500), ['A1', 'A2', 'B1', 'B2'])
     >>> data.coarse_information, data.fine_information
-    (0.85, 1.24)
+    (0.999, 1.958)
     """
     from sklearn.utils import Bunch
 
     rng = np.random.default_rng(random_state)
-    axes, _ = np.linalg.qr(rng.standard_normal((n_features, 2)))
+    axes = _two_patterns(n_features, rng)
     states = np.tile(np.repeat(np.arange(4), n_repeats), n_subjects)
     groups = np.repeat(np.arange(n_subjects), 4 * n_repeats)
     signs = np.stack([2 * (states // 2) - 1, 2 * (states % 2) - 1], axis=1)
@@ -107,3 +107,13 @@ def simulate_hierarchical_scans(
         coarse_information=coarse,
         fine_information=fine,
     )
+
+
+def _two_patterns(n_features, rng):
+    """Two orthonormal patterns that share no voxel, (n_features, 2)."""
+    width = max(1, n_features // 10)
+    axes = np.zeros((n_features, 2))
+    for i in range(2):
+        weights = rng.standard_normal(width)
+        axes[i * width : (i + 1) * width, i] = weights / np.linalg.norm(weights)
+    return axes

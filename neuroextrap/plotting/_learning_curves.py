@@ -22,7 +22,8 @@ def plot_canonical_coordinates(
         Canonical coordinates, in within-class standard deviations. With a single
         direction the scans are spread by their order.
     labels : array of shape (n_samples,)
-        Labels; the last character of each is drawn.
+        Labels; drawn is the first character of each, or the last, or its number:
+        the first of these that tells all labels apart.
     class_means : array of shape (n_classes, n_directions), optional
         Means of the sorted labels; None: those of ``coordinates``. The circles have
         radius one, the standard deviation of the classes.
@@ -71,16 +72,26 @@ def plot_canonical_coordinates(
         class_means = [coordinates[labels == g].mean(axis=0) for g in classes]
     points, means, names = _two_axes(coordinates, np.asarray(class_means), directions)
     ax = resolve_axes(ax)
+    symbols = _symbols([str(label) for label in classes])
     for i, label in enumerate(classes):
         color, mine = COLORS[i % len(COLORS)], labels == label
         ax.plot(*points[mine].T, "o", ms=1, color=color)
         for x, y in points[mine]:
-            ax.annotate(str(label)[-1:], (x, y), ha="center", va="center", color=color)
-        ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=str(label)))
+            ax.annotate(symbols[i], (x, y), ha="center", va="center", color=color)
+        name = f"{symbols[i]}  {label}"
+        ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
     ax.autoscale_view()
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _symbols(names):
+    """One character a label that tells them apart; their numbers if none does."""
+    for characters in ([name[:1] for name in names], [name[-1:] for name in names]):
+        if len(set(characters)) == len(names):
+            return characters
+    return [str(number + 1) for number in range(len(names))]
 
 
 def _two_axes(coordinates, class_means, directions):
@@ -147,7 +158,7 @@ def plot_information_vs_reproducibility(curves, *, ax=None):
     ----------
     curves : dict of str to Bunch
         Results of ``information_learning_curve``; each training size up to half of
-        the subjects is a point, its number of subjects written beside it.
+        the subjects is a point; its number is written beside the first and the last.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None makes a figure.
 
@@ -187,10 +198,10 @@ def plot_information_vs_reproducibility(curves, *, ax=None):
         x = curve.reproducibility[known].mean(axis=1)
         y = curve.information[known].mean(axis=1)
         ax.plot(x, y, "o-", ms=3, color=COLORS[i % len(COLORS)], label=name)
-        for size, *point in zip(curve.train_sizes[known], x, y, strict=True):
-            ax.annotate(
-                str(size), point, xytext=(3, 3), textcoords="offset points", size=7
-            )
+        for end in {0, len(x) - 1}:
+            size = str(curve.train_sizes[known][end])
+            place = {"xytext": (3, 3), "textcoords": "offset points", "size": 7}
+            ax.annotate(size, (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
     ax.set(
         xlabel="map reproducibility (correlation)",
@@ -210,8 +221,8 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
     panel : {"information", "error_rate", "reproducibility"}
         What is drawn against the number of training subjects. Information comes
         with the label entropy and with a remark where a curve is negative while its
-        error is below the baseline; the error rate with the range of baselines,
-        guessing the most common label, as a grey band.
+        error is below the baseline; the error rate with a grey band for each
+        baseline, the rate of guessing the most common label.
     spread : bool
         Draw one standard deviation over splits as a band. Splits share subjects:
         this is no standard error.
@@ -282,9 +293,13 @@ def _draw_reference(ax, curves, panel):
                 "below 0 bits with error below baseline: overfitting", fontsize="small"
             )
     elif panel == "error_rate":
-        rates = [curve.baseline_error_rate.mean(axis=1) for curve in curves]
-        low, high = min(map(np.min, rates)), max(map(np.max, rates))
-        ax.axhspan(low - 0.005, high + 0.005, color="0.8", lw=0, label=label)
+        rates = {
+            (rate.min().round(3), rate.max().round(3))
+            for rate in (curve.baseline_error_rate.mean(axis=1) for curve in curves)
+        }
+        for low, high in sorted(rates):
+            ax.axhspan(low - 0.006, high + 0.006, color="0.8", lw=0, label=label)
+            label = None
 
 
 def _overfits(curve):

@@ -44,6 +44,15 @@ def test_scatter_has_a_unit_circle_at_every_class_mean():
     assert [text.get_text() for text in ax.texts] == ["1"] * 10 + ["2"] * 10
 
 
+@pytest.mark.parametrize(
+    ("labels", "symbols"),
+    [("rest task", "r t"), ("a1 a2", "1 2"), ("left lift", "1 2")],
+)
+def test_symbols_tell_labels_apart(labels, symbols):
+    ax = plot_canonical_coordinates(np.eye(2), labels.split())
+    assert [text.get_text() for text in ax.texts] == symbols.split()
+
+
 def test_scatter_of_one_direction_is_spread_by_order():
     c = np.arange(6.0)[:, None]
     ax = plot_canonical_coordinates(
@@ -69,6 +78,11 @@ def test_error_panel_has_the_baseline_band():
     ax = plot_learning_curves({"two": _curve()}, panel="error_rate")
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == ["two", "guessing the most common label"]
+    other = _curve()
+    other.baseline_error_rate = other.baseline_error_rate + 0.25
+    ax = plot_learning_curves({"two": _curve(), "four": other}, panel="error_rate")
+    middles = [patch.get_y() + patch.get_height() / 2 for patch in ax.patches]
+    np.testing.assert_allclose(middles, [0.5, 0.75])
 
 
 def test_reproducibility_panel_stops_at_half_of_the_subjects():

@@ -1,0 +1,78 @@
+"""
+Which labels to train on depends on how many subjects there are
+===============================================================
+
+Simulated scans of four states: two conditions, each early or late. A model with two
+labels cannot see early and late; a model with four labels can, but has more to learn.
+Both are scored in bits, so their curves can be compared, and the information that the
+scans really hold is known.
+"""
+
+import matplotlib.pyplot as plt
+
+from neuroextrap import learning_curves, plotting
+
+data = learning_curves.simulate_hierarchical_scans(n_subjects=18, random_state=0)
+options = {"n_splits": 50}
+curves = {
+    "two labels": learning_curves.information_learning_curve(
+        data.X, data.coarse, data.groups, **options
+    ),
+    "four labels": learning_curves.information_learning_curve(
+        data.X, data.fine, data.groups, **options
+    ),
+}
+
+# %%
+# The two-label model wins with few subjects, the four-label model with many. With very
+# few subjects information is negative although the error is below that of guessing:
+# the classifier overfits, it is far too sure when it is wrong.
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+for ax, panel in zip(
+    axes, ("information", "error_rate", "reproducibility"), strict=True
+):
+    plotting.plot_learning_curves(curves, panel=panel, ax=ax)
+axes[0].axhline(data.coarse_information, color="C0", ls="-.", lw=1)
+axes[0].axhline(data.fine_information, color="C1", ls="-.", lw=1)
+axes[0].set_ylim(-1, 2.1)
+
+found = learning_curves.compare_learning_curves(curves)
+for crossing in found.crossings:
+    print(crossing)
+print("limited by:", found.limited_by)
+print(f"in the scans: {data.coarse_information:.3f}, {data.fine_information:.3f} bits")
+
+# %%
+# Predictions of the two-label model, translated to four labels, tell exactly as much.
+mapping = learning_curves.coarse_of_fine(data.fine, data.coarse)
+X = learning_curves.center_groups(data.X, data.groups)
+train = data.groups < 12
+model = learning_curves.CanonicalVariates(n_components=4)
+model.fit(X[train], data.coarse[train])
+coarse = model.predict_proba(X[~train])
+fine = learning_curves.fine_probabilities(coarse, mapping, [0.25] * 4)
+print(
+    learning_curves.prediction_information(
+        coarse, data.coarse[~train], priors=[0.5, 0.5], classes=["A", "B"]
+    ),
+    learning_curves.prediction_information(
+        fine, data.fine[~train], priors=[0.25] * 4, classes=["A1", "A2", "B1", "B2"]
+    ),
+)
+
+# %%
+# What the four-label model confuses, with few and with many training subjects.
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
+curve = curves["four labels"]
+for ax, i in zip(axes, (0, -1), strict=True):
+    plotting.plot_confusion_discs(
+        curve.confusion[i],
+        curve.classes,
+        title=f"{curve.train_sizes[i]} training subjects",
+        ax=ax,
+    )
+
+# %%
+# Information against the reproducibility of the sensitivity maps.
+plotting.plot_information_vs_reproducibility(curves)
+plt.show()
