@@ -1,0 +1,205 @@
+"""How much an ensemble of voxels tells, against their number; and redundancy."""
+
+import numpy as np
+
+from neuroextrap import images, regions
+from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+
+
+def ensemble_information(
+    searchlight, imgs, y, groups=None, *, n_voxels=None, n_draws=20, random_state=0
+):
+    """Accuracy and information against the number of voxels, and redundancy.
+
+    From every region, sets of voxels are drawn at random without replacement,
+    ``n_draws`` of each size; all sets are scored in one run. Each drawn set is also cut
+    into two random halves, and **redundancy** is the implied information of the two
+    halves added up, minus that of the set: above 0 the halves tell partly the same,
+    below 0 (synergy) they tell more together than alone. With several regions a last
+    row gives it for the regions as parts of their union.
+
+    Redundancy here compares three readings of the implied information, an index of
+    accuracy curves of the given classifier. It is no partial information decomposition
+    and no bound: near chance the index is cut at 0, near perfect accuracy it
+    saturates, and parts that share noise, signal or (regions that overlap) voxels
+    differ from it in different ways. Compare it between regions of equal size and
+    accuracy, not with 0 alone.
+
+    Parameters
+    ----------
+    searchlight : IdentificationSearchLight
+        Not fitted; its mask, classifier, cross-validation, classes, ``n_jobs`` and so
+        on are used, and never changed. Its ``labels_img`` or ``regions`` are the
+        regions; with neither, the whole mask is one (spheres are not used).
+    imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+        One volume (row) a sample.
+    y : array-like, shape (n_samples,)
+        Class of every sample.
+    groups : array-like, shape (n_samples,), or None, default=None
+        Run of every sample.
+    n_voxels : sequence of int or None, default=None
+        Sizes of the sets; None is 2, 4, 8, ... and the whole region. Sizes above a
+        region's number of usable voxels are left out for that region.
+    n_draws : int, default=20
+        Sets of each size.
+    random_state : None, int or numpy.random.Generator, default=0
+        Of the draws.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        One row for every region and size: name, n_voxels, n_draws, parts ("halves", or
+        "regions" in the row of their union), and mean and standard deviation over
+        draws of accuracy and pairwise_accuracy (proportions), information and
+        redundancy (bits): columns ``accuracy``, ``accuracy_sd`` and so on. Redundancy
+        of a single voxel is NaN, and so is the spread of a single draw.
+
+    Raises
+    ------
+    ValueError
+        When options are outside their range, no region has as many voxels as asked,
+        or the searchlight asks for permutations or a shard.
+
+    References
+    ----------
+    Schneidman, Bialek & Berry 2003, "Synergy, redundancy, and independence in
+    population codes", Journal of Neuroscience 23 (the quantity). Zheng & Benjamini
+    2016, "Estimating mutual information in high dimensions via classification error"
+    (information implied by identification accuracy).
+
+    Examples
+    --------
+    Twenty copies of one signal under independent noise:
+
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight, ensemble_information
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile([0, 1, 2, 3], 10), np.repeat(np.arange(10), 4)
+    >>> X = y[:, None] + rng.normal(size=(40, 20))
+    >>> table = ensemble_information(IdentificationSearchLight(), X, y, groups=runs)
+    >>> table["n_voxels"].tolist()
+    [2, 4, 8, 16, 20]
+    >>> bool(table["information"].is_monotonic_increasing)
+    True
+    """
+    for name, value in (
+        ("n_draws", n_draws),
+        *(("n_voxels", m) for m in n_voxels or ()),
+    ):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name}={value!r} must be an integer of at least 1")
+    samples = read_sample_set(searchlight, imgs, y, groups)
+    parts, names = _parts(searchlight, samples.features)
+    rng = np.random.default_rng(random_state)
+    cells = _cells([len(part) for part in parts], n_voxels)
+    sets = []
+    for part, size in cells:
+        sets += _draws(parts[part], size, n_draws, rng)
+    if len(parts) > 1:
+        sets += [np.unique(np.concatenate(parts)), *parts]
+    scores = score_sets(
+        samples, _members(sets, samples.features.X.shape[1]), min_voxels=1
+    )
+    return _table(scores, cells, names, n_draws, sets)
+
+
+def _parts(searchlight, features):
+    """Return the usable features of every region, and the regions' names."""
+    masker, n_features = features.masker, features.X.shape[1]
+    given = searchlight.labels_img is not None or searchlight.regions is not None
+    choice = images.choose_regions(
+        masker if given else None,
+        n_features,
+        labels_img=searchlight.labels_img,
+        regions=searchlight.regions,
+    )
+    found = regions.usable_regions(choice.regions, features.usable, 1)
+    names = choice.names or [str(i) for i in range(choice.n_regions)]
+    rows = np.split(found.regions.indices, found.regions.indptr[1:-1])
+    kept = [i for i, row in enumerate(rows) if len(row)]
+    return [rows[i] for i in kept], [names[i] for i in kept]
+
+
+def _cells(region_sizes, n_voxels):
+    """Return (region, size of the sets) of every row of the table."""
+    cells = []
+    for region, largest in enumerate(region_sizes):
+        sizes = n_voxels
+        if sizes is None:
+            sizes = [*2 ** np.arange(1, int(largest).bit_length() + 1), largest]
+        sizes = np.unique(sizes)
+        cells += [(region, int(size)) for size in sizes[sizes <= largest]]
+    if not cells:
+        raise ValueError(
+            f"n_voxels={list(n_voxels)} are more than the {max(region_sizes)} usable "
+            "voxels of the largest region; give smaller numbers"
+        )
+    return cells
+
+
+def _draws(features, size, n_draws, rng):
+    """Return random sets of features, each followed by its two halves."""
+    sets = []
+    for _ in range(n_draws):
+        drawn = rng.permutation(features)[:size]
+        sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
+    return sets
+
+
+def _members(sets, n_features):
+    """Return sets of features as boolean rows; empty sets as empty rows."""
+    import scipy.sparse
+
+    counts = np.array([len(s) for s in sets])
+    found = scipy.sparse.csr_array(
+        (
+            np.ones(counts.sum(), dtype=bool),
+            np.concatenate(sets).astype(np.int32),
+            np.concatenate([[0], np.cumsum(counts)]),
+        ),
+        shape=(len(sets), n_features),
+    )
+    found.sort_indices()
+    return found
+
+
+def _table(scores, cells, names, n_draws, sets):
+    """Average over draws: one row a region and size, and one for all regions."""
+    import pandas as pd
+
+    information = scores["implied_information"]
+    n_drawn = 3 * n_draws * len(cells)
+    whole, first, second = information[:n_drawn].reshape(len(cells), n_draws, 3).T
+    values = {
+        "accuracy": scores["accuracy"][:n_drawn:3].reshape(len(cells), n_draws),
+        "pairwise_accuracy": scores["pairwise_accuracy"][:n_drawn:3].reshape(
+            len(cells), n_draws
+        ),
+        "information": whole.T,
+        "redundancy": (first + second - whole).T,
+    }
+    columns = {
+        "name": [names[region] for region, _ in cells],
+        "n_voxels": [size for _, size in cells],
+        "n_draws": n_draws,
+        "parts": "halves",
+    }
+    for name, value in values.items():
+        columns[name] = value.mean(axis=1)
+        spread = value.std(axis=1, ddof=1) if n_draws > 1 else np.nan
+        columns[f"{name}_sd"] = spread
+    table = pd.DataFrame(columns)
+    if len(sets) == n_drawn:
+        return table
+    joint = {
+        "name": "all regions",
+        "n_voxels": len(sets[n_drawn]),
+        "n_draws": 1,
+        "parts": "regions",
+        "accuracy": scores["accuracy"][n_drawn],
+        "pairwise_accuracy": scores["pairwise_accuracy"][n_drawn],
+        "information": information[n_drawn],
+        "redundancy": information[n_drawn + 1 :].sum() - information[n_drawn],
+    }
+    table.loc[len(table)] = {name: joint.get(name, np.nan) for name in table.columns}
+    return table
