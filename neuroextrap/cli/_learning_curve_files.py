@@ -8,7 +8,7 @@ logger = logging.getLogger(__name__)
 
 _HEADINGS = {
     "scheme": "labels",
-    "train_size": "subjects",
+    "train_size": "train size",
     "information": "bits",
     "information_spread": "spread",
     "error_rate": "error",
@@ -60,7 +60,7 @@ def write_curves(args, curves, labels, data, classifier):
         for row in table.itertuples()
         if row.note
     ]
-    lines = [text_table(table, _HEADINGS), *_remarks(curves), *notes[:3]]
+    lines = [text_table(table, _HEADINGS), *_remarks(args, curves), *notes[:3]]
     return "\n".join(
         [*lines, f"learning_curve.tsv, confusion.tsv{figure}{maps} in {out}"]
     )
@@ -86,7 +86,7 @@ def _confusion_table(curves):
     return pd.DataFrame(rows)
 
 
-def _remarks(curves):
+def _remarks(args, curves):
     """Sentences about the known ceiling, what limits a curve, and crossings."""
     import numpy as np
 
@@ -100,7 +100,8 @@ def _remarks(curves):
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
     sizes = next(iter(curves.values())).train_sizes
-    if len(curves) > 1 and finite and len(sizes) >= 3:
+    enough = len(sizes) >= 3 and args.n_splits > 1
+    if len(curves) > 1 and finite and enough:
         found = compare_learning_curves(curves)
         for crossing in found.crossings:
             first, second = crossing["between"]

@@ -43,7 +43,8 @@ def compare_learning_curves(curves, *, threshold=2.0):
     Raises
     ------
     ValueError
-        Fewer than two curves, or curves of different sizes or splits.
+        Fewer than two curves or splits, curves of different sizes or splits, or
+        infinite information.
 
     Notes
     -----
@@ -110,6 +111,11 @@ def _check_curves(curves):
                 f"curves {first_name!r} and {name!r} differ in train_sizes, n_splits "
                 "or number of groups; compute both with the same."
             )
+    if first.information.shape[1] < 2:
+        raise ValueError(
+            "one split a size tells nothing about the noise; compute the curves with "
+            "n_splits of at least 2."
+        )
     for name, curve in curves.items():
         if not np.isfinite(curve.information).all():
             raise ValueError(

@@ -72,8 +72,9 @@ def information_learning_curve(  # noqa: PLR0913
     mask : image, path or masker, optional
         For images; None lets the masker find one.
     priors : array of shape (n_classes,), optional
-        Known p(g), in the order of the sorted labels. None: the label frequencies
-        of the whole design.
+        Known p(g), in the order of the sorted labels. None: those of
+        ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
+        design. Canonical variates without priors of their own train with these.
     prior_weight : float or "cross-validated", optional
         Regularisation towards the prior, ``(1 - e) p(g|x) + e p(g)``: e itself, or
         chosen inside each training set by leaving out one of its subjects at a

@@ -41,7 +41,8 @@ def linear_scores(classifier, X):
         raise TypeError(
             f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
             "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
-            "LinearDiscriminantAnalysis, ...)."
+            "LinearDiscriminantAnalysis, ...). Learning curves do without maps when "
+            "pattern=None."
         )
     weights = np.asarray(last.coef_, dtype=np.float64)
     scores = np.asarray(classifier.decision_function(X), dtype=np.float64)

@@ -65,6 +65,9 @@ def test_input_is_checked():
         compare_learning_curves({"a": good})
     with pytest.raises(ValueError, match="curves 'a' and 'b' differ"):
         compare_learning_curves({"a": good, "b": _curve([0.1] * 3, sizes=[2, 3, 4])})
+    single = _curve([0.1, 0.2, 0.3, 0.4], n_splits=1)
+    with pytest.raises(ValueError, match="n_splits of at least 2"):
+        compare_learning_curves({"a": single, "b": single})
     endless = _curve([-np.inf, 0.1, 0.1, 0.1])
     with pytest.raises(ValueError, match="'b' holds infinite information"):
         compare_learning_curves({"a": good, "b": endless})
