@@ -10,6 +10,8 @@ from neuroextrap.stats._extrapolation._normal_mixture import (
     table_means,
 )
 
+_BLOCK = 256
+
 
 def clip_to_resolution(accuracy, n_test):
     """Keep accuracies half a test point away from 0 and 1."""
@@ -17,7 +19,7 @@ def clip_to_resolution(accuracy, n_test):
     return np.clip(accuracy, half, 1 - half)
 
 
-def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=6):
+def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=4):
     """Return c with E[Phi(Z + c)^(K - 1)] = accuracy.
 
     Parameters
@@ -39,9 +41,12 @@ def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=6):
     grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
-    for _ in range(n_newton):
-        value, slope = table_derivatives(table, shift, 0 * shift)[:2, :, 0]
-        shift = np.clip(shift + (accuracy - value) / np.maximum(slope, 1e-12), -8, 12)
+    for start in range(0, len(shift), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        for _ in range(n_newton):
+            value, slope = table_derivatives(table, shift[block], 0 * shift[block])[:2]
+            step = (accuracy[block] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
+            shift[block] = np.clip(shift[block] + step, *MEAN_RANGE)
     return shift
 
 

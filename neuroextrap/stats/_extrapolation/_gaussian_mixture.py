@@ -23,7 +23,7 @@ SMALL_N_CLASSES = 50
 RIDGE_SCALE = 0.3
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-_BLOCK = 2048
+_BLOCK = 512
 
 
 def fit_normal_mixture(wins, n_test, *, loss="auto", ridge_scale=RIDGE_SCALE):

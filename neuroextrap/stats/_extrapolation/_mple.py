@@ -78,7 +78,7 @@ class PseudoLikelihood:
         """Predict average accuracy at `set_sizes`."""
         power = np.asarray(set_sizes, float) - 1
         with np.errstate(divide="ignore"):
-            log_win = 2 * np.log(np.cos(self.angles_))
+            log_win = np.log1p(-(np.sin(self.angles_) ** 2))
         return np.exp(np.multiply.outer(power, log_win)) @ self.weights_
 
     def cdf(self, u):
