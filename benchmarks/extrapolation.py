@@ -24,7 +24,7 @@ from neuroextrap.stats import (
     extrapolate_wins,
 )
 
-SEED = 20_000
+SEED = 30_000
 TARGETS = {500: [1000, 2000, 5000, 10_000], 5000: [10_000, 20_000, 50_000, 100_000]}
 PUBLISHED_B1 = {
     500: {

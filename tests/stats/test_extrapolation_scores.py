@@ -248,10 +248,10 @@ def test_auto_is_a_ridge_mixture_for_few_classes_or_wins_only():
     np.testing.assert_array_equal(blind.predict([80, 800]), mixture.predict([80, 800]))
 
 
-@pytest.mark.parametrize(("n_dims", "n_members"), [(10, 4), (2, 3)])
-def test_auto_is_the_mean_of_its_members(n_dims, n_members):
-    noise = 0.3 if n_dims == 10 else 0.15
-    margins, y = nearest_centre(100, noise, 13, n_dims=n_dims)
+@pytest.mark.parametrize(("n_repeats", "n_members"), [(1, 4), (20, 3)])
+def test_auto_is_the_mean_of_its_members(n_repeats, n_members):
+    """With many test points the smoothing bias of the kernel density shows."""
+    margins, y = nearest_centre(100, 0.3, 13, n_repeats, n_dims=5)
     sample, sizes = WinSample.from_margins(margins, y), np.array([100, 1000])
     members = [
         GaussianMixture(loss="curve"),
@@ -259,7 +259,9 @@ def test_auto_is_the_mean_of_its_members(n_dims, n_members):
         Tail(calibrate=False),
     ]
     density = KernelDensity().fit(sample)
-    if abs(density.accuracy([100])[0] - sample.wins[-1]) <= 0.1:
+    observed = sample.wins[-1]
+    moved = abs(density.accuracy([100])[0] - observed) / 4
+    if moved <= 2 * np.sqrt(observed * (1 - observed) / len(y)):
         members.append(density)
     assert len(members) == n_members
     expected = np.mean([m.fit(sample).accuracy(sizes) for m in members], axis=0)

@@ -9,7 +9,6 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
 from neuroextrap.stats._extrapolation._kde import KernelDensity
 from neuroextrap.stats._extrapolation._tail import Tail
 
-_LARGEST_GAP = 0.1
 _LARGEST_LIKELIHOOD = 10_000
 
 
@@ -65,9 +64,9 @@ class Auto:
     scores: the mean of `gaussian_mixture` by least squares, `gaussian_mixture` by
     ridge likelihood (up to 10,000 classes) and the uncalibrated `tail`, whose errors
     partly cancel. The
-    kernel density `kde_ucv` joins where the accuracy it predicts at K is within 0.1
-    of the observed one: its smoothing bias then shrinks on the way to larger k and
-    offsets the others'; where it is further off it spoils the mean.
+    kernel density `kde_ucv` joins unless it moves the mean's accuracy at K by more
+    than two binomial standard errors of the observed one: where the scores suit it
+    its smoothing bias offsets the others', elsewhere it spoils the mean.
     """
 
     needs_scores = False
@@ -93,8 +92,7 @@ class Auto:
         if sample.n_classes <= _LARGEST_LIKELIHOOD:
             members.append(GaussianMixture(loss="likelihood"))
         density = KernelDensity().fit(sample)
-        predicted = density.accuracy([sample.n_classes])[0]
-        if abs(predicted - sample.wins[-1]) <= _LARGEST_GAP:
+        if _moves(density, sample) <= 2 * (len(members) + 1):
             members.append(density)
         return Mean(members)
 
@@ -112,3 +110,11 @@ class Auto:
             The fitted method, not `Auto` itself.
         """
         return self.resolve(sample).fit(sample)
+
+
+def _moves(method, sample):
+    """Distance of a method's A_K from the observed one, in standard errors."""
+    observed = sample.wins[-1]
+    gap = abs(method.accuracy([sample.n_classes])[0] - observed)
+    error = np.sqrt(observed * (1 - observed) / sample.n_test)
+    return gap / error if error > 0 else np.inf
