@@ -31,6 +31,7 @@ def compare_learning_curves(curves, *, threshold=2.0):
         - ``train_sizes``: (n_sizes,)
         - ``best``: list of str, name of the model with most information at each size
         - ``lead``: (n_sizes,), bits by which it leads the second
+        - ``share``: (n_sizes,), share of the splits in which it leads the second
         - ``standard_error``: (n_sizes,), of the lead, split by split, corrected for
           shared subjects; too large rather than too small where few subjects train
         - ``decided``: (n_sizes,), whether the lead exceeds the threshold
@@ -89,6 +90,7 @@ def compare_learning_curves(curves, *, threshold=2.0):
         train_sizes=sizes,
         best=[names[i] for i in order[0]],
         lead=lead,
+        share=np.mean(gaps > 0, axis=1),
         standard_error=errors,
         decided=lead > threshold * errors,
         crossings=_crossings(names, values, order[0], first, threshold),

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from neuroextrap.learning_curves._curve import run_tasks
 from neuroextrap.learning_curves._images_in import as_samples
 from neuroextrap.learning_curves._patterns import check_pattern
 from neuroextrap.learning_curves._problem import build_problem
 from neuroextrap.learning_curves._splits import check_train_sizes
+from neuroextrap.learning_curves._tasks import run_tasks
 
 
 def pattern_reproducibility(  # noqa: PLR0913

@@ -1,6 +1,5 @@
 """Canonical variate analysis as a classifier and a transformer."""
 
-import numbers
 import warnings
 
 import numpy as np
@@ -13,6 +12,12 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from neuroextrap.models._canonical_input import (
+    check_classes,
+    check_options,
+    group_codes,
+    known_priors,
+)
 from neuroextrap.models._canonical_space import (
     canonical_directions,
     direction_p_values,
@@ -20,8 +25,6 @@ from neuroextrap.models._canonical_space import (
     leading_svd,
     supported_components,
 )
-
-_BASES = ("svd", "generalizable")
 
 
 class CanonicalVariates(
@@ -151,13 +154,13 @@ class CanonicalVariates(
         >>> CanonicalVariates().fit(X, y, groups=groups).n_components_
         3
         """
-        self._check_options()
+        check_options(self.n_components, self.basis, self.significance_level)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_classes(codes)
-        self.priors_ = self._known_priors(codes)
-        groups = _check_groups(groups, len(y))
+        check_classes(self.classes_, len(y))
+        self.priors_ = known_priors(self.priors, codes)
+        groups = group_codes(groups, len(y))
         self.mean_ = X.mean(axis=0)
         wanted = self._wanted_components(groups)
         # left-out projections need the coordinates on all singular vectors
@@ -174,55 +177,6 @@ class CanonicalVariates(
         self.singular_values_, self.basis_ = values[:kept], right[:kept]
         self._set_canonical_space(left[:, :kept], codes)
         return self
-
-    def _check_options(self):
-        """Refuse options outside their allowed values before any work."""
-        if self.basis not in _BASES:
-            raise ValueError(
-                f"basis={self.basis!r} is unknown; allowed: 'svd', 'generalizable'."
-            )
-        wanted = self.n_components
-        if wanted is not None and (
-            not isinstance(wanted, numbers.Integral) or wanted < 1
-        ):
-            raise ValueError(
-                f"n_components={wanted!r} must be a positive integer or None."
-            )
-        level = self.significance_level
-        if level is not None and not 0 < level < 1:
-            raise ValueError(
-                f"significance_level={level!r} must lie between 0 and 1, or be None."
-            )
-
-    def _check_classes(self, codes):
-        """Two classes at least, and more samples than classes."""
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"Canonical variates need samples of at least 2 classes; y holds "
-                f"one class, {self.classes_.tolist()[0]!r}."
-            )
-        if len(codes) <= len(self.classes_):
-            raise ValueError(
-                f"{len(codes)} samples of {len(self.classes_)} classes leave no "
-                "within-class degree of freedom; train on more samples a class."
-            )
-
-    def _known_priors(self, codes):
-        """Class probabilities, given or counted."""
-        n_classes = len(self.classes_)
-        if self.priors is None:
-            return np.bincount(codes, minlength=n_classes) / len(codes)
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.shape != (n_classes,):
-            raise ValueError(
-                f"priors of shape {priors.shape} given; {n_classes} classes in y need "
-                f"shape ({n_classes},), in the order of the sorted labels."
-            )
-        if not (np.all(priors > 0) and abs(priors.sum() - 1) < 1e-8):
-            raise ValueError(
-                f"priors must be positive and sum to 1; got {priors.tolist()}."
-            )
-        return priors
 
     def _wanted_components(self, groups):
         """Return the number of singular vectors asked for."""
@@ -406,16 +360,3 @@ class CanonicalVariates(
     def _n_features_out(self):
         """Number of canonical coordinates, for ``get_feature_names_out``."""
         return self.canonical_maps_.shape[0]
-
-
-def _check_groups(groups, n_samples):
-    """Group codes 0..G-1 of every sample, or None."""
-    if groups is None:
-        return None
-    groups = np.asarray(groups)
-    if groups.shape != (n_samples,):
-        raise ValueError(
-            f"groups of shape {groups.shape} given; {n_samples} samples need shape "
-            f"({n_samples},)."
-        )
-    return np.unique(groups, return_inverse=True)[1]

@@ -25,6 +25,7 @@ def test_winner_lead_and_crossing():
     found = compare_learning_curves(curves)
     assert found.best == ["two", "two", "four", "four"]
     np.testing.assert_allclose(found.lead, [1.2, 0.4, 0.08, 0.38])
+    np.testing.assert_array_equal(found.share, 1)
     assert found.crossings == [
         {"between": (4, 8), "before": "two", "after": "four", "decided": True}
     ]
@@ -43,6 +44,7 @@ def test_noise_decides_nothing():
     curves = {"a": _curve([0.1] * 4, 1.0, seed=1), "b": _curve([0.1] * 4, 1.0, seed=2)}
     found = compare_learning_curves(curves)
     assert not found.decided.any()
+    assert np.all((found.share > 0.1) & (found.share < 0.9))
     assert not any(crossing["decided"] for crossing in found.crossings)
 
 

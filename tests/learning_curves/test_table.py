@@ -41,3 +41,6 @@ def test_infinite_information_has_no_spread():
     table = learning_curve_table(curve)
     assert table.information[0] == -np.inf
     assert np.isnan(table.information_spread[0])
+    single = {key: curve[key][:, :1] for key in curve if key != "train_sizes"}
+    table = learning_curve_table(Bunch(train_sizes=curve.train_sizes, **single))
+    assert np.isnan(table.error_rate_spread[0])
