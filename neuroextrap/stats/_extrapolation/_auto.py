@@ -63,10 +63,10 @@ class Auto:
     Up to 50 classes, or without scores: `gaussian_mixture`. With more classes and
     scores: the mean of `gaussian_mixture` by least squares, `gaussian_mixture` by
     ridge likelihood (up to 10,000 classes) and the uncalibrated `tail`, whose errors
-    partly cancel. The
-    kernel density `kde_ucv` joins unless it moves the mean's accuracy at K by more
-    than two binomial standard errors of the observed one: where the scores suit it
-    its smoothing bias offsets the others', elsewhere it spoils the mean.
+    partly cancel. The kernel density `kde_ucv` joins unless it moves the mean's
+    accuracy at K by more than two binomial standard errors of the observed one:
+    where the scores suit it its smoothing bias offsets the others', elsewhere it
+    spoils the mean. The members were chosen on simulations of their own seeds.
     """
 
     needs_scores = False

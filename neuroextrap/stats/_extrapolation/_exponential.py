@@ -21,7 +21,7 @@ class Exponential:
 
     References
     ----------
-    Zheng & Benjamini 2017, "How many faces can be recognized? Performance
+    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized? Performance
     extrapolation for multi-class classification", the mixed exponential estimator
     with the sign of its exponent corrected.
     """

@@ -56,8 +56,8 @@ class AccuracyExtrapolator:
     References
     ----------
     Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", JMLR 19; Zheng & Benjamini 2017, "How many faces can be
-    recognized? Performance extrapolation for multi-class classification".
+    multi-class problems", JMLR 19; Zheng, Achanta & Benjamini 2016, "How many faces
+    can be recognized? Performance extrapolation for multi-class classification".
 
     Examples
     --------

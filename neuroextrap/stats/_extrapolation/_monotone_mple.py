@@ -32,8 +32,8 @@ class MonotonePseudoLikelihood:
 
     References
     ----------
-    Zheng & Benjamini 2017, "How many faces can be recognized?", the constrained
-    pseudolikelihood estimator.
+    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized?", the
+    constrained pseudolikelihood estimator.
     """
 
     needs_scores = False

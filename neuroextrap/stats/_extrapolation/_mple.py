@@ -22,11 +22,12 @@ class PseudoLikelihood:
     Parameters
     ----------
     max_iter : int
-        Most steps; `certificate_` says whether the gap was closed.
+        Most steps; `certificate_` says whether the gap over the grid of atoms, refined
+        around those in use, was closed.
 
     References
     ----------
-    Zheng & Benjamini 2017, "How many faces can be recognized?", the maximum
+    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized?", the maximum
     pseudolikelihood estimator with its binomial corrected to K - 1 trials.
     """
 
