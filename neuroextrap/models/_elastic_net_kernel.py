@@ -178,16 +178,13 @@ def _mixture(history):
 
 
 @njit(cache=True, nogil=True)
-def _extrapolate(state, problem, f, l1, l2, history):
-    """Jump along the last iterates (Anderson); keep the jump only if it helps."""
+def _jump(state, problem, f, l1, l2, trial):
+    """Replace the working set's coefficients by a trial if the objective falls."""
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
     before = _objective(_weight_sums(state, problem, f), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
-    mixture = _mixture(history)
-    weights[:] = 0.0
-    for k in range(mixture.size):
-        weights += mixture[k] * history[k + 1]
+    weights[:] = trial
     for i in range(size):
         inner[i] = problem.products[f, state.members[f, i]]
     for i in range(size):
@@ -199,11 +196,60 @@ def _extrapolate(state, problem, f, l1, l2, history):
 
 
 @njit(cache=True, nogil=True)
+def _extrapolate(state, problem, f, l1, l2, history):
+    """Jump along the last iterates (Anderson acceleration)."""
+    mixture = _mixture(history)
+    trial = np.zeros(state.size[f])
+    for k in range(mixture.size):
+        trial += mixture[k] * history[k + 1]
+    _jump(state, problem, f, l1, l2, trial)
+
+
+@njit(cache=True, nogil=True)
+def _solve_posdef(matrix, right):
+    """Solve by Cholesky; both triangular solves run along rows."""
+    lower = np.linalg.cholesky(matrix)
+    for i in range(right.size):
+        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
+    for i in range(right.size - 1, -1, -1):
+        right[i] /= lower[i, i]
+        _subtract(right[:i], right[i], lower[i, :i])
+    return right
+
+
+@njit(cache=True, nogil=True)
+def _newton(state, problem, f, l1, l2):
+    """Jump to the minimum of the present signs; coefficients that flip become zero.
+
+    Kept only if the objective falls.
+    """
+    size = state.size[f]
+    weights = state.weights[f, :size]
+    support = np.flatnonzero(weights)
+    matrix = np.empty((support.size, support.size))
+    right = np.empty(support.size)
+    for a in range(support.size):
+        i = support[a]
+        right[a] = problem.products[f, state.members[f, i]] - l1 * np.sign(weights[i])
+        for b in range(support.size):
+            matrix[a, b] = state.block[f, i, support[b]]
+        matrix[a, a] += l2
+    target = _solve_posdef(matrix, right)
+    trial = np.zeros(size)
+    for a in range(support.size):
+        if weights[support[a]] * target[a] > 0.0:
+            trial[support[a]] = target[a]
+    _jump(state, problem, f, l1, l2, trial)
+
+
+@njit(cache=True, nogil=True)
 def _descend(state, problem, f, l1, l2, goal, max_iter):
     """Sweep until the working set's own gap reaches `goal`; False at the limit."""
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
     history = np.empty((N_ITERATES + 1, size))
+    # a Newton step costs about as much as this many sweeps
+    patience = 20 + size // 6
     for n in range(max_iter):
         history[n % N_ITERATES] = weights
         _sweep(weights, inner, state.block[f], l1, l2)
@@ -211,7 +257,9 @@ def _descend(state, problem, f, l1, l2, goal, max_iter):
         sums = _weight_sums(state, problem, f)
         if _gap(sums, dual, problem.norm[f], l1, l2) <= goal:
             return True
-        if (n + 1) % N_ITERATES == 0:
+        if l2 > 0.0 and (n + 1) % patience == 0:
+            _newton(state, problem, f, l1, l2)
+        elif (n + 1) % N_ITERATES == 0:
             history[N_ITERATES] = weights
             _extrapolate(state, problem, f, l1, l2, history)
     return False
@@ -250,13 +298,15 @@ def _predict(state, problem, f, out):
     """Write the fold's test predictions; return their sum of squared errors."""
     begin, end = problem.start[f], problem.start[f + 1]
     values = out[begin:end]
-    values[:] = problem.y_mean[f]
+    values[:] = 0.0
+    offset = problem.y_mean[f]
     for i in range(state.size[f]):
         w = state.weights[f, i]
         if w != 0.0:
             j = state.members[f, i]
-            values -= w * problem.x_mean[f, j]
+            offset -= w * problem.x_mean[f, j]
             _subtract(values, -w, problem.features[j, begin:end])
+    values += offset
     return ((problem.target[begin:end] - values) ** 2).sum()
 
 
@@ -289,6 +339,15 @@ def _path(problem, l1_ratio, alphas, settings, errors, best):
             predictions[:] = scratch
         if since >= settings.patience or errors[a] > settings.max_rise * lowest:
             break
+    return stalled
+
+
+@njit(cache=True, nogil=True)
+def _all_paths(problem, l1_ratios, alphas, settings, errors, best):
+    """Follow the paths of all ratios; return the number of stalled problems."""
+    stalled = 0
+    for r in range(l1_ratios.size):
+        stalled += _path(problem, l1_ratios[r], alphas[r], settings, errors[r], best)
     return stalled
 
 
@@ -351,9 +410,7 @@ def cross_validate_target(folds, data, alphas, l1_ratios, settings):
     problem = _problem(folds, *data)
     errors = np.full(alphas.shape, np.nan)
     best = (np.empty(len(folds.order)), np.array([np.inf]))
-    stalled = 0
-    for ratio, path, out in zip(l1_ratios, alphas, errors, strict=True):
-        stalled += _path(problem, ratio, path, settings, out, best)
+    stalled = _all_paths(problem, l1_ratios, alphas, settings, errors, best)
     return errors, best[0], stalled
 
 

@@ -25,7 +25,7 @@ def polish(X, y, weights, l1, l2):
     Returns
     -------
     weights : ndarray, shape (n_features,)
-        The solution, or the better of start and last round by duality gap.
+        The solution, or the best round by duality gap; the start if all are singular.
     gap : float
         Its duality gap divided by the sum of squares of `y`.
 
@@ -43,8 +43,7 @@ def polish(X, y, weights, l1, l2):
     array([1.8, 0. ])
     """
     signs = np.sign(weights).astype(np.float64)
-    best = np.asarray(weights, dtype=np.float64)
-    best_gap = relative_gap(X, y, best, l1, l2)[0]
+    best, best_gap = np.asarray(weights, dtype=np.float64), np.inf
     for _ in range(MAX_ROUNDS):
         solved = _solve_active(X, y, signs, l1, l2)
         if solved is None:
@@ -59,6 +58,8 @@ def polish(X, y, weights, l1, l2):
             break
         signs[flipped] = 0.0
         signs[entering] = np.sign(gradient[entering])
+    if best_gap == np.inf:
+        best_gap = relative_gap(X, y, best, l1, l2)[0]
     return best, best_gap
 
 
@@ -108,16 +109,13 @@ def relative_gap(X, y, weights, l1, l2):
 
 def _solve_active(X, y, signs, l1, l2):
     """Solve the linear system of the given signs; None when it is singular."""
-    from scipy.linalg import cho_factor, cho_solve
-
     active = np.flatnonzero(signs)
     weights = np.zeros(len(signs))
     columns = X[:, active].astype(np.float64)
     gram = columns.T @ columns
     gram.flat[:: len(active) + 1] += l2
     try:
-        factor = cho_factor(gram)
+        weights[active] = np.linalg.solve(gram, columns.T @ y - l1 * signs[active])
     except np.linalg.LinAlgError:
         return None
-    weights[active] = cho_solve(factor, columns.T @ y - l1 * signs[active])
     return weights

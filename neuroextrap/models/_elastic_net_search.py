@@ -250,7 +250,8 @@ def _fit_block(folds, X, Y, options):
         data = (products[v], y_mean[v], norm[v], target)
         searched = engine.cross_validate_target(folds, data, alphas, ratios, settings)
         r, a = np.unravel_index(np.nanargmin(searched[0]), alphas.shape)
-        path = np.geomspace(alphas[r, 0], alphas[r, a], min(a, 4) + 1)
+        step = max(1, a // 4)
+        path = alphas[r, a % step : a + 1 : step].copy()
         start, _ = engine.solve_target(folds, data, path, ratios[r], settings)
         l1, l2 = np.array([ratios[r], 1 - ratios[r]]) * alphas[r, a] * len(X)
         # feature-major, rows in the order of the folds: columns are contiguous

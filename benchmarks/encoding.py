@@ -1,0 +1,227 @@
+"""Encoding models against scikit-learn, voxel by voxel, and at the size of Kay 2008.
+
+Run ``python benchmarks/encoding.py [--quick] [--sizes small large kay regions]``. One
+thread. Each ratio compares CPU times of the same run on the same folds and grid, and
+is printed only after the results have been compared. "Naive" is scikit-learn's
+ElasticNetCV, one voxel at a time; its time is the mean over the sample stated.
+"""
+
+import argparse
+import resource
+import time
+import warnings
+
+import numpy as np
+from sklearn.linear_model import ElasticNet, ElasticNetCV
+from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_limits
+
+from neuroextrap.encoding import GaborPyramid, mahalanobis_margins, shrunk_covariance
+from neuroextrap.models import SearchOptions, cross_validated_elastic_net
+from neuroextrap.stats import win_distribution
+
+RATIOS = (0.1, 0.5, 0.9)
+
+
+def simulated(n_samples, n_features, n_targets, seed=0):
+    """Features of neighbour correlation 0.5, 20 informative ones, R2 of 0.1 to 0.6."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    for j in range(1, n_features):
+        X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+    weights = np.zeros((n_features, n_targets))
+    for v in range(n_targets):
+        weights[rng.choice(n_features, 20, replace=False), v] = rng.normal(size=20)
+    signal = X @ weights
+    share = np.linspace(0.1, 0.6, n_targets)
+    noise = rng.normal(size=signal.shape) * np.sqrt((1 - share) / share)
+    return X, signal / signal.std(axis=0) + noise
+
+
+def timed(call):
+    """Return (result, CPU seconds); everything here runs in one thread."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start
+
+
+def naive_search(X, y, splits):
+    """Scikit-learn's search of one voxel."""
+    return ElasticNetCV(
+        l1_ratio=list(RATIOS), alphas=25, eps=1e-3, cv=splits, max_iter=10_000
+    ).fit(X, y)
+
+
+def compare(label, n_samples, n_features, n_targets, n_naive):
+    """Print ratios and agreement for one size."""
+    X, Y = simulated(n_samples, n_features, n_targets)
+    splits = list(KFold(5).split(X))
+    # compile before the clock starts
+    cross_validated_elastic_net(X, Y[:, :1], splits, SearchOptions(n_alphas=3))
+    naive, slow = [], 0.0
+    some = np.linspace(0, n_targets - 1, n_naive).astype(int)
+    for v in some:
+        model, seconds = timed(lambda v=v: naive_search(X, Y[:, v], splits))
+        naive.append(model)
+        slow += seconds / n_naive
+    runs = {
+        "numba, every grid point": SearchOptions(solver="numba", early_stopping=False),
+        "numba, early stop": SearchOptions(solver="numba"),
+        "enet_path, early stop": SearchOptions(solver="scikit-learn"),
+    }
+    print(f"\n{label}: N {n_samples}, p {n_features}, {n_targets} voxels, 5 folds,")
+    print(
+        f"  l1_ratio {RATIOS}, 25 alphas; naive on {n_naive} voxels: "
+        f"{slow:.3f} s a voxel"
+    )
+    for name, options in runs.items():
+        few = np.arange(n_targets) if name == "numba, early stop" else some
+        fit, seconds = timed(
+            lambda few=few, o=options: cross_validated_elastic_net(
+                X, Y[:, few], splits, o
+            )
+        )
+        place = {v: i for i, v in enumerate(few)}
+        rows = [place[v] for v in some]
+        report(name, fit, rows, naive, slow, seconds / len(few))
+        if name == "numba, early stop":
+            check_refit(X, Y, fit, rows[:3], some[:3])
+
+
+def report(name, fit, rows, naive, slow, seconds):
+    """One line: speed, agreement of the choice, regret of the CV error."""
+    same = np.mean(
+        [
+            np.isclose(fit.alpha[i], m.alpha_, rtol=1e-9)
+            and fit.l1_ratio[i] == m.l1_ratio_
+            for i, m in zip(rows, naive, strict=True)
+        ]
+    )
+    regret = []
+    for i, model in zip(rows, naive, strict=True):
+        errors = model.mse_path_.mean(axis=-1)
+        r = list(RATIOS).index(fit.l1_ratio[i])
+        a = np.argmin(np.abs(fit.alphas[i, r] - fit.alpha[i]))
+        regret.append(errors[r, a] / errors.min() - 1)
+    stalled = int(fit.n_stalled.sum())
+    print(
+        f"  {name:24s} {1e3 * seconds:9.2f} ms a voxel  {slow / seconds:7.1f}x  same "
+        f"choice {same:6.1%}  regret max {max(regret):.1e}  stalled {stalled}"
+    )
+
+
+def check_refit(X, Y, fit, rows, voxels):
+    """Largest difference of refitted coefficients from a tightly solved ElasticNet."""
+    worst = 0.0
+    for i, v in zip(rows, voxels, strict=True):
+        exact = ElasticNet(
+            alpha=fit.alpha[i], l1_ratio=fit.l1_ratio[i], tol=1e-12, max_iter=10**5
+        ).fit(X, Y[:, v])
+        worst = max(worst, np.abs(exact.coef_ - fit.coef[i]).max())
+    print(f"  refit coefficients differ by at most {worst:.1e} from ElasticNet")
+
+
+def photo_patches(n_patches, size, seed=0):
+    """Random patches of scikit-learn's two photographs, grey levels in 0..1."""
+    from sklearn.datasets import load_sample_images
+
+    rng = np.random.default_rng(seed)
+    photos = [np.mean(photo, axis=2) / 255 for photo in load_sample_images().images]
+    out = np.empty((n_patches, size, size), dtype=np.float32)
+    for patch in out:
+        photo = photos[rng.integers(2)]
+        r, c = (rng.integers(0, side - size + 1) for side in photo.shape)
+        patch[:] = photo[r : r + size, c : c + size]
+    return out
+
+
+def kay_size(n_voxels):
+    """Project the fit of Kay et al. 2008 from a sample of voxels."""
+    images = photo_patches(1750, 64)
+    pyramid = GaborPyramid(frequencies=(1, 2, 4, 8, 16, 32), step=1.0)
+    X = pyramid.fit_transform(images)
+    mean = images.mean(axis=(1, 2))[:, None]
+    X = np.concatenate([X, mean], axis=1).astype(np.float32)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    rng = np.random.default_rng(1)
+    # a voxel pools the features of one place
+    Y = np.empty((len(X), n_voxels), dtype=np.float32)
+    share = rng.uniform(0.05, 0.5, size=n_voxels)
+    for v in range(n_voxels):
+        centre = rng.uniform(10, 54, size=2)
+        distance = ((pyramid.feature_positions_ - centre) ** 2).sum(axis=1)
+        weights = np.exp(-distance / 50) * rng.random(len(distance))
+        signal = X[:, :-1] @ weights
+        Y[:, v] = signal / signal.std()
+        Y[:, v] += rng.normal(size=len(X)) * np.sqrt((1 - share[v]) / share[v])
+    splits = list(KFold(5).split(X))
+    options = SearchOptions(solver="numba")
+    cross_validated_elastic_net(  # compile for float32
+        X[:100, :20], Y[:100, :1], list(KFold(5).split(X[:100])), options
+    )
+    _, once = timed(lambda: cross_validated_elastic_net(X, Y[:, :1], splits, options))
+    fit, seconds = timed(lambda: cross_validated_elastic_net(X, Y, splits, options))
+    voxel = (seconds - once) / (n_voxels - 1)
+    total = once + 25_000 * voxel / 2
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    # what the sample does not hold: coefficients and predictions of all voxels
+    more = 25_000 * (2 * 4 * X.shape[1] + 4 * len(X)) / 2**30
+    print(f"\nKay size: N {X.shape[0]}, p {X.shape[1]}, float32, Gabor features of ")
+    print(
+        f"  photo patches; sample of {n_voxels} voxels, one thread: {1e3 * voxel:.0f} "
+        f"ms a voxel, {once:.0f} s once; stalled {int(fit.n_stalled.sum())}"
+    )
+    print(
+        f"  25,000 voxels on two cores: {total / 60:.0f} minutes; peak of the sample "
+        f"{peak:.1f} GiB, all coefficients and predictions add {more:.1f} GiB"
+    )
+
+
+def region_costs(n_regions):
+    """CPU seconds of covariances and identification of many regions."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(100, 251, size=n_regions)
+    E = rng.normal(size=(1750, 4000)).astype(np.float32)
+    members = [np.sort(rng.choice(4000, size, replace=False)) for size in sizes]
+    Y, F = rng.normal(size=(2, 120, 4000)).astype(np.float32)
+    blocks = [E[:, some] for some in members]
+    start = time.process_time()
+    covariances = [shrunk_covariance(block)[0] for block in blocks]
+    middle = time.process_time()
+    for some, sigma in zip(members, covariances, strict=True):
+        found = mahalanobis_margins(Y[:, some], F[:, some], sigma)
+        win_distribution(found, np.arange(120))
+    end = time.process_time()
+    scale = 1000 / n_regions
+    print(
+        f"\n1,000 regions of 100-250 voxels (measured on {n_regions}), 1,750 residuals"
+    )
+    print(
+        f"  covariances {scale * (middle - start):.2f} CPU s, identification at "
+        f"M = 120 {scale * (end - middle):.2f} CPU s"
+    )
+
+
+def main():
+    """Print the tables asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="about two minutes")
+    parser.add_argument(
+        "--sizes", nargs="+", default=["small", "large", "kay", "regions"]
+    )
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore", message="the best alpha is the smallest")
+    warnings.filterwarnings("ignore", message="Objective did not converge")
+    if "small" in args.sizes:
+        compare("small", 200, 100, *((100, 20) if args.quick else (400, 100)))
+    if "large" in args.sizes:
+        compare("large", 1000, 1000, *((10, 2) if args.quick else (40, 6)))
+    if "regions" in args.sizes:
+        region_costs(100 if args.quick else 1000)
+    if "kay" in args.sizes and not args.quick:
+        kay_size(17)
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()
