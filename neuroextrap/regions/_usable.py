@@ -48,20 +48,35 @@ def usable_regions(regions, usable, min_features):
     >>> usable_regions(members, np.array([True, True, False]), 2).n_features
     array([2, 1])
     """
-    row = np.repeat(np.arange(regions.shape[0]), np.diff(regions.indptr))
-    keep = usable[regions.indices]
-    counts = np.bincount(row[keep], minlength=regions.shape[0])
-    if not (counts >= max(1, min_features)).any():
+    least = max(1, min_features)
+    whole = bool(usable.all())
+    sizes = np.diff(regions.indptr)
+    kept = None if whole else usable[regions.indices]
+    counts = sizes.astype(np.int64) if whole else _counts_of_rows(kept, regions.indptr)
+    large = counts >= least
+    if not large.any():
         raise ValueError(
             f"no region has min_voxels={min_features} usable voxels (largest: "
             f"{counts.max(initial=0)}); give a larger radius or mask, or check the "
             "images for NaN and constant voxels"
         )
-    large = counts >= max(1, min_features)
-    keep &= large[row]
+    if whole and large.all():
+        return UsableRegions(regions, counts)
+    wanted = np.repeat(large, sizes)
+    if not whole:
+        wanted &= kept
     indptr = np.concatenate([[0], np.cumsum(np.where(large, counts, 0))])
-    indices = regions.indices[keep].astype(np.int32)
-    kept = scipy.sparse.csr_array(
+    indices = regions.indices[wanted].astype(np.int32, copy=False)
+    left = scipy.sparse.csr_array(
         (np.ones(len(indices), dtype=bool), indices, indptr), shape=regions.shape
     )
-    return UsableRegions(kept, counts)
+    return UsableRegions(left, counts)
+
+
+def _counts_of_rows(kept, indptr):
+    """Count the members kept in every row."""
+    counts = np.zeros(len(indptr) - 1, dtype=np.int64)
+    filled = np.flatnonzero(np.diff(indptr))
+    if len(filled):
+        counts[filled] = np.add.reduceat(kept, indptr[filled], dtype=np.int64)
+    return counts
