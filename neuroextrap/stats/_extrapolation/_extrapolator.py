@@ -34,7 +34,7 @@ class AccuracyExtrapolator:
         "tail", "radial_basis", "kde_ucv", "kde_bcv", "pitman_yor", "moment",
         "spline", "exponential", "mple" or "monotone_mple".
     **options
-        Options of that method.
+        Options of that method; ``help(EXTRAPOLATION_METHODS[method])`` lists them.
 
     Attributes
     ----------
