@@ -1,0 +1,216 @@
+"""A simulated visual cortex that looks at patches of two photographs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.models import GaborPyramid
+
+
+@dataclass(frozen=True)
+class SimulatedVisualCortex:
+    """Images of an experiment on natural images, and what was planted in it.
+
+    Parameters
+    ----------
+    stimuli : ndarray of float32, shape (n_train + n_test, size, size)
+        Grey levels in 0..1; training stimuli first, all different.
+    imgs : nibabel.Nifti1Image
+        4-D, float32, one volume a stimulus, NaN outside the mask.
+    masker : nilearn.maskers.NiftiMasker
+        Fitted on the brain mask.
+    is_train : ndarray of bool, shape (n_train + n_test,)
+        Which stimuli are meant for training.
+    runs : ndarray of int, shape (n_train + n_test,)
+        Run of each volume: five training runs, then two test runs.
+    responsive : ndarray of bool, shape (n_voxels,)
+        Voxels of the mask that respond to the stimuli.
+    ceiling : float
+        Squared correlation of a responsive voxel with its noise-free part.
+
+    Examples
+    --------
+    >>> from neuroextrap.datasets import simulate_visual_cortex
+    >>> cortex = simulate_visual_cortex(n_train=10, n_test=4, resolution=10)
+    >>> cortex.imgs.shape
+    (21, 25, 20, 14)
+    """
+
+    stimuli: np.ndarray
+    imgs: Any
+    masker: Any
+    is_train: np.ndarray
+    runs: np.ndarray
+    responsive: np.ndarray
+    ceiling: float
+
+
+def simulate_visual_cortex(
+    *,
+    n_train=400,
+    n_test=60,
+    size=16,
+    resolution=8,
+    back=-80.0,
+    ceiling=0.5,
+    random_state=0,
+):
+    """Simulate a brain whose occipital pole responds to natural image patches.
+
+    Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`
+    are complex cells: each pools log Gabor energies about one place, orientation and
+    frequency, so that :class:`neuroextrap.models.GaborPyramid` holds the true model.
+    All others are noise alone. A tenth of the noise is shared between voxels.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Number of stimuli.
+    size : int
+        Side of a patch in pixels (of photographs reduced by two).
+    resolution : int
+        Voxel size in mm.
+    back : float
+        Voxels with a y coordinate (mm, MNI152) below it respond.
+    ceiling : float
+        Noise ceiling (explained share of variance) of responsive voxels, in (0, 1).
+    random_state : None, int or numpy.random.Generator
+        Of patches, receptive fields and noise.
+
+    Returns
+    -------
+    cortex : SimulatedVisualCortex
+        Stimuli, images and truth.
+
+    Raises
+    ------
+    ValueError
+        If `ceiling` is not in (0, 1), the photographs hold too few patches, or no
+        voxel lies behind `back`.
+
+    References
+    ----------
+    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human
+    brain activity" (the experiment that this imitates).
+
+    Examples
+    --------
+    >>> cortex = simulate_visual_cortex(n_train=8, n_test=4, resolution=10)
+    >>> cortex.stimuli.shape, int(cortex.is_train.sum())
+    ((12, 16, 16), 8)
+    """
+    from neuroextrap.images import (
+        feature_coordinates,
+        mni152_mask,
+        resolve_masker,
+        to_img,
+    )
+
+    if not 0 < ceiling < 1:
+        raise ValueError(f"ceiling must lie in (0, 1), got {ceiling}")
+    masker = resolve_masker(mni152_mask(resolution))
+    responsive = feature_coordinates(masker)[:, 1] < back
+    if not responsive.any():
+        raise ValueError(f"back={back}: no voxel lies behind it; raise it")
+    rng = np.random.default_rng(random_state)
+    n_stimuli = n_train + n_test
+    stimuli = photo_patches(n_stimuli, size, random_state=rng)
+    data = _noise(n_stimuli, len(responsive), rng)
+    data[:, responsive] *= np.sqrt(1 - ceiling)
+    cells = _complex_cells(stimuli, int(responsive.sum()), rng)
+    data[:, responsive] += np.sqrt(ceiling) * cells
+    train, test = np.arange(n_train), np.arange(n_test)
+    return SimulatedVisualCortex(
+        stimuli=stimuli,
+        imgs=to_img(data.astype(np.float32), masker),
+        masker=masker,
+        is_train=np.arange(n_stimuli) < n_train,
+        runs=np.r_[train * 5 // max(n_train, 1), 5 + test * 2 // max(n_test, 1)],
+        responsive=responsive,
+        ceiling=float(ceiling),
+    )
+
+
+def photo_patches(n_patches, size, *, random_state=0):
+    """Cut grey patches out of scikit-learn's two sample photographs.
+
+    Parameters
+    ----------
+    n_patches : int
+        Number of patches.
+    size : int
+        Side in pixels, of photographs reduced by two (213 x 320).
+    random_state : None, int or numpy.random.Generator
+        Of the order of patches.
+
+    Returns
+    -------
+    patches : ndarray of float32, shape (n_patches, size, size)
+        Grey levels in 0..1, from a grid of a quarter of a side: no two are the same.
+
+    Raises
+    ------
+    ValueError
+        If the photographs hold fewer patches.
+
+    Examples
+    --------
+    >>> photo_patches(3, 8).shape
+    (3, 8, 8)
+    """
+    from sklearn.datasets import load_sample_images
+
+    step = max(1, size // 4)
+    places = []
+    for photo in load_sample_images().images:
+        grey = photo.mean(axis=2)[:426] / 255
+        grey = (
+            grey[::2, ::2] + grey[1::2, ::2] + grey[::2, 1::2] + grey[1::2, 1::2]
+        ) / 4
+        rows = range(0, grey.shape[0] - size + 1, step)
+        columns = range(0, grey.shape[1] - size + 1, step)
+        places += [(grey, r, c) for r in rows for c in columns]
+    if n_patches > len(places):
+        raise ValueError(
+            f"n_patches={n_patches}: the photographs hold {len(places)} patches of "
+            f"{size} pixels; ask for fewer or smaller ones"
+        )
+    rng = np.random.default_rng(random_state)
+    chosen = rng.permutation(len(places))[:n_patches]
+    cut = [places[i] for i in chosen]
+    patches = [grey[r : r + size, c : c + size] for grey, r, c in cut]
+    return np.array(patches, dtype=np.float32)
+
+
+def _complex_cells(stimuli, n_voxels, rng):
+    """Noise-free responses of mean zero and variance one over the stimuli."""
+    pyramid = GaborPyramid().fit(stimuli)
+    features = pyramid.transform(stimuli).astype(float)
+    spread = features.std(axis=0)
+    features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    responses = np.empty((len(stimuli), n_voxels))
+    for v, own in enumerate(rng.integers(features.shape[1], size=n_voxels)):
+        place = pyramid.feature_positions_[own]
+        near = ((pyramid.feature_positions_ - place) ** 2).sum(axis=1)
+        octave = np.log2(
+            pyramid.feature_frequencies_ / pyramid.feature_frequencies_[own]
+        )
+        turn = np.radians(
+            pyramid.feature_orientations_ - pyramid.feature_orientations_[own]
+        )
+        width = pyramid.feature_widths_[own]
+        pool = np.exp(-near / (2 * width**2) - octave**2 + 2 * (np.cos(2 * turn) - 1))
+        responses[:, v] = features @ np.where(pool > 0.05, pool, 0)
+    return (responses - responses.mean(axis=0)) / responses.std(axis=0)
+
+
+def _noise(n_stimuli, n_voxels, rng):
+    """Unit-variance noise that voxels share to a tenth."""
+    own = rng.normal(size=(n_stimuli, n_voxels))
+    common = (
+        rng.normal(size=(n_stimuli, 5))
+        @ rng.choice([-1, 1], size=(5, n_voxels))
+        / np.sqrt(5)
+    )
+    return np.sqrt(0.9) * own + np.sqrt(0.1) * common
