@@ -192,8 +192,8 @@ def limiting_factor(curve, *, tolerance=0.03):
         raise ValueError(
             f"{len(sizes)} training sizes given; a slope needs at least 3."
         )
-    if means[-1] <= 0:
-        return "variance"
     upper = slice(min(len(sizes) // 2, len(sizes) - 3), None)
+    if means[-1] <= 0 or not np.isfinite(means[upper]).all():
+        return "variance"
     slope = np.polyfit(np.log2(sizes[upper]), means[upper], 1)[0]
     return "variance" if slope > tolerance else "bias"

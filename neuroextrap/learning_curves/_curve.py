@@ -11,6 +11,7 @@ from neuroextrap.learning_curves._patterns import check_pattern
 from neuroextrap.learning_curves._problem import build_problem
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
+from neuroextrap.models import CanonicalVariates
 
 _LOG = logging.getLogger(__name__)
 
@@ -222,7 +223,8 @@ def _collect(problem, sizes, chunks):
 
 def _report(curve, classifier):
     """Warn of what was changed or is infinite; log what needs explaining."""
-    asked = getattr(classifier, "n_components", None)
+    canonical = isinstance(classifier, CanonicalVariates)
+    asked = classifier.n_components if canonical else None
     if asked is not None:
         lowered = curve.train_sizes[(curve.n_components < asked).any(axis=1)]
         if len(lowered):

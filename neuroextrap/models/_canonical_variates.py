@@ -54,9 +54,9 @@ class CanonicalVariates(
     basis : {"svd", "generalizable"}
         "generalizable" re-estimates the singular values by leaving out one group
         (without groups: one sample) at a time, so that the training projections
-        have the variance that test projections will have. The samples left out are
-        projected on the first P singular vectors of the others (the published
-        algorithm projects on all of them, which removes part of the excess).
+        have the variance that test projections will have. A variant of the published
+        algorithm: the samples left out are projected on the first P singular vectors
+        of the others, and the i-th variance is that along the i-th of them.
     significance_level : float, optional
         When given, only the leading canonical directions are kept that Bartlett's
         sequential test finds significant at this level. None of them significant

@@ -54,6 +54,8 @@ def test_noise_decides_nothing():
         ([0.1, 0.68, 0.7, 0.7], "bias"),
         ([0.1, 0.3, 0.5, 0.7], "variance"),
         ([-5, -3, -2, -1], "variance"),
+        ([-np.inf, -np.inf, 0.1, 0.2], "variance"),
+        ([-np.inf, 0.2, 0.2, 0.2], "bias"),
         ([-0.01, -0.01, -0.01, -0.01], "variance"),
     ],
 )
