@@ -19,12 +19,6 @@ plotting, reporting figures and HTML reports
 """
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("neuroextrap")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
 
 _SUBPACKAGES = (
     "datasets",
@@ -46,10 +40,22 @@ __all__ = ["__version__"]
 
 
 def __getattr__(name):
-    """Import a subpackage when it is first asked for."""
+    """Import a subpackage, or look up the version, when it is first asked for."""
     if name in _SUBPACKAGES:
         return importlib.import_module(f"neuroextrap.{name}")
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module 'neuroextrap' has no attribute {name!r}")
+
+
+def _version():
+    """Return the version of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("neuroextrap")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"
 
 
 def __dir__():
