@@ -1,0 +1,141 @@
+"""Known results on real brains: Haxby et al. 2001, and movements of fingers."""
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap import images
+from neuroextrap.decoding import (
+    IdentificationSearchLight,
+    ensemble_information,
+    lesion_identification,
+)
+
+pytestmark = pytest.mark.real_data
+
+
+@pytest.fixture(scope="module")
+def slice_blocks(real_data):
+    """Block averages of the posterior half of one slice: 8 conditions, 12 runs."""
+    folder = real_data("haxby2001_subject1")
+    events = pd.read_csv(
+        folder / "attributes_literal.txt", sep=r"\s+", names=["trial_type", "run"]
+    )
+    masker = images.resolve_masker(folder / "mask.nii.gz")
+    found = images.block_averages(
+        folder / "bold.nii.gz",
+        events,
+        masker=masker,
+        exclude="rest",
+        detrend=True,
+        standardize=True,
+    )
+    assert found.data.shape == (96, 530)
+    return found, images.to_img(found.data, masker), folder / "mask.nii.gz"
+
+
+def test_the_best_sphere_of_the_slice(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    fitted = IdentificationSearchLight(mask, radius=12.0, n_permutations=200)
+    fitted.fit(imgs, blocks.y, groups=blocks.runs)
+    best = np.nanmax(fitted.maps_["accuracy"].get_fdata())
+    assert 0.70 <= best <= 0.85
+    assert np.nanmin(fitted.maps_["p_value_fwe"].get_fdata()) == 1 / 201
+    # among permuted labels the best of 530 spheres stays far below
+    assert fitted.null_maxima_.max() < 0.45
+
+
+def test_labels_permuted_within_runs_are_at_chance(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    rng = np.random.default_rng(0)
+    means = []
+    for _ in range(20):
+        y = blocks.y.copy()
+        for run in np.unique(blocks.runs):
+            here = blocks.runs == run
+            y[here] = rng.permutation(y[here])
+        fitted = IdentificationSearchLight(mask, radius=12.0)
+        fitted.fit(imgs, y, groups=blocks.runs)
+        means.append(np.nanmean(fitted.maps_["accuracy"].get_fdata()))
+    error = np.std(means, ddof=1) / np.sqrt(20)
+    assert abs(np.mean(means) - 0.125) < 3.5 * error
+    assert error < 0.01
+
+
+def test_ensembles_and_lesions_of_the_slice(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    searchlight = IdentificationSearchLight(mask, classifier="lda")
+    table = ensemble_information(
+        searchlight, imgs, blocks.y, blocks.runs, n_voxels=[8, 32, 128], n_draws=10
+    )
+    assert table["accuracy"].is_monotonic_increasing
+    assert table["accuracy"].iloc[0] > 0.2
+    assert table["redundancy"].iloc[-1] > 0  # halves of 128 voxels share much
+    found = lesion_identification(
+        IdentificationSearchLight(mask, radius=20.0, stride=6),
+        imgs,
+        blocks.y,
+        blocks.runs,
+    )
+    assert found.whole["accuracy"] > 0.6
+    # no sphere of the slice is indispensable: what it tells is told elsewhere too
+    assert found.table["accuracy_loss"].abs().max() < 0.2
+
+
+def test_the_whole_brain_at_25_mm(real_data):
+    folder = real_data("haxby2001_subject1") / "haxby2001" / "sub001"
+    runs = sorted((folder / "BOLD").glob("task001_run*"))
+    assert len(runs) == 12
+    mask = next((folder / "masks" / "25mm").glob("brain.nii*"))
+    blocks = images.block_averages(
+        [str(run / "bold_25mm.nii.gz") for run in runs],
+        [run / "bold_events.tsv" for run in runs],
+        masker=images.resolve_masker(mask),
+        t_r=2.5,
+        delay=5.0,
+        exclude="rest",
+        detrend=True,
+        standardize=True,
+    )
+    assert blocks.data.shape == (96, 129)
+    whole = IdentificationSearchLight(classifier="lda", n_permutations=100)
+    whole.fit(blocks.data, blocks.y, groups=blocks.runs)
+    assert 0.2 < whole.region_scores_["accuracy"][0] < 0.45
+    assert whole.region_scores_["p_value"][0] == 1 / 101
+    faces = IdentificationSearchLight(classifier="lda", classes=["face", "house"])
+    faces.fit(blocks.data, blocks.y, groups=blocks.runs)
+    assert faces.region_scores_["accuracy"][0] >= 0.85
+
+
+def test_fingers_of_both_hands_in_twelve_hemispheres(real_data):
+    from scipy.io import loadmat
+
+    path = real_data("fingerhands_pcm") / "data_recipe_correlation.mat"
+    content = loadmat(path, squeeze_me=True)
+    accuracies = []
+    for index in range(12):
+        y, runs = content["condVec"][index], content["partVec"][index]
+        X = content["Data"][index]
+        means = np.stack([X[runs == run].mean(axis=0) for run in range(1, 9)])
+        # a run's own mean is no label, and differs between runs more than fingers do
+        centred = X - means[runs - 1]
+        fitted = IdentificationSearchLight(classifier="ridge", shrinkage=10.0)
+        fitted.fit(centred, y, groups=runs)
+        assert len(fitted.classes_) == 10
+        accuracies.append(fitted.region_scores_["accuracy"][0])
+    # published with the data: .51 to .76, chance .1
+    assert min(accuracies) == pytest.approx(0.51, abs=0.02)
+    assert max(accuracies) == pytest.approx(0.76, abs=0.02)
+
+
+def test_maps_of_the_slice_lie_on_its_grid(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    fitted = IdentificationSearchLight(mask, radius=12.0)
+    fitted.fit(imgs, blocks.y, groups=blocks.runs)
+    reference = nibabel.load(mask)
+    found = fitted.maps_["accuracy"]
+    assert found.shape == reference.shape
+    np.testing.assert_array_equal(found.affine, reference.affine)
+    outside = np.asanyarray(reference.dataobj) == 0
+    assert np.isnan(found.get_fdata()[outside]).all()
