@@ -434,3 +434,26 @@ def test_naive_projections_agree(scans):
     np.testing.assert_allclose(
         np.abs(Z @ small.basis_.T), np.abs(direct.transform(X)), atol=1e-10
     )
+
+
+def test_generalizable_basis_tells_more_once_there_are_subjects():
+    """Projections of training scans are too long in the plain basis."""
+    found = {"svd": [], "generalizable": []}
+    for seed in range(3):
+        data = simulate_hierarchical_scans(n_features=1000, random_state=seed)
+        for basis, rows in found.items():
+            curve = information_learning_curve(
+                data.X,
+                data.fine,
+                data.groups,
+                classifier=CanonicalVariates(n_components=3, basis=basis),
+                train_sizes=[8, 16],
+                n_splits=8,
+                pattern=None,
+            )
+            rows.append(
+                [*curve.information.mean(axis=1), *curve.error_rate.mean(axis=1)]
+            )
+    plain, better = (np.mean(rows, axis=0) for rows in found.values())
+    assert np.all(better[:2] > plain[:2])  # bits
+    assert np.all(better[2:] < plain[2:] - 0.05)  # errors
