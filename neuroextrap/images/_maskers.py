@@ -93,7 +93,9 @@ def _unfitted(mask, named):
     """Return a masker of our own, without images kept for reports."""
     masker = _copied_or_new(mask, named)
     standardize = _STANDARDIZE.get(masker.standardize, masker.standardize)
-    return masker.set_params(reports=False, standardize=standardize)
+    # nilearn 0.14 cannot fit a masker with a target shape unless it keeps a report
+    reports = getattr(masker, "target_shape", None) is not None
+    return masker.set_params(reports=reports, standardize=standardize)
 
 
 def _copied_or_new(mask, named):

@@ -156,6 +156,13 @@ def test_other_grids_are_refused_naming_the_image(volume, mask_data, bold_data):
     assert resolve_masker(resampling, [other_place]).n_elements_ == mask_data.sum()
 
 
+def test_a_masker_with_a_target_shape_can_be_fitted(volume, bold_data):
+    mask = volume(np.ones(bold_data.shape[:3], dtype="int16"))
+    shape = tuple(n // 2 for n in mask.shape)
+    masker = NiftiMasker(mask, target_affine=mask.affine, target_shape=shape)
+    assert resolve_masker(masker, [volume(bold_data)]).n_elements_ == np.prod(shape)
+
+
 def test_other_meshes_are_refused(surface, surface_mask, mesh):
     from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
