@@ -1,7 +1,7 @@
 """How well each candidate stimulus explains a response: Mahalanobis margins."""
 
 import numpy as np
-from scipy.linalg import cho_factor, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from neuroextrap.models import shrunk_covariance
 
@@ -52,19 +52,17 @@ def mahalanobis_margins(responses, predictions, covariance):
     factor = _cholesky(sigma, np.finfo(np.result_type(given, np.float32)).eps)
     origin = F.mean(axis=0)
     stacked = np.concatenate([Y - origin, F - origin])
-    white = solve_triangular(factor, stacked.T, lower=True, check_finite=False).T
+    # transposes are views in the column order that LAPACK works in
+    white = dtrtrs(factor, stacked.T, lower=1, overwrite_b=1)[0].T
     a, b = white[: len(Y)], white[len(Y) :]
-    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)
+    squares = np.einsum("iv,iv->i", a, a)[:, None] + np.einsum("jv,jv->j", b, b)
     return np.minimum(a @ b.T - 0.5 * squares, -0.0)
 
 
 def _cholesky(sigma, precision):
     """Lower factor; an error if a pivot is no more than rounding."""
-    try:
-        factor, _ = cho_factor(sigma, lower=True)
-    except np.linalg.LinAlgError:
-        factor = np.zeros_like(sigma)
-    pivots = np.diag(factor) ** 2
+    factor, failed = dpotrf(sigma.T, lower=1, clean=0)
+    pivots = np.zeros(len(sigma)) if failed else np.diag(factor) ** 2
     if (pivots <= len(sigma) * precision * np.diag(sigma)).any():
         raise ValueError(
             f"the noise covariance of {len(sigma)} features is singular; use "

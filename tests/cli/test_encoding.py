@@ -1,0 +1,129 @@
+"""``neuroextrap encoding`` from images, arrays and tables."""
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import RidgeCV
+
+from neuroextrap.cli import main
+from neuroextrap.datasets import photo_patches
+from neuroextrap.encoding import EncodingIdentification
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """Eighty training and twenty test volumes of 4 x 4 x 3 voxels, and their table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    Y = X @ rng.normal(size=(4, 48)) + rng.normal(size=(100, 48))
+    affine = np.diag([3.0, 3.0, 3.0, 1.0])
+    volumes = Y.T.reshape(4, 4, 3, 100).astype(np.float32)
+    nibabel.Nifti1Image(volumes, affine).to_filename(tmp_path / "imgs.nii.gz")
+    ones = np.ones((4, 4, 3), dtype=np.uint8)
+    nibabel.Nifti1Image(ones, affine).to_filename(tmp_path / "mask.nii.gz")
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "Y.npy", Y)
+    table = pd.DataFrame(
+        {
+            "set": ["train"] * 80 + ["test"] * 20,
+            "run": np.repeat([1, 2, 3, 4, 5], 20),
+            "stimulus": [f"image{i}" for i in range(100)],
+        }
+    )
+    table.to_csv(tmp_path / "volumes.tsv", sep="\t", index=False)
+    full = pd.concat([table, pd.DataFrame(X, columns=list("abcd"))], axis=1)
+    full.to_csv(tmp_path / "full.tsv", sep="\t", index=False)
+    return X, Y, tmp_path
+
+
+def _words(folder, imgs, table="volumes.tsv", *extra):
+    words = ["encoding", "--imgs", str(folder / imgs), "--stimuli"]
+    return [*words, str(folder / table), "--encoder", "ridge", "--quiet", *extra]
+
+
+def test_images_give_maps_and_a_report(experiment, capsys):
+    X, Y, folder = experiment
+    words = _words(folder, "imgs.nii.gz", "volumes.tsv", "--features")
+    words += [str(folder / "X.npy"), "--mask", str(folder / "mask.nii.gz")]
+    words += ["--radius", "4", "--n-permutations", "49"]
+    assert main([*words, str(folder / "out")]) == 0
+    accuracy = nibabel.load(folder / "out" / "accuracy.nii.gz").get_fdata()
+    p = nibabel.load(folder / "out" / "p_value_fwe.nii.gz").get_fdata()
+    assert accuracy.max() > 0.4
+    assert p.min() == pytest.approx(0.02)
+    assert "20 classes" in capsys.readouterr().out
+    encoder = RidgeCV([10.0**power for power in range(-2, 8)])
+    labels = np.arange(48).reshape(4, 4, 3)
+    model = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
+    near = [0, labels[1, 0, 0], labels[0, 1, 0], labels[0, 0, 1]]
+    part = np.zeros((1, 48), dtype=bool)
+    part[0, near] = True
+    import scipy.sparse
+
+    model.set_params(regions=scipy.sparse.csr_array(part))
+    model.identify(X[80:], Y[80:])
+    assert accuracy[0, 0, 0] == pytest.approx(model.region_scores_["accuracy"][0])
+
+
+def test_arrays_and_features_in_the_table(experiment):
+    X, Y, folder = experiment
+    assert main([*_words(folder, "Y.npy", "full.tsv"), str(folder / "out")]) == 0
+    table = pd.read_csv(folder / "out" / "table.tsv", sep="\t")
+    encoder = RidgeCV([10.0**power for power in range(-2, 8)])
+    model = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
+    model.identify(X[80:], Y[80:])
+    np.testing.assert_allclose(table["accuracy"], model.table_["accuracy"])
+
+
+def test_stimulus_images_and_repeats(experiment):
+    _, _, folder = experiment
+    patches = photo_patches(60, 8)
+    rng = np.random.default_rng(1)
+    rows = np.r_[0:40, 40:60, 40:60, 40:60]
+    Y = patches.reshape(60, -1) @ rng.normal(size=(64, 30))
+    np.save(folder / "patches.npy", patches[rows])
+    np.save(folder / "seen.npy", Y[rows] + rng.normal(size=(100, 30)))
+    table = pd.DataFrame({"set": ["train"] * 40 + ["test"] * 60, "stimulus": rows})
+    table.to_csv(folder / "repeats.tsv", sep="\t", index=False)
+    for model in ("gabor", "retinotopic"):
+        words = _words(folder, "seen.npy", "repeats.tsv", "--model", model)
+        words += ["--stimulus-images", str(folder / "patches.npy")]
+        assert main([*words, str(folder / model)]) == 0
+        written = pd.read_csv(folder / model / "table.tsv", sep="\t")
+        assert written["set_size"].max() == 20
+        assert written["accuracy"].iloc[-1] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="set"), "has no column 'set'"),
+        (lambda t: t.assign(set="train"), "must hold train and test, got train"),
+        (lambda t: t.iloc[:-1], "--stimuli has 99 rows"),
+        (lambda t: t.assign(stimulus="same"), "has different features in its repeats"),
+    ],
+)
+def test_bad_tables(experiment, capsys, change, message):
+    _, _, folder = experiment
+    table = change(pd.read_csv(folder / "volumes.tsv", sep="\t"))
+    table.to_csv(folder / "bad.tsv", sep="\t", index=False)
+    words = _words(folder, "Y.npy", "bad.tsv", "--features", str(folder / "X.npy"))
+    assert main([*words, str(folder / "out")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (folder / "out").exists()
+
+
+def test_bad_features(experiment, capsys):
+    _, _, folder = experiment
+    out = str(folder / "out")
+    assert main([*_words(folder, "Y.npy"), out]) == 2
+    assert "no feature column" in capsys.readouterr().err
+    both = ["--features", str(folder / "X.npy"), "--stimulus-images", "x.npy"]
+    assert main([*_words(folder, "Y.npy", "volumes.tsv", *both), out]) == 2
+    assert "were both given" in capsys.readouterr().err
+    text = ["--features", str(folder / "volumes.tsv")]
+    assert main([*_words(folder, "Y.npy", "volumes.tsv", *text), out]) == 2
+    assert "columns that are no numbers: set, stimulus" in capsys.readouterr().err
