@@ -25,6 +25,7 @@ from neuroextrap.stats import (
 )
 
 SEED = 30_000
+SEED_B2 = 40_000
 TARGETS = {500: [1000, 2000, 5000, 10_000], 5000: [10_000, 20_000, 50_000, 100_000]}
 PUBLISHED_B1 = {
     500: {
@@ -171,10 +172,10 @@ def benchmark_b2(n_classes, n_repeats, methods, n_dims=5, repeats_per_class=10):
     errors = np.empty((len(methods), len(settings), n_repeats))
     for j, (classes, noise, variance) in enumerate(settings):
         truth = centroid_truth(
-            classes, noise, variance, sizes, np.random.default_rng([SEED, j])
+            classes, noise, variance, sizes, np.random.default_rng([SEED_B2, j])
         )
         for repeat in range(n_repeats):
-            rng = np.random.default_rng([SEED, n_classes, j, repeat])
+            rng = np.random.default_rng([SEED_B2, n_classes, j, repeat])
             centres = draw(classes, (n_classes, n_dims), 1, rng)
             y = np.repeat(np.arange(n_classes), repeats_per_class)
             tests = centres[y] + draw(noise, (len(y), n_dims), np.sqrt(variance), rng)

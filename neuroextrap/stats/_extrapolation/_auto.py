@@ -62,11 +62,11 @@ class Auto:
 
     Up to 50 classes, or without scores: `gaussian_mixture`. With more classes and
     scores: the mean of `gaussian_mixture` by least squares, `gaussian_mixture` by
-    ridge likelihood (up to 10,000 classes) and the uncalibrated `tail`, whose errors
-    partly cancel. The kernel density `kde_ucv` joins unless it moves the mean's
-    accuracy at K by more than two binomial standard errors of the observed one:
-    where the scores suit it its smoothing bias offsets the others', elsewhere it
-    spoils the mean. The members were chosen on simulations of their own seeds.
+    ridge likelihood (up to 10,000 classes), the `tail`, uncalibrated, and the kernel
+    density `kde_ucv`, whose errors partly cancel. A member that would move the
+    mean's accuracy at K by more than two binomial standard errors of the observed
+    one is calibrated (`tail`) or left out (`kde_ucv`). The members were chosen on
+    simulations of their own seeds.
     """
 
     needs_scores = False
@@ -88,12 +88,12 @@ class Auto:
         """
         if sample.margins is None or sample.n_classes <= SMALL_N_CLASSES:
             return GaussianMixture().resolve(sample)
-        members = [GaussianMixture(loss="curve"), Tail(calibrate=False)]
+        members = [GaussianMixture(loss="curve")]
         if sample.n_classes <= _LARGEST_LIKELIHOOD:
             members.append(GaussianMixture(loss="likelihood"))
-        density = KernelDensity().fit(sample)
-        if _moves(density, sample) <= 2 * (len(members) + 1):
-            members.append(density)
+        members.append(Tail(calibrate=_spoils(Tail(calibrate=False), sample, members)))
+        if not _spoils(KernelDensity(), sample, members):
+            members.append(KernelDensity())
         return Mean(members)
 
     def fit(self, sample):
@@ -112,9 +112,12 @@ class Auto:
         return self.resolve(sample).fit(sample)
 
 
-def _moves(method, sample):
-    """Distance of a method's A_K from the observed one, in standard errors."""
+def _spoils(method, sample, others):
+    """Whether a method moves its mean with others at K by two standard errors.
+
+    The others are taken to predict the observed accuracy at K.
+    """
     observed = sample.wins[-1]
-    gap = abs(method.accuracy([sample.n_classes])[0] - observed)
+    gap = abs(method.fit(sample).accuracy([sample.n_classes])[0] - observed)
     error = np.sqrt(observed * (1 - observed) / sample.n_test)
-    return gap / error if error > 0 else np.inf
+    return bool(gap > 2 * error * (len(others) + 1))
