@@ -13,6 +13,8 @@ _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 class LesionIdentification(NamedTuple):
     """The whole mask with and without each region.
 
+    What :func:`lesion_identification` returns.
+
     Parameters
     ----------
     maps : dict of images (of ndarray for array input), or None
@@ -24,7 +26,13 @@ class LesionIdentification(NamedTuple):
         The same, one row a region: name, n_voxels, accuracy, pairwise_accuracy,
         information, accuracy_loss, information_loss.
     whole : dict of float
-        accuracy, pairwise_accuracy and implied_information of all voxels.
+        Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
+
+    Examples
+    --------
+    >>> from neuroextrap.decoding import LesionIdentification
+    >>> LesionIdentification(None, None, {"accuracy": 0.8}).whole
+    {'accuracy': 0.8}
     """
 
     maps: dict | None

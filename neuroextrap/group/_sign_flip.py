@@ -8,7 +8,7 @@ from neuroextrap.group._subjects import check_count, read_subjects, to_maps
 
 # statistics that differ by rounding only are ties, as they are for exact numbers
 _FLOAT_SLACK = 1e-9
-_BLOCK_BYTES = 2**26
+_BLOCK_BYTES = 2**24
 
 
 def sign_flip_test(
@@ -117,36 +117,28 @@ def _flips(n_subjects, n_permutations, two_sided, random_state):
 
 
 def _test(values, flips, statistic, two_sided):
-    """Compute means, t and p-values of all features, a block at a time."""
-    n_features = values.shape[1]
-    found = {name: np.empty(n_features) for name in ("mean", "t", "p_value")}
-    least, maxima = np.empty(n_features), np.full(len(flips), -np.inf)
+    """Compute means, t and p-values of all features, a block at a time.
+
+    Flips leave a feature's sum of squares as it is, so t grows with the mean of the
+    feature divided by its root mean square: one matrix product serves both statistics.
+    """
+    n_subjects, n_features = values.shape
+    mean = values.mean(axis=0)
+    t = mean / (values.std(axis=0, ddof=1) / np.sqrt(n_subjects))
+    if statistic == "t":
+        values = values / np.sqrt((values**2).mean(axis=0))
+    slack = _FLOAT_SLACK * np.abs(values).mean(axis=0)
+    p, least = np.empty(n_features), np.empty(n_features)
+    maxima = np.full(len(flips), -np.inf)
     step = max(1, _BLOCK_BYTES // (8 * len(flips)))
     for start in range(0, n_features, step):
         here = slice(start, start + step)
-        mean, t = _statistics(values[:, here], flips)
-        found["mean"][here], found["t"][here] = mean[0], t[0]
-        compared = t if statistic == "t" else mean
-        compared = np.abs(compared) if two_sided else compared
-        scale = 1 + np.abs(t[0])
-        if statistic == "mean":
-            scale = np.abs(values[:, here]).mean(axis=0)
-        least[here] = compared[0] - _FLOAT_SLACK * scale
-        found["p_value"][here] = (compared >= least[here]).mean(axis=0)
+        compared = flips @ values[:, here] / n_subjects
+        if two_sided:
+            np.abs(compared, out=compared)
+        least[here] = compared[0] - slack[here]
+        p[here] = np.count_nonzero(compared >= least[here], axis=0) / len(flips)
         np.maximum(maxima, compared.max(axis=1), out=maxima)
     below = np.searchsorted(np.sort(maxima), least, side="left")
-    found["p_value_fwe"] = (len(maxima) - below) / len(maxima)
-    return found
-
-
-def _statistics(values, flips):
-    """Return mean and one-sample t under every flip, shapes (n_flips, n_features).
-
-    Flips leave the sum of squares as it is, so one matrix product gives both.
-    """
-    n = len(values)
-    mean = flips @ values / n
-    variance = np.maximum((values**2).mean(axis=0) - mean**2, 0) * n / (n - 1)
-    with np.errstate(divide="ignore"):
-        t = mean / np.sqrt(variance / n)
-    return mean, t
+    p_fwe = (len(maxima) - below) / len(maxima)
+    return {"mean": mean, "t": t, "p_value": p, "p_value_fwe": p_fwe}

@@ -142,6 +142,21 @@ def test_information_of_independent_voxels_adds_up():
     assert abs(table["redundancy"].iloc[1]) < 0.2 * table["information"].iloc[1]
 
 
+def test_noise_covariance_and_blocks_reach_the_searchlight():
+    X, y, runs = simulate()
+    noise = np.random.default_rng(2).normal(size=(50, 12)) * np.arange(1, 13)
+    searchlight = IdentificationSearchLight(noise_covariance=noise)
+    table = ensemble_information(searchlight, X, y, runs, n_voxels=[12], n_draws=1)
+    fitted = IdentificationSearchLight(noise_covariance=noise).fit(X, y, groups=runs)
+    expected = fitted.region_scores_["accuracy"][0]
+    np.testing.assert_allclose(table["accuracy"], expected)
+    plain = ensemble_information(
+        IdentificationSearchLight(), X, y, runs, n_voxels=[12], n_draws=1
+    )
+    assert plain["accuracy"].iloc[0] != expected
+    assert np.isnan(table["accuracy_sd"].iloc[0])
+
+
 def test_bad_options_are_named():
     X, y, runs = simulate()
     plain = IdentificationSearchLight()

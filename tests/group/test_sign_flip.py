@@ -114,6 +114,20 @@ def test_images_give_images():
     np.testing.assert_allclose(p[finite], array["p_value_fwe"])
 
 
+def test_surfaces_give_surfaces():
+    from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
+
+    triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
+    mesh = PolyMesh(left=triangle, right=triangle)
+    x = np.random.default_rng(7).normal(size=(14, 6)) + np.arange(6)
+    imgs = [SurfaceImage(mesh, {"left": row[:3], "right": row[3:]}) for row in x]
+    found = sign_flip_test(imgs, n_permutations=100)
+    array = sign_flip_test(x, n_permutations=100)
+    for name, value in array.items():
+        parts = found[name].data.parts
+        np.testing.assert_allclose(np.r_[parts["left"], parts["right"]], value)
+
+
 @pytest.mark.real_data
 def test_faces_and_words_of_real_subjects(real_data):
     folder = real_data("contrasts_words_faces")
