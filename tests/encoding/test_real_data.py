@@ -1,0 +1,86 @@
+"""Macaque V4: photographs identified from 89 neurons."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeCV
+
+from neuroextrap.encoding import (
+    EncodingIdentification,
+    GaborPyramid,
+    RetinotopicFeatures,
+    compare_encoding_models,
+)
+
+pytestmark = pytest.mark.real_data
+
+
+@pytest.fixture(scope="module")
+def v4(real_data):
+    """Grey 32 x 32 photographs and responses, in the order of the columns."""
+    from PIL import Image
+
+    folder = real_data("v4_natural_images")
+    responses = np.load(folder / "responses_avg_201025.npy").T
+    with zipfile.ZipFile(folder / "images_201025.zip") as archive:
+        names = [
+            name
+            for name in archive.namelist()
+            if name.endswith(".jpg") and not name.startswith("__")
+        ]
+        names.sort(key=lambda name: int(name.rsplit("image", 1)[1][:-4]))
+        photographs = [
+            np.asarray(
+                Image.open(io.BytesIO(archive.read(name)))
+                .convert("L")
+                .resize((32, 32), Image.Resampling.BOX),
+                dtype=np.float32,
+            )
+            for name in names
+        ]
+    return np.stack(photographs), responses
+
+
+def _identify(v4, model, n_train, n_test, responses=None):
+    """Train on the first photographs and identify the last."""
+    photographs, measured = v4
+    responses = measured if responses is None else responses
+    train, test = slice(0, n_train), slice(1200 - n_test, 1200)
+    model = model.fit(photographs[train])
+    features = model.transform(photographs)
+    found = EncodingIdentification(
+        encoder=RidgeCV(np.logspace(1, 6, 11)), n_permutations=199
+    )
+    found.fit(features[train], responses[train])
+    return found.identify(features[test], responses[test], groups=np.zeros(n_test))
+
+
+@pytest.fixture(scope="module")
+def gabor(v4):
+    return _identify(v4, GaborPyramid(luminance=True, step=1.0), 600, 100)
+
+
+def test_gabor_model_identifies_photographs(gabor):
+    accuracy = gabor.region_scores_["accuracy"][0]
+    assert 0.40 < accuracy < 0.65  # chance 0.01
+    assert gabor.region_scores_["p_value"][0] == 0.005
+    assert gabor.region_scores_["information_bound"][0] > 1.0
+    assert gabor.extrapolator(0).set_size_at(accuracy=0.10) > 1000
+
+
+def test_gabor_model_beats_retinotopy_among_600_photographs(v4):
+    models = (GaborPyramid(luminance=True, step=1.0), RetinotopicFeatures())
+    gabor, retinotopic = (_identify(v4, model, 600, 600) for model in models)
+    found = compare_encoding_models(gabor, retinotopic)
+    assert gabor.region_scores_["accuracy"][0] > 0.2  # chance 0.0017
+    assert found["accuracy_difference"][0] > 0.05
+    assert found["p_value"][0] == pytest.approx(1 / 1001)
+
+
+def test_shuffled_responses_are_at_chance(v4):
+    shuffled = np.random.default_rng(0).permutation(v4[1])
+    found = _identify(v4, GaborPyramid(step=1.0), 600, 100, shuffled)
+    assert found.region_scores_["accuracy"][0] < 0.05
+    assert found.region_scores_["p_value"][0] > 0.005
