@@ -82,12 +82,7 @@ def ensemble_information(
     >>> bool(table["information"].is_monotonic_increasing)
     True
     """
-    for name, value in (
-        ("n_draws", n_draws),
-        *(("n_voxels", m) for m in n_voxels or ()),
-    ):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"{name}={value!r} must be an integer of at least 1")
+    _check_options(n_voxels, n_draws)
     samples = read_sample_set(searchlight, imgs, y, groups)
     parts, names = _parts(searchlight, samples.features)
     rng = np.random.default_rng(random_state)
@@ -101,6 +96,16 @@ def ensemble_information(
         samples, _members(sets, samples.features.X.shape[1]), min_voxels=1
     )
     return _table(scores, cells, names, n_draws, sets)
+
+
+def _check_options(n_voxels, n_draws):
+    """Raise unless numbers of voxels and draws are whole numbers from 1."""
+    sizes = [] if n_voxels is None else list(n_voxels)
+    if n_voxels is not None and not sizes:
+        raise ValueError("n_voxels is empty; give at least one size, or None")
+    for name, value in (("n_draws", n_draws), *(("n_voxels", m) for m in sizes)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name}={value!r} must be an integer of at least 1")
 
 
 def _parts(searchlight, features):

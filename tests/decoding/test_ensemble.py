@@ -146,7 +146,9 @@ def test_noise_covariance_and_blocks_reach_the_searchlight():
     X, y, runs = simulate()
     noise = np.random.default_rng(2).normal(size=(50, 12)) * np.arange(1, 13)
     searchlight = IdentificationSearchLight(noise_covariance=noise)
-    table = ensemble_information(searchlight, X, y, runs, n_voxels=[12], n_draws=1)
+    table = ensemble_information(
+        searchlight, X, y, runs, n_voxels=np.array([12]), n_draws=1
+    )
     fitted = IdentificationSearchLight(noise_covariance=noise).fit(X, y, groups=runs)
     expected = fitted.region_scores_["accuracy"][0]
     np.testing.assert_allclose(table["accuracy"], expected)
@@ -164,6 +166,8 @@ def test_bad_options_are_named():
         ensemble_information(plain, X, y, runs, n_draws=0)
     with pytest.raises(ValueError, match="n_voxels=0 must be"):
         ensemble_information(plain, X, y, runs, n_voxels=[2, 0])
+    with pytest.raises(ValueError, match="n_voxels is empty"):
+        ensemble_information(plain, X, y, runs, n_voxels=[])
     with pytest.raises(ValueError, match="more than the 12 usable"):
         ensemble_information(plain, X, y, runs, n_voxels=[13])
     with pytest.raises(ValueError, match="searchlight has n_permutations=10"):
