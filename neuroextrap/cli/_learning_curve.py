@@ -2,8 +2,6 @@
 
 import logging
 
-import numpy as np
-
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import take_last_as_output
 
@@ -157,6 +155,8 @@ def run(args):
 
 def _source(args):
     """Return images, or the array."""
+    import numpy as np
+
     if args.array is not None:
         return np.load(args.array, allow_pickle=False)
     return args.imgs if len(args.imgs) > 1 else args.imgs[0]
@@ -164,6 +164,8 @@ def _source(args):
 
 def _read_scans(args):
     """Return labels of every scheme, groups, and which rows are analysed."""
+    import numpy as np
+
     import pandas as pd
 
     from neuroextrap.learning_curves import agnostic_labels
