@@ -165,7 +165,6 @@ def _source(args):
 def _read_scans(args):
     """Return labels of every scheme, groups, and which rows are analysed."""
     import numpy as np
-
     import pandas as pd
 
     from neuroextrap.learning_curves import agnostic_labels
