@@ -1,5 +1,7 @@
 """The default: a mean of methods whose errors point different ways."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
@@ -88,7 +90,7 @@ class Auto:
         """
         if sample.margins is None or sample.n_classes <= SMALL_N_CLASSES:
             return GaussianMixture().resolve(sample)
-        members = [GaussianMixture(loss="curve")]
+        members: list[Any] = [GaussianMixture(loss="curve")]
         if sample.n_classes <= _LARGEST_LIKELIHOOD:
             members.append(GaussianMixture(loss="likelihood"))
         members.append(Tail(calibrate=_spoils(Tail(calibrate=False), sample, members)))
