@@ -41,6 +41,11 @@ class RegionChoice:
         """Number of regions."""
         return self.regions.shape[0]
 
+    @property
+    def has_place(self):
+        """Whether every region's value belongs somewhere in an image."""
+        return self.centers is not None or self.owner is not None
+
     def to_features(self, values):
         """Spread the regions' values over features, NaN where none belongs.
 

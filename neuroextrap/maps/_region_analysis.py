@@ -30,7 +30,8 @@ class RegionAnalysis:
         self.notes_ = results.notes
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.table_ = None
-        if results.choice.names is not None or self.masker_ is None:
+        placed = self.masker_ is not None and results.choice.has_place
+        if results.choice.names is not None or not placed:
             self.table_ = region_table(
                 results, self.region_scores_, self._standard_errors()
             )

@@ -282,8 +282,11 @@ def region_images(values, choice, masker):
     Returns
     -------
     maps : dict of images, or of ndarray
-        NaN outside the analysed voxels.
+        NaN outside the analysed voxels. Empty for images when the regions are a matrix
+        with another number of rows than features, which have no place in an image.
     """
+    if masker is not None and not choice.has_place:
+        return {}
     if masker is None:
         return {name: np.asarray(value, dtype=float) for name, value in values.items()}
     return {

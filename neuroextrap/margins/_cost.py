@@ -90,13 +90,24 @@ def estimate_memory(X, regions, plan, n_workers=1):
     labels = 3 * plan.codes.nbytes
     if not plan.is_additive:
         labels += 4 * plan.n_trained * plan.size  # indicators of the classes
-    return int(data + members + results + labels + n_workers * _task_bytes(plan))
+    return int(
+        data + members + results + labels + n_workers * _task_bytes(regions, plan)
+    )
 
 
-def _task_bytes(plan):
+def _task_bytes(regions, plan):
     """Bytes of one task at its peak: margins of a pass, and the arrays made of them."""
     step = task_size(plan)
-    if plan.is_additive:  # a block's features are at most about twice its regions
-        return 4 * plan.size * 5 * step
+    if plan.is_additive:
+        return 4 * plan.size * (2 * _features_of_a_task(regions, step) + 3 * step)
     null = 8 * plan.n_permutations * step if plan.keep_null else 0
     return 8 * 12 * max(plan.size, PASS_SIZE) + null
+
+
+def _features_of_a_task(regions, step):
+    """Count the features of a task in the middle of the regions."""
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    start = max(0, (len(filled) - step) // 2)
+    here = np.zeros(regions.shape[1], dtype=bool)
+    here[regions[filled[start : start + step]].indices] = True
+    return int(here.sum())

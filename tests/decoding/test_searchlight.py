@@ -257,6 +257,15 @@ def test_own_regions_and_arrays():
     assert len(fitted.table_) == 3 * 3
 
 
+def test_own_regions_without_a_place_in_the_image_make_a_table():
+    img, mask, y, runs = simulate()
+    members = scipy.sparse.csr_array(np.eye(2, 119, dtype=bool))
+    fitted = IdentificationSearchLight(mask, regions=members, min_voxels=1)
+    fitted.fit(img, y, groups=runs)
+    assert fitted.maps_ == {}
+    assert len(fitted.table_) == 2 * 3
+
+
 def test_extrapolated_maps_fall_with_the_number_of_classes():
     img, mask, y, runs = simulate(n_classes=8)
     fitted = IdentificationSearchLight(mask, radius=4).fit(img, y, groups=runs)
