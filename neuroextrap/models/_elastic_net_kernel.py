@@ -259,7 +259,7 @@ def _descend(state, problem, f, l1, l2, goal, max_iter):
             return True
         if l2 > 0.0 and (n + 1) % patience == 0:
             _newton(state, problem, f, l1, l2)
-        elif (n + 1) % N_ITERATES == 0:
+        elif n >= N_ITERATES and (n + 1) % N_ITERATES == 0:
             history[N_ITERATES] = weights
             _extrapolate(state, problem, f, l1, l2, history)
     return False
