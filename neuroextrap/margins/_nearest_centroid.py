@@ -33,10 +33,9 @@ class NearestCentroidMargins:
         out = np.empty(
             (len(features), len(design.test), design.n_classes), dtype=np.float32
         )
-        for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
-            means = _class_means(features, codes, train, design.n_classes)
-            doubled = features[:, test, None] + features[:, test, None]
-            out[:, rows] = (doubled - means[:, None, :]) * means[:, None, :]
+        for start in range(0, len(features), _FEATURES_AT_ONCE):
+            some = slice(start, start + _FEATURES_AT_ONCE)
+            _additive_margins(features[some], codes, design, out[some])
         return out
 
     def constant(self, codes, design):
@@ -167,10 +166,34 @@ def batch_last(stacked, shape):
     return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
 
 
-def _class_means(features, codes, train, n_classes):
-    """Mean of every feature (rows) over the training samples of each class."""
-    means = np.empty((len(features), n_classes), dtype=np.float32)
-    for label in range(n_classes):
-        members = train[codes[train] == label]
-        means[:, label] = features[:, members].mean(axis=1)
-    return means
+# features whose margins of one fold stay in the cache
+_FEATURES_AT_ONCE = 2048
+
+
+def _additive_margins(features, codes, design, out):
+    """Fill (n_features, n_test, K) with (2 x - mu) mu, fold by fold."""
+    n_classes = design.n_classes
+    everything = np.arange(design.n_samples)
+    total = _class_sums(features, codes, everything, n_classes)
+    counts = np.bincount(codes, minlength=n_classes)
+    folds = zip(design.folds, design.held_out, design.fold_slices, strict=True)
+    for (_, test), held, rows in folds:
+        n_train = counts - np.bincount(codes[held], minlength=n_classes)
+        sums = total - _class_sums(features, codes, held, n_classes)
+        means = np.tile((sums / n_train).astype(np.float32), (1, len(test)))
+        # one long row a feature: test points x classes
+        found = np.repeat(2.0 * features[:, test], n_classes, axis=1)
+        found -= means
+        found *= means
+        out[:, rows] = found.reshape(len(features), len(test), n_classes)
+
+
+def _class_sums(features, codes, samples, n_classes):
+    """Sum every feature (rows) over some samples of each class, in float64."""
+    ordered = samples[np.argsort(codes[samples], kind="stable")]
+    present, starts = np.unique(codes[ordered], return_index=True)
+    sums = np.zeros((len(features), n_classes))
+    sums[:, present] = np.add.reduceat(
+        features[:, ordered], starts, axis=1, dtype=np.float64
+    )
+    return sums
