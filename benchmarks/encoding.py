@@ -180,7 +180,7 @@ def kay_size(label, source, n_voxels):
     total = once + 25_000 * voxel / 2
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     # what the sample does not hold: coefficients and predictions of all voxels
-    more = 25_000 * (2 * 4 * X.shape[1] + 4 * len(X)) / 2**30
+    more = 25_000 * 4 * (X.shape[1] + 2 * len(X)) / 2**30
     print(f"\nKay size, {label}: N {X.shape[0]}, p {X.shape[1]}, float32;")
     print(
         f"  sample of {n_voxels} voxels, one thread: {1e3 * voxel:.0f} "

@@ -43,7 +43,7 @@ def compare_encoding_models(
     Returns
     -------
     maps : dict of images (of ndarray, shape (n_regions,), for array input)
-        accuracy_difference (first minus second, of the statistic),
+        Named accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,
         p_value and p_value_fwe of the accuracy difference.
 

@@ -13,7 +13,7 @@ from neuroextrap.encoding._training import train_encoder
 class EnsembleCurve(NamedTuple):
     """Identification for random subsets of several sizes.
 
-    Attributes
+    Parameters
     ----------
     sizes : ndarray of int, shape (n_sizes,)
         Voxels or features in a subset.
@@ -21,6 +21,11 @@ class EnsembleCurve(NamedTuple):
         Accuracy among all test stimuli.
     information : ndarray, shape (n_sizes, n_draws)
         Implied information in bits.
+
+    Examples
+    --------
+    >>> EnsembleCurve._fields
+    ('sizes', 'accuracy', 'information')
     """
 
     sizes: np.ndarray

@@ -7,7 +7,7 @@ from neuroextrap.models import shrunk_covariance
 
 
 def mahalanobis_margins(responses, predictions, covariance):
-    """Margins M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j).
+    """Compute margins M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j).
 
     Up to a constant the log likelihood of response i under a Gaussian whose mean is
     the model's prediction for candidate j.

@@ -54,7 +54,7 @@ class EncodingViews(maps.RegionAnalysis):
         Returns
         -------
         posterior : ndarray, shape (n_test, K)
-            p(candidate | response); rows sum to one.
+            Probability of each candidate given the response; rows sum to one.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class EncodingViews(maps.RegionAnalysis):
         Returns
         -------
         images : dict of images (of ndarray for array input)
-            r2, correlation, and p_value and p_value_fwe of the correlation.
+            Named r2, correlation, and p_value and p_value_fwe of the correlation.
         """
         check_is_fitted(self, "region_scores_")
         test = self._experiment

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def elastic_net_degrees_of_freedom(X, coef, alpha, l1_ratio):
-    """Degrees of freedom of fitted elastic nets, intercept included.
+    """Count the degrees of freedom of fitted elastic nets, intercept included.
 
     On the active set A the fit is linear in y: df = 1 + trace(X_A (X_A'X_A + l2 I)^-1
     X_A') with l2 = N alpha (1 - l1_ratio), an unbiased estimate given the penalties.

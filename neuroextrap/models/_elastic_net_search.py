@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger(__name__)
 class ElasticNetFit(NamedTuple):
     """Result of `cross_validated_elastic_net`.
 
-    Attributes
+    Parameters
     ----------
     coef : ndarray, shape (n_targets, n_features)
         Coefficients at the chosen penalties, from all samples.
@@ -41,6 +41,11 @@ class ElasticNetFit(NamedTuple):
         Relative duality gap of the refit.
     n_stalled : ndarray, shape (n_targets,)
         Problems of the search that reached the limit of iterations.
+
+    Examples
+    --------
+    >>> ElasticNetFit._fields[:4]
+    ('coef', 'intercept', 'alpha', 'l1_ratio')
     """
 
     coef: np.ndarray
@@ -57,7 +62,7 @@ class ElasticNetFit(NamedTuple):
 class SearchOptions(NamedTuple):
     """Options of `cross_validated_elastic_net`.
 
-    Attributes
+    Parameters
     ----------
     l1_ratios : tuple of float
         Shares of the absolute penalty, each in (0, 1].
@@ -76,6 +81,11 @@ class SearchOptions(NamedTuple):
         "auto" takes the compiled kernel when numba is installed.
     n_jobs : int or None
         Threads; the result does not depend on it.
+
+    Examples
+    --------
+    >>> SearchOptions(n_alphas=10).eps
+    0.001
     """
 
     l1_ratios: tuple = (0.1, 0.5, 0.9)
@@ -256,26 +266,33 @@ def _fit_block(folds, X, Y, options):
         l1, l2 = np.array([ratios[r], 1 - ratios[r]]) * alphas[r, a] * len(X)
         # feature-major, rows in the order of the folds: columns are contiguous
         weights, gap = polish(folds.features.T, target, start, l1, l2)
-        rows.append((weights, alphas[r, a], ratios[r], *searched, gap, alphas))
+        errors, predictions, stalled = searched
+        found = (alphas[r, a], ratios[r], errors, stalled, gap, alphas)
+        rows.append((weights.astype(X.dtype), predictions.astype(X.dtype), *found))
     return folds.order, rows
 
 
 def _assemble(parts, x_mean, y_mean, dtype):
-    """Stack what the blocks returned."""
+    """Stack what the blocks returned, freeing the largest parts on the way."""
     order = parts[0][0]
     rows = [row for _, block in parts for row in block]
-    columns = [np.stack([row[c] for row in rows]) for c in range(8)]
-    weights, alpha, l1_ratio, errors, predictions, stalled, gap, alphas = columns
-    restored = np.empty_like(predictions.T)
-    restored[order] = predictions.T
+    parts.clear()
+    coef = np.empty((len(rows), len(x_mean)), dtype=dtype)
+    fitted = np.empty((len(order), len(rows)), dtype=dtype)
+    for v, (weights, predictions, *small) in enumerate(rows):
+        coef[v] = weights
+        fitted[order, v] = predictions + y_mean[v]
+        rows[v] = small
+    columns = [np.stack([row[c] for row in rows]) for c in range(6)]
+    alpha, l1_ratio, errors, stalled, gap, alphas = columns
     return ElasticNetFit(
-        coef=weights.astype(dtype),
-        intercept=y_mean - weights @ x_mean,
+        coef=coef,
+        intercept=y_mean - np.array([weights @ x_mean for weights in coef]),
         alpha=alpha,
         l1_ratio=l1_ratio,
         cv_error=errors,
         alphas=alphas,
-        cv_predictions=(restored + y_mean).astype(dtype),
+        cv_predictions=fitted,
         dual_gap=gap,
         n_stalled=stalled,
     )

@@ -172,7 +172,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Names made of frequency, orientation (degrees) and centre (pixels).
+        """Return names made of frequency, orientation (degrees) and centre (pixels).
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator
 
 
 def shrunk_covariance(residuals, *, degrees_of_freedom=None):
-    """Covariance of residuals, its off-diagonal shrunk by an analytic factor.
+    """Estimate a covariance, its off-diagonal shrunk by an analytic factor.
 
     ::
 
@@ -30,7 +30,7 @@ def shrunk_covariance(residuals, *, degrees_of_freedom=None):
     covariance : ndarray, shape (n_features, n_features)
         Positive definite when no feature is constantly zero and lambda > 0.
     shrinkage : float
-        lambda; 0 for a single feature.
+        The factor lambda; 0 for a single feature.
 
     Raises
     ------

@@ -135,7 +135,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Names made of kind, width and centre in pixels.
+        """Return names made of kind, width and centre in pixels.
 
         Parameters
         ----------
