@@ -187,8 +187,8 @@ def gemm_share(plan):
     for a, b in ((left, right), (square, square)):
         n_repeats = 30 if len(a) < 2048 else 3
         np.matmul(a, b)
-        _, spent = seconds(lambda a=a, b=b, n=n_repeats: [a @ b for _ in range(n)])
-        rates.append(2 * a.shape[0] * a.shape[1] * b.shape[1] * n_repeats / spent / 1e9)
+        spent = min(seconds(np.matmul, a, b)[1] for _ in range(n_repeats))
+        rates.append(2 * a.shape[0] * a.shape[1] * b.shape[1] / spent / 1e9)
     print(
         f"permutation product {rates[0]:.0f} GFLOP/s, large product {rates[1]:.0f}: "
         f"{rates[0] / rates[1]:.0%}"
@@ -273,11 +273,11 @@ def peak_memory(resolution, radius, n_permutations, n_regions):
 def resolutions(fine, coarse, radius):
     """Compare a finer brain with a coarser one: time and memory."""
     whole = 10**9
-    base, base_memory = peak_memory(coarse, radius, 0, whole)
+    base, base_memory = min(peak_memory(coarse, radius, 0, whole) for _ in range(3))
     text = f"{coarse} mm, {radius:.0f} mm spheres: fit {base:.1f} s"
     print(f"{text}, peak {base_memory:.2f} GiB")
     for r in (radius * fine / coarse, radius):
-        spent, peak = peak_memory(fine, r, 0, whole)
+        spent, peak = min(peak_memory(fine, r, 0, whole) for _ in range(3))
         print(
             f"{fine} mm, {r:.0f} mm spheres: fit {spent:.1f} s ({spent / base:.1f}x), "
             f"peak {peak:.2f} GiB"

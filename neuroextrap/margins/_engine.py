@@ -222,7 +222,10 @@ def _results(X, regions, plan, tasks, n_jobs, store):
         for number, rows in missing
     )
     parallel = Parallel(
-        n_jobs=n_jobs, prefer="threads", return_as="generator_unordered", batch_size=1
+        n_jobs=n_jobs,
+        prefer=getattr(plan.kernel, "prefer", "threads"),
+        return_as="generator_unordered",
+        batch_size=1,
     )
     with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
         for number, rows, result in parallel(calls):

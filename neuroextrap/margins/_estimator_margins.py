@@ -18,7 +18,8 @@ class EstimatorMargins:
         When the classifier has neither method, or scores pairs of classes.
     """
 
-    max_additive_labelings = 0
+    #: fits hold the interpreter, so threads would wait for one another
+    prefer = "processes"
 
     def __init__(self, estimator):
         has = [

@@ -57,6 +57,9 @@ class LDAMargins:
     array([0, 1, 0, 1])
     """
 
+    #: many small steps hold the interpreter, so threads would wait for one another
+    prefer = "processes"
+
     def __init__(self, *, shrinkage="auto", priors="equal"):
         self.shrinkage = shrinkage
         self.priors = priors

@@ -21,7 +21,7 @@ from neuroextrap.margins._wins import (
 )
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
-PASS_SIZE = 2**20
+PASS_SIZE = 2**18
 _MAX_REGIONS_PER_PASS = 64
 
 
