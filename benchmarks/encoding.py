@@ -234,7 +234,7 @@ def main():
     if "regions" in args.sizes:
         region_costs(100 if args.quick else 1000)
     if "kay" in args.sizes and not args.quick:
-        kay_size("20 informative features a voxel", sparse_signals, 17)
+        kay_size("20 informative features a voxel", sparse_signals, 129)
     if "kay-gabor" in args.sizes and not args.quick:
         kay_size("pooled Gabor features of photographs", pooled_gabors, 5)
 
