@@ -16,6 +16,7 @@ from neuroextrap.reporting._pictures import (
     curve_standard_error,
     embed_figure,
 )
+from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
     "curve_axes",
@@ -25,6 +26,7 @@ __all__ = [
     "frame_table",
     "identification_report",
     "identification_sections",
+    "interactive_viewer",
     "make_page",
     "paragraphs",
     "peak_table",
