@@ -1,6 +1,7 @@
 """Click a voxel, see its curve: an interactive viewer inside a page."""
 
 import json
+import logging
 from importlib import resources
 from string import Template
 
@@ -10,6 +11,7 @@ from neuroextrap.maps import MAP_DESCRIPTIONS
 from neuroextrap.reporting._page import escape, make_page, paragraphs
 from neuroextrap.reporting._viewer_data import viewer_data
 
+_LOGGER = logging.getLogger(__name__)
 _WIDTH = 920
 _FINE, _FINEST = 96, 200
 _TRANSPARENT = 1e-9
@@ -75,8 +77,8 @@ def interactive_viewer(fitted, *, map_name="implied_information", max_regions=50
         Which of ``maps_`` is shown.
     max_regions : int, default=5000
         Curves kept in the page when the regions are spheres: those strongest in the
-        map shown (smallest, for p-values). About 400 bytes each. Atlas regions are all
-        kept.
+        map shown (smallest, for p-values). At most about 400 bytes each. Atlas regions
+        are all kept.
 
     Returns
     -------
@@ -136,6 +138,32 @@ def viewer_section(fitted, *, map_name="implied_information", max_regions=5000):
     return paragraphs(_hint(map_name, data)) + section
 
 
+def report_section(fitted):
+    """Make the viewer for a report, or say why there is none.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+
+    Returns
+    -------
+    str
+        HTML; empty where there is no image at all.
+    """
+    if fitted.masker_ is None or not fitted._results.choice.has_place:
+        return ""
+    if not has_viewer(fitted):
+        return paragraphs(
+            "The viewer that shows the curve of a voxel is for volumes; for surfaces "
+            "there are the pictures above, and accuracy_curve of the fitted analysis."
+        )
+    try:
+        return viewer_section(fitted)
+    except RuntimeError as error:  # a later nilearn: the other sections still hold
+        _LOGGER.warning("the report has no interactive viewer: %s", error)
+        return paragraphs(f"There is no interactive viewer: {error}.", note=True)
+
+
 def has_viewer(fitted):
     """Tell whether a fitted analysis can be shown in the viewer.
 
@@ -183,7 +211,9 @@ def _hint(map_name, data):
     text = (
         "Click into the brain (or drag): below it are the accuracy curve and the "
         f"numbers of the region that the voxel belongs to. Shown: {what} ({unit}). The "
-        "mask has a grey edge; nothing is drawn where the map is zero or unknown. "
+        "mask has a grey edge; nothing is drawn where the map is zero or unknown. A "
+        "lower bound is one on average Bayes accuracy, each set size and region by "
+        "itself. "
     )
     if data["kept"] < data["analysed"]:
         return text + (

@@ -24,7 +24,7 @@ from sklearn.utils import Bunch
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import interactive_viewer, make_page
-from neuroextrap.reporting._viewer import viewer_section
+from neuroextrap.reporting._viewer import report_section, viewer_section
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -190,6 +190,20 @@ def test_another_viewer_of_nilearn_is_told(fitted, monkeypatch):
         interactive_viewer(fitted)
 
 
+def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog):
+    monkeypatch.setattr(
+        "nilearn.plotting.view_img", lambda *a, **k: SimpleNamespace(html="<body>")
+    )
+    assert 'class="note"' in report_section(fitted)
+    assert "the report has no interactive viewer" in caplog.text
+
+
+def test_report_says_that_the_viewer_is_for_volumes(fitted, one_region, monkeypatch):
+    assert report_section(one_region) == ""
+    monkeypatch.setattr("neuroextrap.images.is_surface_masker", lambda masker: True)
+    assert "is for volumes" in report_section(fitted)
+
+
 def test_all_atlas_regions_are_kept_and_names_escaped(atlas):
     page = _page(atlas, max_regions=1)
     data = _data(page)
@@ -226,8 +240,10 @@ class _Browser:
         os.close(to_child)
         os.close(from_child)
         self._numbers, self._buffer, self.events = itertools.count(1), b"", []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = None
+
+    def attach(self):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call(
             "Target.attachToTarget", targetId=target, flatten=True
         )["sessionId"]
@@ -249,7 +265,7 @@ class _Browser:
     def call(self, method, **params):
         number = next(self._numbers)
         request = {"id": number, "method": method, "params": params}
-        if getattr(self, "_session", None):
+        if self._session:
             request["sessionId"] = self._session
         os.write(self._write, json.dumps(request).encode() + b"\0")
         deadline = time.monotonic() + 60
@@ -327,8 +343,11 @@ def browser(tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     running = _Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
+    try:
+        running.attach()
+        yield running
+    finally:
+        running.close()
 
 
 _STATE = """JSON.stringify({
@@ -440,6 +459,15 @@ def test_atlas_clicks_name_the_region_and_gaps(browser, atlas, tmp_path):
     assert browser.value("document.querySelectorAll('.nx-place b').length") == 0
     assert places[-1].startswith("Not analysed at")
     assert states[-1]["curve"] == ""
+
+
+def test_two_classes_have_a_curve_of_one_point(browser, brain, tmp_path):
+    light = IdentificationSearchLight(
+        brain.masker.mask_img_, radius=16.0, classes=np.unique(brain.y)[:2].tolist()
+    )
+    page = _page(light.fit(brain.imgs, brain.y, groups=brain.runs), max_regions=9)
+    (state,) = _shown_at(browser, page, tmp_path / "two_classes.html")
+    assert re.fullmatch(r"264,[\d.]+", state["curve"])
 
 
 def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path):
