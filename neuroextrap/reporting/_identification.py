@@ -19,6 +19,7 @@ from neuroextrap.reporting._pictures import (
     null_picture,
 )
 from neuroextrap.reporting._validity import vacuity_notes, validity_notes
+from neuroextrap.reporting._viewer import report_section
 
 _N_CURVES = 4
 
@@ -78,8 +79,8 @@ def identification_sections(fitted, *, n_peaks=10):
     Returns
     -------
     sections : list of (str, str)
-        Heading and HTML of each part: summary, peaks, maps, curves, permutation test,
-        validity, parameters. Parts that do not apply are left out.
+        Heading and HTML of each part: summary, peaks, maps, viewer, curves,
+        permutation test, validity, parameters. Parts that do not apply are left out.
 
     Raises
     ------
@@ -111,6 +112,7 @@ def identification_sections(fitted, *, n_peaks=10):
         ("Summary", _summary(fitted)),
         ("Peaks", _peaks(peaks)),
         ("Maps", _maps(fitted, peaks)),
+        ("Click a voxel, see its curve", report_section(fitted)),
         ("Accuracy curves of the peaks", _curves(fitted, peaks)),
         ("Permutation test", _permutations(fitted)),
         ("What holds when", _validity(fitted)),
