@@ -133,7 +133,7 @@ def viewer_section(fitted, *, map_name="implied_information", max_regions=5000):
     section = _SECTION.substitute(
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
         script=_own_script(),
-        frame=_frame(fitted, map_name, data["places"][0]),
+        frame=_frame(fitted, map_name, data["places"][data["start"]]),
     )
     return paragraphs(_hint(map_name, data)) + section
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.maps import MAP_DESCRIPTIONS, bound_set_sizes
+from neuroextrap.reporting._peaks import peak_table
 
 _REACH = 4.0
 
@@ -26,7 +27,8 @@ def viewer_data(fitted, *, map_name, max_regions):
         of ``columns``, ``places`` (x, y, z) in mm and ``names`` (or None), one row a
         kept region; ``voxels``: start, length and row of every run of voxels (in C
         order of ``shape``) that belong to one kept region; ``affine``, voxel to mm, and
-        ``inverse``; ``analysed`` and ``kept``, numbers of regions; ``reach``, mm.
+        ``inverse``; ``analysed`` and ``kept``, numbers of regions; ``start``, the row
+        to begin with; ``reach``, mm.
     """
     results, scores = fitted._results, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
@@ -43,6 +45,7 @@ def viewer_data(fitted, *, map_name, max_regions):
         "names": None,
         "analysed": int(np.isfinite(scores["accuracy"]).sum()),
         "kept": len(kept),
+        "start": _start(fitted, map_name, kept),
     }
     names = results.choice.names
     if names is not None:
@@ -59,6 +62,14 @@ def _strongest(fitted, map_name, max_regions):
     order = order[np.isfinite(accuracy[order])]
     in_atlas = fitted._results.choice.owner is not None
     return order if in_atlas else order[:max_regions]
+
+
+def _start(fitted, map_name, kept):
+    """Return the row of the map's peak (a plateau's middle), 0 where it is not kept."""
+    if map_name.startswith("p_value"):
+        return 0
+    peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
+    return int(np.argmax(kept == peak))
 
 
 def _bounds(results, kept):

@@ -23,7 +23,7 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer, make_page
+from neuroextrap.reporting import interactive_viewer, make_page, peak_table
 from neuroextrap.reporting._viewer import report_section, viewer_section
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -123,6 +123,14 @@ def test_strongest_regions_are_kept_and_the_page_says_so(fitted):
     assert kept == pytest.approx(np.sort(values)[::-1][:7], rel=1e-3)
     assert data["kept"] == len(data["curves"]) == sum(data["voxels"][1]) == 7
     assert f"the 7 strongest of {data['analysed']} regions" in page
+
+
+def test_it_starts_at_the_peak(fitted):
+    data = _data(_page(fitted))
+    peak = peak_table(fitted, n_peaks=1, statistic="implied_information")
+    place = data["places"][data["start"]]
+    assert place == pytest.approx(peak[["x", "y", "z"]].to_numpy()[0])
+    assert _data(_page(fitted, max_regions=1))["start"] == 0
 
 
 def test_smallest_p_values_are_the_strongest(fitted):
@@ -478,7 +486,7 @@ def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path):
     )
     browser.screenshot(tmp_path / "oblique.png")
     place = np.array(re.findall(r"-?\d+", first["place"])[:3], dtype=float)
-    assert np.abs(place - data["places"][0]).max() <= 0.5
+    assert np.abs(place - data["places"][data["start"]]).max() <= 0.5
     column = [c["label"] for c in data["columns"]].index("accuracy")
     for state in others:
         place = np.array(re.findall(r"-?\d+", state["place"])[:3], dtype=float)
@@ -507,3 +515,12 @@ def test_two_viewers_on_a_page_do_not_meddle(browser, fitted, tmp_path):
         "document.querySelector('.nx-place').textContent !== " + json.dumps(place)
     )
     assert browser.value(second) == before
+
+
+def test_a_saved_report_is_a_frame_in_a_frame(browser, fitted, tmp_path):
+    path = tmp_path / "saved.html"
+    interactive_viewer(fitted, max_regions=50).save_as_html(path)
+    browser.call("Page.navigate", url=path.as_uri())
+    inside = "document.querySelector('iframe')?.contentDocument"
+    browser.wait_for(f"{inside}?.querySelectorAll('.nx-numbers tr').length > 0")
+    assert browser.complaints() == []
