@@ -1,0 +1,39 @@
+"""Formulas as MathML, written when the pages are built: no script, no network."""
+
+import html
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+def formula(node, *, as_block):
+    """Return the MathML of a node, or its source with a warning."""
+    try:
+        return tex2mathml(node.astext(), as_block=as_block)
+    except MathError as error:
+        logger.warning("formula %r: %s", node.astext(), error, location=node)
+        return f"<code>{html.escape(node.astext())}</code>"
+
+
+def visit_inline(translator, node):
+    """Write a formula inside a line."""
+    translator.body.append(formula(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def visit_block(translator, node):
+    """Write a formula on lines of its own."""
+    translator.body.append('<div class="math-block">')
+    translator.body.append(formula(node, as_block=True))
+    translator.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Register the renderer."""
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,116 @@
+"""How the documentation is built: offline, from simulated data, warnings as errors."""
+
+import importlib
+import inspect
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+import neuroextrap
+
+
+def is_home(package, name):
+    """Whether a name is written in the package, not passed on from another."""
+    value = getattr(importlib.import_module(package), name)
+    return getattr(value, "__module__", package).startswith(package)
+
+
+def is_ours(module, cls, method):
+    """Whether a method is written in this project, not in scikit-learn's mixins."""
+    value = getattr(getattr(importlib.import_module(module), cls), method)
+    return (getattr(inspect.unwrap(value), "__module__", "") or "").startswith(project)
+
+
+def escape_names_in_shapes(*arguments):
+    """Keep ``(n_samples, n_elements_)`` from being read as a link."""
+    lines = arguments[-1]
+    for number, line in enumerate(lines):
+        if "shape (" in line:
+            lines[number] = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
+
+
+def setup(app):
+    """Connect what autodoc calls."""
+    app.connect("autodoc-process-docstring", escape_names_in_shapes, priority=600)
+    app.add_css_file("custom.css")
+
+
+project = "neuroextrap"
+author = "The neuroextrap developers"
+copyright = "2026, the neuroextrap developers"
+release = neuroextrap.__version__
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+    "numpydoc",
+    "command_help",
+    "mathml",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "**/backreferences", "auto_examples/**/*.ipynb"]
+default_role = "literal"
+suppress_warnings = ["config.cache"]
+
+# every name of each package's __all__, whatever file it is written in
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autosummary_context = {"is_home": is_home, "is_ours": is_ours}
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["auto_examples"],
+    "filename_pattern": "plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "doc_module": ("neuroextrap",),
+    "backreferences_dir": "auto_examples/backreferences",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "min_reported_time": 1,
+    "capture_repr": ("_repr_html_", "__repr__"),
+}
+# said by dependencies while they are imported; an example's own warnings stay visible
+warnings.filterwarnings("ignore", category=FutureWarning, module="nilearn")
+for message in (
+    "Non-finite values detected",  # maps are NaN outside the brain, on purpose
+    "You are using the 'agg' matplotlib backend",
+    "Use a custom estimator at your own risk",
+):
+    warnings.filterwarnings("ignore", message=message)
+
+# links into other packages' pages need the network, so they are asked for
+if os.environ.get("NEUROEXTRAP_DOCS_ONLINE") == "1":
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "nilearn": ("https://nilearn.github.io/stable", None),
+    }
+
+html_math_renderer = "mathml"
+html_theme = "alabaster"
+html_static_path = ["_static"]
+html_title = f"neuroextrap {release}"
+html_show_sourcelink = False
+html_theme_options = {
+    "description": "How much does each patch of brain tell about a stimulus",
+    "fixed_sidebar": True,
+    "page_width": "1100px",
+    "sidebar_width": "240px",
+}
+html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
