@@ -48,7 +48,7 @@ _BRIDGE = """<script>
     function tell() {
       var at = brain.coordinatesSlice;
       parent.postMessage({
-        neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z],
+        neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z], value: brain.voxelValue,
         height: document.body.offsetHeight
       }, "*");
     }

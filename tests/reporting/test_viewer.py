@@ -497,6 +497,32 @@ def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path):
         assert float(shown["accuracy"]) == data["values"][row][column]
 
 
+def test_the_colour_under_the_cross_is_the_number_shown(browser, oblique, tmp_path):
+    path = tmp_path / "colours.html"
+    path.write_text(_page(oblique), encoding="utf-8")
+    browser.open(path)
+    browser.value(
+        "window.addEventListener('message', e => {window.last = e.data.value})"
+    )
+    values = oblique.region_scores_["implied_information"]
+    box, seen = _frame_box(browser), []
+    for right, down in np.random.default_rng(3).uniform(
+        (0.72, 0.2), (0.9, 0.6), (12, 2)
+    ):
+        x, y = box["x"] + right * box["width"], box["y"] + down * box["height"]
+        browser.click(x, y)
+        time.sleep(0.1)
+        drawn, state = browser.value("window.last"), _state(browser)
+        shown = dict(item.split("=") for item in state["numbers"])
+        if not state["place"].startswith("Not analysed"):
+            number = float(shown["implied information"])
+            # 256 colours; transparent where the map is zero
+            step = values.max() / 255
+            assert (drawn or 0.0) == pytest.approx(number, abs=1.5 * step)
+            seen.append(number)
+    assert len(np.unique(seen)) >= 3
+
+
 def test_two_viewers_on_a_page_do_not_meddle(browser, fitted, tmp_path):
     sections = [
         ("First", viewer_section(fitted, max_regions=50)),
