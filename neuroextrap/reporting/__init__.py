@@ -1,5 +1,6 @@
 """Self-contained HTML pages about fitted analyses, and their peak tables."""
 
+from neuroextrap.reporting._curves import curve_axes, curve_standard_error
 from neuroextrap.reporting._identification import (
     identification_report,
     identification_sections,
@@ -11,11 +12,7 @@ from neuroextrap.reporting._page import (
     paragraphs,
 )
 from neuroextrap.reporting._peaks import peak_table
-from neuroextrap.reporting._pictures import (
-    curve_axes,
-    curve_standard_error,
-    embed_figure,
-)
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [

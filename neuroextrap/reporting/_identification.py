@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.maps import MAP_DESCRIPTIONS
+from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
 from neuroextrap.reporting._page import (
     escape,
     figure_tag,
@@ -12,12 +13,7 @@ from neuroextrap.reporting._page import (
     paragraphs,
 )
 from neuroextrap.reporting._peaks import peak_table, region_places
-from neuroextrap.reporting._pictures import (
-    curve_axes,
-    embed_figure,
-    map_pictures,
-    null_picture,
-)
+from neuroextrap.reporting._pictures import embed_figure, map_pictures, null_picture
 from neuroextrap.reporting._validity import vacuity_notes, validity_notes
 from neuroextrap.reporting._viewer import report_section
 
@@ -190,7 +186,12 @@ def _curves(fitted, peaks):
     """Show the accuracy curves of the first peaks."""
     if len(fitted.classes_) < 3:
         return ""
-    return "\n".join(
+    hint = (
+        "The lower bound is one on average Bayes accuracy, each set size and region by "
+        f"itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}), for classes "
+        "of which those of the data are an exchangeable sample."
+    )
+    return paragraphs(hint) + "\n".join(
         embed_figure(curve_axes(fitted, int(row["region"])).figure, _name_of(row))
         for _, row in peaks.head(_N_CURVES).iterrows()
     )

@@ -3,12 +3,12 @@
 import base64
 import copy
 import io
+from itertools import product
 
 import numpy as np
 
-from neuroextrap.plotting import plot_accuracy_curve, plot_null_distribution
+from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.reporting._page import figure_tag
-from neuroextrap.reporting._validity import told_in_words
 
 _MAPS = (
     "accuracy",
@@ -66,102 +66,6 @@ def embed_figure(figure, caption):
     True
     """
     return figure_tag(data_uri(figure), caption)
-
-
-def curve_axes(fitted, region):
-    """Draw the accuracy curve of one region, with band and bound where there are.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted. Read from a folder it has no data, hence no band.
-    region : int or tuple of float
-        Index of the region, or (x, y, z) in mm of the nearest centre.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Of a new figure.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, JMLR 19 (average accuracy against the number of
-    classes).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting import curve_axes
-    >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
-    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
-    >>> [line.get_label() for line in curve_axes(fitted, 0).lines]
-    ['observed', 'chance', 'lower bound']
-    """
-    sizes, accuracy = fitted.accuracy_curve(region)
-    error = curve_standard_error(fitted, region)
-    ax = plot_accuracy_curve(sizes, accuracy, standard_error=error)
-    if fitted._results.n_repeats is not None:
-        with told_in_words():
-            bound_sizes, bound = fitted._results.bound_curve(fitted._find(region))
-        ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label="lower bound")
-        ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
-def curve_standard_error(fitted, region):
-    """Return standard errors of a region's accuracy curve, by leaving classes out.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted.
-    region : int or tuple of float
-        Index of the region, or (x, y, z) in mm of the nearest centre.
-
-    Returns
-    -------
-    standard_error : ndarray, shape (n_set_sizes,), or None
-        At ``set_sizes_``, proportions; None with fewer than three classes, with
-        distractors that have no test points, and for results read from a folder, which
-        have no margins.
-
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance", Annals of Statistics 9.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting import curve_standard_error
-    >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
-    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
-    >>> curve_standard_error(fitted, 0).shape
-    (2,)
-    """
-    y = _test_codes(fitted)
-    n_classes = len(fitted.classes_)
-    if y is None or n_classes < 3 or len(np.unique(y)) < n_classes:
-        return None
-    from neuroextrap.stats import average_accuracy_jackknife
-
-    margins = fitted.region_margins(region)
-    return average_accuracy_jackknife(margins, y, fitted.set_sizes_)[1]
-
-
-def _test_codes(fitted):
-    """Class codes of the test points, or None when the data are not there."""
-    experiment = getattr(fitted, "_experiment", None)
-    if experiment is not None:
-        return experiment.codes
-    if getattr(fitted, "_samples", None) is None:
-        return None
-    return fitted._labels.codes[fitted._plan.design.test]
 
 
 def null_picture(fitted):
@@ -264,32 +168,33 @@ def _volume_figure(img, mask_img, span, place):
 
 
 def _surface_figure(img, span):
-    """Lateral views of the hemispheres."""
+    """Show the hemispheres from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf
 
     img = copy.deepcopy(img)  # plot_surf moves the vertices of the mesh it is given
-    sides = list(img.data.parts)
+    sides, views = list(img.data.parts), ("lateral", "medial")
     figure, axes = plt.subplots(
-        1,
+        len(views),
         len(sides),
-        figsize=(4 * len(sides), 3.4),
+        figsize=(4 * len(sides), 3.0 * len(views)),
         subplot_kw={"projection": "3d"},
         squeeze=False,
+        layout="constrained",
     )
     low, high = span
-    for ax, side in zip(axes[0], sides, strict=True):
+    for ax, (view, side) in zip(axes.flat, product(views, sides), strict=True):
         plot_surf(
             img.mesh,
             surf_map=img,
             hemi=side,
-            view="lateral",
+            view=view,
             axes=ax,
             figure=figure,
             cmap="cividis",
             vmin=min(low, 0.0),
             vmax=high,
             colorbar=side == sides[-1],
-            title=side,
+            title=f"{side}, {view}",
         )
     return figure

@@ -1,5 +1,6 @@
 """Reports of every kind of analysis: surfaces, atlases, encoding models."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from nibabel import Nifti1Image
@@ -9,6 +10,7 @@ from sklearn.linear_model import Ridge
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.reporting import (
+    curve_axes,
     curve_standard_error,
     identification_report,
     identification_sections,
@@ -86,3 +88,17 @@ def test_standard_errors_are_those_of_the_jackknife(encoding, one_region):
     np.testing.assert_allclose(
         curve_standard_error(one_region, 0), table["standard_error"]
     )
+
+
+def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_region):
+    lines = {
+        line.get_label(): line.get_data() for line in curve_axes(encoding, 0).lines
+    }
+    sizes, accuracy = lines["extrapolated"]
+    assert (sizes[0], sizes[-1]) == (30, 300)
+    assert np.all(np.diff(accuracy) <= 0)
+    predicted = encoding.extrapolate([300])[300]
+    np.testing.assert_allclose(accuracy[-1], predicted[0], atol=1e-6)
+    few = [line.get_label() for line in curve_axes(one_region, 0).lines]
+    assert "extrapolated" not in few
+    plt.close("all")
