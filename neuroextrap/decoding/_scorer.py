@@ -72,8 +72,11 @@ class IdentificationScorer(BaseEstimator):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
+            Samples in rows.
         y : array-like, shape (n_samples,)
+            Class of every sample.
         groups : array-like, shape (n_samples,), or None
+            Run of every sample.
 
         Returns
         -------
@@ -99,8 +102,11 @@ class IdentificationScorer(BaseEstimator):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
+            Samples in rows.
         y : array-like, shape (n_samples,)
+            Class of every sample.
         groups : array-like, shape (n_samples,), or None
+            Run of every sample.
 
         Returns
         -------
@@ -123,8 +129,11 @@ class IdentificationScorer(BaseEstimator):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
+            Samples in rows.
         y : array-like, shape (n_samples,)
+            Class of every sample.
         groups : array-like, shape (n_samples,), or None
+            Run of every sample.
 
         Returns
         -------

@@ -237,8 +237,8 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Returns
         -------
         cost : dict
-            n_regions, n_features, n_permutations, seconds (on n_jobs workers) and
-            memory (bytes).
+            Numbers by name: n_regions, n_features, n_permutations, seconds (on n_jobs
+            workers) and memory (bytes).
         """
         return plan_experiment(self, imgs, y, groups).cost()
 
@@ -350,6 +350,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         path : path-like
+            Folder of results.
 
         Returns
         -------

@@ -20,6 +20,15 @@ class FeatureData(NamedTuple):
     masker : fitted masker, or None
         None for arrays.
     notes : tuple of str
+        What a reader should know of the samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import read_features
+    >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> type(data).__name__, data.usable.tolist()
+    ('FeatureData', [True, False])
     """
 
     X: np.ndarray
@@ -34,7 +43,9 @@ def read_features(mask, imgs, *, n_samples=None, keep=None):
     Parameters
     ----------
     mask : None, path, image or masker
+        Where features are.
     imgs : image, list, path(s) or array of shape (n_samples, n_features)
+        One volume (row) a sample.
     n_samples : int or None
         How many samples there should be.
     keep : ndarray of bool, shape (n_samples,), or None
@@ -43,11 +54,22 @@ def read_features(mask, imgs, *, n_samples=None, keep=None):
     Returns
     -------
     FeatureData
+        Samples, usable features, masker and notes.
 
     Raises
     ------
     ValueError
         When the number of samples is another, or no feature is usable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import read_features
+    >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> data.X.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    >>> data.notes
+    ('1 of 2 voxels were left out (NaN or constant)',)
     """
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None

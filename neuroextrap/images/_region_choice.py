@@ -23,12 +23,22 @@ class RegionChoice:
     Parameters
     ----------
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     centers : ndarray of int, shape (n_regions,), or None
         Feature at the centre of every region.
     owner : ndarray of int, shape (n_features,), or None
         Region whose value a feature carries, -1 for none (atlas regions).
     names : list of str or None
         Names of the regions (atlas regions).
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.images import RegionChoice
+    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
+    >>> choice = RegionChoice(members, centers=np.array([0, 2]))
+    >>> choice.to_features([0.5, 0.7])
+    array([0.5, nan, 0.7])
     """
 
     regions: scipy.sparse.csr_array
@@ -52,6 +62,7 @@ class RegionChoice:
         Parameters
         ----------
         values : ndarray, shape (..., n_regions)
+            Numbers of the regions.
 
         Returns
         -------
@@ -116,11 +127,19 @@ def choose_regions(  # noqa: PLR0913
     Returns
     -------
     RegionChoice
+        Regions, and where their values go.
 
     Raises
     ------
     ValueError
         When options exclude one another, or no centre is left.
+
+    Examples
+    --------
+    >>> from neuroextrap.images import choose_regions
+    >>> choice = choose_regions(None, 5)
+    >>> choice.regions.shape, choice.names
+    ((1, 5), ['all features'])
     """
     if regions is not None:
         if labels_img is not None:

@@ -98,6 +98,7 @@ def bound_set_sizes(n_classes):
     Returns
     -------
     set_sizes : ndarray of int
+        Increasing, from 2 (or K) to K.
 
     Examples
     --------
@@ -127,6 +128,16 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
     statistics : dict of ndarray, shape (n_regions,)
         Implied information in bits; where every point beats every distractor it is the
         largest value that the data resolve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.maps import accuracy_statistics
+    >>> found = accuracy_statistics(
+    ...     np.array([[0.1, 0.2, 0.7]]), n_test=30, set_sizes=[2, 3]
+    ... )
+    >>> found["accuracy"], found["pairwise_accuracy"]
+    (array([0.7]), array([0.8]))
     """
     n_classes = wins.shape[1]
     information = stats.implied_information(
@@ -151,10 +162,18 @@ def bound_is_vacuous(n_classes, n_repeats, confidence_level=0.95):
     n_repeats : int or ndarray, shape (K,) or (n_folds, K)
         Test points of every class (in every fold).
     confidence_level : float
+        Of the bounds.
 
     Returns
     -------
     bool
+        True where no result can lift the bound above 1 / K.
+
+    Examples
+    --------
+    >>> from neuroextrap.maps import bound_is_vacuous
+    >>> bound_is_vacuous(3, 1), bound_is_vacuous(96, 1)
+    (True, False)
     """
     with quiet_bounds():
         best = stats.average_bayes_accuracy_lower_bound(
@@ -188,12 +207,24 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     n_repeats : int or ndarray, shape (K,) or (n_folds, K)
         Test points of every class (in every fold).
     confidence_level : float
+        Of the bounds.
 
     Returns
     -------
     statistics : dict of ndarray, shape (n_regions,)
         Accuracies as proportions, information in bits. Names ending in ``_fwe`` hold
         for all analysed regions at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.maps import bound_statistics
+    >>> perfect = np.eye(96)[[95]]
+    >>> found = bound_statistics(perfect, n_repeats=1)
+    >>> sorted(found)[:2]
+    ['average_bayes_accuracy_bound', 'average_bayes_accuracy_bound_fwe']
+    >>> found["average_bayes_accuracy_bound"].round(2)
+    array([0.82])
     """
     n_analysed = int((~np.isnan(wins[:, 0])).sum())
     n_classes = wins.shape[1]
@@ -244,6 +275,16 @@ def permutation_statistics(score, n_reached, maxima):
     -------
     statistics : dict of ndarray, shape (n_regions,)
         ``p_value`` is (1 + n_reached) / (1 + n_permutations).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.maps import permutation_statistics
+    >>> found = permutation_statistics(
+    ...     np.array([0.9, 0.4]), np.array([0, 3]), np.array([0.5, 0.6, 0.4, 0.7])
+    ... )
+    >>> found["p_value"], found["p_value_fwe"]
+    (array([0.2, 0.8]), array([0.2, 1. ]))
     """
     known = ~np.isnan(score)
     p = (1 + n_reached[known]) / (1 + len(maxima))
@@ -275,6 +316,16 @@ def local_tail_p_values(score, null):
     Returns
     -------
     p_value : ndarray, shape (n_regions,)
+        NaN where the score is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.maps import local_tail_p_values
+    >>> null = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
+    >>> p = local_tail_p_values(np.array([5.0, np.nan]), null)
+    >>> bool(p[0] < 1 / 501), bool(np.isnan(p[1]))
+    (True, True)
     """
     p = np.full(len(score), np.nan)
     step = max(1, 2**23 // len(null))

@@ -16,6 +16,13 @@ class RegionAnalysis:
     Holds no parameters. The analysis has ``_results`` (:class:`RegionResults`),
     ``masker_``, ``test_codes_`` (None where the data are gone) and
     ``region_margins(region)``.
+
+    Examples
+    --------
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.maps import RegionAnalysis
+    >>> issubclass(IdentificationSearchLight, RegionAnalysis)
+    True
     """
 
     def _publish(self):

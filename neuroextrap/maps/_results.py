@@ -40,6 +40,21 @@ class RegionResults:
         What a reader should know of the validity of the numbers.
     p_value_tail : ndarray, shape (n_regions,), or None
         Local p-values with a generalised Pareto tail, when null maps were saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import choose_regions
+    >>> from neuroextrap.maps import RegionResults
+    >>> from neuroextrap.margins import RegionScores
+    >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
+    >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
+    >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])
+    >>> results = RegionResults(scores, regions, 4 * one, 30, sizes, None, 0.95)
+    >>> results.curve(0)
+    (array([2, 3]), array([0.8, 0.7]))
+    >>> sorted(results.statistics())
+    ['accuracy', 'implied_information', 'n_voxels', 'pairwise_accuracy']
     """
 
     scores: RegionScores
@@ -103,6 +118,7 @@ class RegionResults:
         Parameters
         ----------
         region : int
+            Index of the region.
         set_sizes : array-like of int or None
             None is the run's own.
 
@@ -119,6 +135,7 @@ class RegionResults:
         Parameters
         ----------
         region : int
+            Index of the region.
 
         Returns
         -------
@@ -138,7 +155,9 @@ class RegionResults:
         Parameters
         ----------
         wins : ndarray, shape (..., K)
+            Win distributions.
         set_sizes : ndarray of int
+            Numbers of classes to choose from.
 
         Returns
         -------
@@ -159,6 +178,7 @@ class RegionResults:
         Parameters
         ----------
         other : RegionResults
+            What another part found.
 
         Returns
         -------
@@ -200,6 +220,7 @@ class RegionResults:
         Parameters
         ----------
         path : path-like
+            File to write.
         """
         arrays = {
             "indptr": self.choice.regions.indptr,
@@ -232,6 +253,7 @@ class RegionResults:
         Parameters
         ----------
         path : path-like
+            File to read.
 
         Returns
         -------
@@ -275,7 +297,9 @@ def region_images(values, choice, masker):
     Parameters
     ----------
     values : dict of ndarray, shape (..., n_regions)
+        Numbers of the regions.
     choice : RegionChoice
+        The regions and where their values go.
     masker : fitted masker, or None
         None for plain arrays, whose maps are arrays.
 
@@ -284,6 +308,14 @@ def region_images(values, choice, masker):
     maps : dict of images, or of ndarray
         NaN outside the analysed voxels. Empty for images when the regions are a matrix
         with another number of rows than features, which have no place in an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import choose_regions
+    >>> from neuroextrap.maps import region_images
+    >>> region_images({"accuracy": [0.5]}, choose_regions(None, 4), None)
+    {'accuracy': array([0.5])}
     """
     if masker is not None and not choice.has_place:
         return {}
@@ -301,6 +333,7 @@ def region_table(results, values, standard_errors=None):
     Parameters
     ----------
     results : RegionResults
+        What a run found.
     values : dict of ndarray, shape (n_regions,)
         As :meth:`RegionResults.statistics` returns them.
     standard_errors : ndarray, shape (n_regions, n_set_sizes), or None
@@ -312,6 +345,22 @@ def region_table(results, values, standard_errors=None):
         Columns name, n_voxels, set_size, accuracy, standard_error, information (bits),
         bound (average Bayes accuracy at that set size), information_bound (bits), and,
         after permutations, p_value and p_value_fwe of the statistic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.images import choose_regions
+    >>> from neuroextrap.maps import RegionResults, region_table
+    >>> from neuroextrap.margins import RegionScores
+    >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
+    >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
+    >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])
+    >>> results = RegionResults(scores, regions, 4 * one, 30, sizes, None, 0.95)
+    >>> table = region_table(results, results.statistics())
+    >>> table[["name", "n_voxels", "set_size", "accuracy"]]
+               name  n_voxels  set_size  accuracy
+    0  all features         4         2       0.8
+    1  all features         4         3       0.7
     """
     import pandas as pd
 

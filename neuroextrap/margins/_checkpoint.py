@@ -14,10 +14,19 @@ def array_digest(*arrays):
     Parameters
     ----------
     *arrays : ndarray
+        Any number of them.
 
     Returns
     -------
     str
+        Hexadecimal digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import array_digest
+    >>> array_digest(np.zeros(2)) == array_digest(np.zeros(2)), len(array_digest())
+    (True, 64)
     """
     digest = hashlib.sha256()
     for array in arrays:

@@ -22,6 +22,7 @@ def parse_memory(memory):
     Returns
     -------
     n_bytes : int
+        Rounded down.
 
     Raises
     ------
@@ -50,14 +51,40 @@ def estimate_seconds(X, regions, plan, *, n_regions=32):
     Parameters
     ----------
     X : ndarray of float32, shape (n_samples, n_features)
+        Samples in rows.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     plan : Plan
+        What every task of the run shares.
     n_regions : int
         Number of regions to time.
 
     Returns
     -------
     seconds : float
+        On one core, for all regions.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     estimate_seconds,
+    ...     make_design,
+    ...     resolve_statistic,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> estimate_seconds(X, regions, plan) > 0
+    True
     """
     filled = np.flatnonzero(np.diff(regions.indptr))
     some = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
@@ -74,13 +101,40 @@ def estimate_memory(X, regions, plan, n_workers=1):
     Parameters
     ----------
     X : ndarray, shape (n_samples, n_features)
+        Samples in rows.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     plan : Plan
+        What every task of the run shares.
     n_workers : int
+        Number of workers, each with a task in memory.
 
     Returns
     -------
     n_bytes : int
+        An estimate from counting, not from measuring.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     estimate_memory,
+    ...     make_design,
+    ...     resolve_statistic,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> estimate_memory(X, regions, plan) > X.nbytes
+    True
     """
     n_regions, n_classes = regions.shape[0], plan.design.n_classes
     n_weightings = 0 if plan.weightings is None else len(plan.weightings)

@@ -19,6 +19,17 @@ class Design:
         Number of samples n.
     n_classes : int
         Number of classes K; labels are the codes 0..K-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import Design
+    >>> folds = (
+    ...     (np.array([0, 1]), np.array([2, 3])),
+    ...     (np.array([2, 3]), np.array([0, 1])),
+    ... )
+    >>> Design(folds, n_samples=4, n_classes=2).test
+    array([2, 3, 0, 1])
     """
 
     folds: tuple
@@ -108,6 +119,14 @@ class Labelings:
     Attributes
     ----------
     codes : ndarray of int, shape (n_labelings, n_samples)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import Labelings
+    >>> labelings = Labelings([[0, 1, 1], [1, 0, 1]], n_classes=2)
+    >>> labelings.one_hot().shape
+    (3, 2, 2)
     """
 
     def __init__(self, codes, n_classes):
@@ -121,7 +140,18 @@ class Labelings:
         return len(self.codes)
 
     def one_hot(self, dtype=np.float32):
-        """Return indicators of the classes, shape (n_samples, K, B)."""
+        """Return indicators of the classes.
+
+        Parameters
+        ----------
+        dtype : numpy dtype
+            Of the indicators.
+
+        Returns
+        -------
+        indicators : ndarray, shape (n_samples, K, B)
+            1 where a sample has the class, else 0.
+        """
         dtype = np.dtype(dtype)
         if dtype not in self._cache:
             classes = np.arange(self.n_classes)[None, :, None]
@@ -129,13 +159,35 @@ class Labelings:
         return self._cache[dtype]
 
     def ordered_one_hot(self, design):
-        """Return float32 indicators with the samples in the design's order."""
+        """Return float32 indicators with the samples in the design's order.
+
+        Parameters
+        ----------
+        design : Design
+            Folds of the cross-validation.
+
+        Returns
+        -------
+        indicators : ndarray of float32, shape (n_samples, K, B)
+            Rows as ``design.order`` has them.
+        """
         if "ordered" not in self._cache:
             self._cache["ordered"] = self.one_hot(np.float32)[design.order]
         return self._cache["ordered"]
 
     def training_counts(self, design):
-        """Return how many samples train each class in each fold, shape (F, K, B)."""
+        """Return how many samples train each class in each fold.
+
+        Parameters
+        ----------
+        design : Design
+            Folds of the cross-validation.
+
+        Returns
+        -------
+        counts : ndarray of float32, shape (n_folds, K, B)
+            Training samples.
+        """
         if "counts" not in self._cache:
             members = self.one_hot(np.float32)
             total = np.add.reduce(members, axis=0)

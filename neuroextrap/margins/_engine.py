@@ -38,6 +38,29 @@ class RegionScores:
         All permuted statistics, when kept.
     done : ndarray of bool, shape (n_regions,)
         Regions analysed in this run (all, but for a shard).
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ...     score_regions,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> scores = score_regions(X, regions, plan)
+    >>> scores.wins.tolist(), scores.done.tolist()
+    ([[0.0, 1.0]], [True])
     """
 
     wins: np.ndarray
@@ -61,6 +84,7 @@ def score_regions(  # noqa: PLR0913
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
         Which features belong to which region; empty rows are left NaN.
     plan : Plan
+        What every task of the run shares.
     n_jobs : int
         Number of joblib workers; does not affect results.
     checkpoint : path-like or None
@@ -75,6 +99,30 @@ def score_regions(  # noqa: PLR0913
     Returns
     -------
     RegionScores
+        Wins and counts of every region.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ...     score_regions,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> scores = score_regions(X, regions, plan)
+    >>> scores.score, scores.maxima
+    (array([1.]), array([0.]))
     """
     tasks = _tasks(regions, plan)
     if shard is not None:
@@ -99,12 +147,38 @@ def run_identity(X, regions, plan):
     Parameters
     ----------
     X : ndarray, shape (n_samples, n_features)
+        Samples in rows.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     plan : Plan
+        What every task of the run shares.
 
     Returns
     -------
     dict
+        Name of a part to its hash or its text.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ...     run_identity,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> run_identity(X, regions, plan)["classifier"]
+    'NearestCentroidMargins()'
     """
     folds = [index for fold in plan.design.folds for index in fold]
     weightings = [] if plan.weightings is None else [plan.weightings]
@@ -127,18 +201,45 @@ def observed_margins(X, regions, plan, region):
     Parameters
     ----------
     X : ndarray of float32, shape (n_samples, n_features)
+        Samples in rows.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     plan : Plan
+        What every task of the run shares.
     region : int
+        Index of the region.
 
     Returns
     -------
     margins : ndarray, shape (n_test, K)
+        Rows in the order of the folds' test samples.
 
     Raises
     ------
     ValueError
         When the region has no usable feature.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     observed_margins,
+    ...     resolve_statistic,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> observed_margins(X, regions, plan, 0).argmax(axis=1)
+    array([0, 1, 0, 1])
     """
     if regions.indptr[region] == regions.indptr[region + 1]:
         raise ValueError(f"region {region} was not analysed: too few usable voxels")

@@ -16,6 +16,18 @@ class EstimatorMargins:
     ------
     ValueError
         When the classifier has neither method, or scores pairs of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from neuroextrap.margins import EstimatorMargins, Labelings, make_design
+    >>> codes = np.array([0, 1, 2, 0, 1, 2])
+    >>> design = make_design(codes, 3, groups=[1, 1, 1, 2, 2, 2])
+    >>> kernel = EstimatorMargins(RidgeClassifier())
+    >>> state = kernel.prepare([np.eye(3)[codes]], design)
+    >>> kernel.margins(state, Labelings([codes], 3)).argmax(axis=1).T
+    array([[0, 1, 2, 0, 1, 2]])
     """
 
     #: fits hold the interpreter, so threads would wait for one another
@@ -44,7 +56,9 @@ class EstimatorMargins:
         Parameters
         ----------
         xs : sequence of ndarray, each of shape (n_samples, n_features of the region)
+            Samples of every region.
         design : Design
+            Folds of the cross-validation.
 
         Returns
         -------
@@ -58,7 +72,9 @@ class EstimatorMargins:
         Parameters
         ----------
         state : tuple of (xs, design)
+            What ``prepare`` returned.
         labelings : Labelings
+            A batch of labellings.
 
         Returns
         -------

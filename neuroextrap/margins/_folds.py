@@ -23,6 +23,7 @@ def make_design(codes, n_classes, *, cv=None, groups=None):
     Returns
     -------
     Design
+        Checked folds.
 
     Raises
     ------
@@ -113,12 +114,21 @@ def check_labelings(codes, design):
     Parameters
     ----------
     codes : ndarray of int, shape (n_labelings, n_samples)
+        Class codes 0..K-1.
     design : Design
+        Folds of the cross-validation.
 
     Raises
     ------
     ValueError
         When a permuted labelling cannot be trained on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import check_labelings, make_design
+    >>> design = make_design(np.array([0, 1, 0, 1]), 2, groups=[1, 1, 2, 2])
+    >>> check_labelings(np.array([[1, 0, 0, 1]]), design)
     """
     classes = np.arange(design.n_classes)
     for train, _ in design.folds:
@@ -138,7 +148,9 @@ def fold_weightings(codes, design):
     Parameters
     ----------
     codes : ndarray of int, shape (n_samples,)
+        Class codes 0..K-1.
     design : Design
+        Folds of the cross-validation.
 
     Returns
     -------
@@ -146,6 +158,16 @@ def fold_weightings(codes, design):
         Row f weighs the points of fold f, and sums to one.
     repeats : ndarray of int, shape (n_folds, K)
         Test points of every class in every fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import fold_weightings, make_design
+    >>> codes = np.array([0, 1, 0, 1])
+    >>> design = make_design(codes, 2, groups=[1, 1, 2, 2])
+    >>> fold_weightings(codes, design)[0]
+    array([[0.5, 0.5, 0. , 0. ],
+           [0. , 0. , 0.5, 0.5]])
     """
     y = codes[design.test]
     weightings = np.zeros((len(design.folds), len(y)))

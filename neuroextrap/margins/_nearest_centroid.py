@@ -10,6 +10,18 @@ class NearestCentroidMargins:
     class l of the training samples, plus a number that is the same for every class.
     Labels enter only after the Gram matrix of a region is known, so that one region's
     thousand labellings are one matrix product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import Labelings, NearestCentroidMargins, make_design
+    >>> codes = np.array([0, 1, 0, 1])
+    >>> x = np.array([[0.0], [1.0], [0.2], [0.8]])
+    >>> design = make_design(codes, 2, groups=[1, 1, 2, 2])
+    >>> kernel = NearestCentroidMargins()
+    >>> state = kernel.prepare([x - x.mean()], design)
+    >>> kernel.margins(state, Labelings([codes], 2)).argmax(axis=1).T
+    array([[0, 1, 0, 1]])
     """
 
     def __repr__(self):
@@ -22,8 +34,11 @@ class NearestCentroidMargins:
         Parameters
         ----------
         X : ndarray, shape (n_samples, n_features)
+            Samples in rows.
         codes : ndarray of int, shape (n_samples,)
+            Class codes 0..K-1.
         design : Design
+            Folds of the cross-validation.
 
         Returns
         -------
@@ -44,7 +59,9 @@ class NearestCentroidMargins:
         Parameters
         ----------
         codes : ndarray of int, shape (n_samples,)
+            Class codes 0..K-1.
         design : Design
+            Folds of the cross-validation.
 
         Returns
         -------
@@ -59,7 +76,9 @@ class NearestCentroidMargins:
         Parameters
         ----------
         xs : sequence of ndarray, each of shape (n_samples, n_features of the region)
+            Samples of every region.
         design : Design
+            Folds of the cross-validation.
 
         Returns
         -------
@@ -80,7 +99,9 @@ class NearestCentroidMargins:
         Parameters
         ----------
         state : tuple of (grams, design)
+            What ``prepare`` returned.
         labelings : Labelings
+            A batch of labellings.
 
         Returns
         -------

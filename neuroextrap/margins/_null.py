@@ -21,6 +21,18 @@ def null_file(path, n_permutations, n_regions):
     ------
     null : ndarray of float32, shape (n_permutations, n_regions), or None
         Starts as NaN.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from neuroextrap.margins import null_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with null_file(Path(folder) / "null.npy", 3, 2) as null:
+    ...         null[:] = 0.5
+    ...     written = [path.name for path in Path(folder).iterdir()]
+    >>> written
+    ['null.npy']
     """
     if path is None:
         yield None

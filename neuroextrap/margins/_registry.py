@@ -34,6 +34,7 @@ def resolve_classifier(classifier, *, shrinkage="auto"):
     Returns
     -------
     kernel : object with ``prepare`` and ``margins``
+        Margins of regions in batches.
 
     Raises
     ------

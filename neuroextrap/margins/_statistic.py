@@ -75,12 +75,20 @@ def resolve_statistic(statistic, n_classes, set_sizes):
     Returns
     -------
     callable
-        wins (M, K) -> values (M,).
+        Win distributions (M, K) -> values (M,).
 
     Raises
     ------
     ValueError
         When the name is unknown, or the set size is not in 2..K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import resolve_statistic
+    >>> statistic = resolve_statistic("pairwise_accuracy", 3, [2, 3])
+    >>> statistic(np.array([[0.1, 0.2, 0.7]]))
+    array([0.8])
     """
     if statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)

@@ -34,10 +34,11 @@ class Plan:
     kernel : object with ``prepare`` and ``margins``
         And with ``feature_margins`` and ``constant`` if additive.
     design : Design
+        Folds of the cross-validation.
     codes : ndarray of int, shape (1 + n_permutations, n_samples)
         Class codes; the first row is the observed labelling.
     statistic : callable
-        wins (M, K) -> (M,).
+        Win distributions (M, K) -> values (M,).
     pairing : bool
         Train once with the observed labels and permute the labels of test points only.
     weightings : ndarray, shape (n_weightings, n_test)
@@ -46,6 +47,27 @@ class Plan:
         (feature indices, x) -> transformed x.
     keep_null : bool
         Return every permuted statistic.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> plan.n_permutations, plan.is_additive
+    (1, True)
     """
 
     kernel: Any
@@ -56,7 +78,9 @@ class Plan:
     weightings: np.ndarray | None = None
     whitener: Callable | None = None
     keep_null: bool = False
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[str, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __getstate__(self):
         """Leave the cache behind when a plan travels to another process."""
@@ -84,7 +108,13 @@ class Plan:
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     def chunks(self):
-        """Return the trained labellings in batches of a width fixed by the design."""
+        """Return the trained labellings in batches of a width fixed by the design.
+
+        Returns
+        -------
+        chunks : list of Labelings
+            In the order of ``codes``.
+        """
         if "chunks" not in self._cache:
             width = max(1, min(PASS_SIZE // self.size, self.n_trained))
             codes = self.codes[: self.n_trained]
@@ -95,7 +125,13 @@ class Plan:
         return self._cache["chunks"]
 
     def test_codes(self):
-        """Return the codes of the test points, shape (n_test, 1 + n_permutations)."""
+        """Return the codes of the test points.
+
+        Returns
+        -------
+        codes : ndarray of int, shape (n_test, 1 + n_permutations)
+            The observed labelling first.
+        """
         if "test" not in self._cache:
             self._cache["test"] = np.ascontiguousarray(
                 self.codes[:, self.design.test].T
@@ -103,7 +139,13 @@ class Plan:
         return self._cache["test"]
 
     def weights(self):
-        """Return the weights of the test points: a number when all are equal."""
+        """Return the weights of the test points: a number when all are equal.
+
+        Returns
+        -------
+        weights : float or ndarray, shape (n_test, 1 + n_permutations)
+            Classes weigh the same; a column sums to one.
+        """
         if "weights" not in self._cache:
             weights = class_weights(self.test_codes(), self.design.n_classes)
             equal = bool(np.ptp(weights) < 1e-15)
@@ -111,7 +153,20 @@ class Plan:
         return self._cache["weights"]
 
     def weights_of(self, columns, n_regions):
-        """Return the weights for labellings ``columns`` of each of ``n_regions``."""
+        """Return the weights for some labellings of each of some regions.
+
+        Parameters
+        ----------
+        columns : slice
+            Which labellings.
+        n_regions : int
+            Number of regions.
+
+        Returns
+        -------
+        weights : float or ndarray, shape (n_test, n_regions * n_labelings)
+            Region-major.
+        """
         weights = self.weights()
         if np.ndim(weights) == 0:
             return weights
@@ -199,7 +254,7 @@ def first_margins(plan, block):
     -------
     margins : ndarray, shape (n_test, K, n_regions of the pass)
     """
-    observed = replace(plan, codes=plan.codes[:1], _cache={})
+    observed = replace(plan, codes=plan.codes[:1])
     passes = _additive_passes if observed.is_additive else _region_passes
     _, _, batches = next(passes(observed, block))
     margins, _, _ = next(batches)

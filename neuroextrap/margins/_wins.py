@@ -25,6 +25,13 @@ def class_weights(y, n_classes):
     weights : ndarray, shape (n_test, M)
         1 / (number of classes with test points x test points of the class); sums to
         one over the test points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import class_weights
+    >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
+    array([0.25, 0.25, 0.5 ])
     """
     n_batch = y.shape[1]
     place = y.astype(np.intp) * n_batch + np.arange(n_batch)
@@ -47,11 +54,21 @@ def beaten_and_tied(margins, y):
     Returns
     -------
     beaten, tied : ndarray of int, shape (n_test, M)
+        Counts, each from 0 to K - 1.
 
     Raises
     ------
     ValueError
         When a margin of a test point's true class is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import beaten_and_tied
+    >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
+    >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
+    >>> beaten.ravel().tolist(), tied.ravel().tolist()
+    ([2, 0], [0, 1])
     """
     n_test, n_classes, n_batch = margins.shape
     row = np.arange(n_test)[:, None] * (n_classes * n_batch)
@@ -106,6 +123,7 @@ def win_histogram(beaten, tied, weights, n_classes):
     Parameters
     ----------
     beaten, tied : ndarray of int, shape (n_test, M)
+        Distractors beaten, and tied, by the true class.
     weights : float or ndarray, shape (n_test, M) or (n_test, 1)
         Weight of every test point; a float when all weigh the same.
     n_classes : int
@@ -116,6 +134,13 @@ def win_histogram(beaten, tied, weights, n_classes):
     wins : ndarray, shape (M, K)
         Mass at 0..K-1 wins. A point with T ties spreads its weight evenly over the
         T + 1 numbers of wins that breaking the ties at random can give.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import win_histogram
+    >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
+    array([[0.25, 0.25, 0.5 ]])
     """
     counting = np.ndim(weights) == 0
     has_ties = bool(tied.any())

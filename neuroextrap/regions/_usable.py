@@ -15,6 +15,14 @@ class UsableRegions(NamedTuple):
         Rows with too few features are empty.
     n_features : ndarray of int, shape (n_regions,)
         Usable features of every region, also of those with too few.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.regions import UsableRegions
+    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0]], dtype=bool))
+    >>> UsableRegions(members, np.array([2])).regions.shape
+    (1, 3)
     """
 
     regions: scipy.sparse.csr_array
@@ -27,13 +35,16 @@ def usable_regions(regions, usable, min_features):
     Parameters
     ----------
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
     usable : ndarray of bool, shape (n_features,)
+        Features that may be used.
     min_features : int
         Regions with fewer usable features become empty.
 
     Returns
     -------
     UsableRegions
+        Regions left, and the counts of usable features.
 
     Raises
     ------
