@@ -18,7 +18,7 @@ variable ``NEUROEXTRAP_DATA``. Without it, simulated characters take their place
 
 # %%
 # Drawings: 28 x 28, blurred, 15 drawers to train on and 5 to test
-# ---------------------------------------------------------------
+# ----------------------------------------------------------------
 import io
 import os
 import warnings
