@@ -259,6 +259,16 @@ def _bounds(curves, sizes, suffix, n_regions, shared):
     }
 
 
+_PERMUTATION_MAPS = (
+    "p_value",
+    "p_value_fwe",
+    "p_value_fwe_tail",
+    "p_value_fdr",
+    "neg_log10_p_fwe",
+    "z",
+)
+
+
 def permutation_statistics(score, n_reached, maxima):
     """Compute p-values of every region from the counts of a permutation run.
 
@@ -287,6 +297,8 @@ def permutation_statistics(score, n_reached, maxima):
     (array([0.2, 0.8]), array([0.2, 1. ]))
     """
     known = ~np.isnan(score)
+    if not known.any():  # a shard without tasks
+        return {name: np.full(known.shape, np.nan) for name in _PERMUTATION_MAPS}
     p = (1 + n_reached[known]) / (1 + len(maxima))
     p_fwe = stats.max_statistic_p_value(score[known], maxima)
     p_tail, _ = stats.tail_p_value(score[known], maxima)

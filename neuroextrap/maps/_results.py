@@ -107,7 +107,7 @@ class RegionResults:
         accepted : bool or None
             None without permutations.
         """
-        if not len(self.scores.maxima):
+        if not len(self.scores.maxima) or not self.scores.done.any():
             return None
         top = np.nanmax(self.scores.score)
         return bool(stats.tail_p_value(top, self.scores.maxima)[1])

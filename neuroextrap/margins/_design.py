@@ -67,6 +67,18 @@ class Design:
         return held if np.array_equal(np.sort(held), everything) else everything
 
     @cached_property
+    def is_partition(self):
+        """Whether equally many samples are held out by every fold, each sample once."""
+        sizes = {len(held) for held in self.held_out}
+        held = np.sort(np.concatenate(self.held_out))
+        return len(sizes) == 1 and np.array_equal(held, np.arange(self.n_samples))
+
+    @cached_property
+    def tests_in_order(self):
+        """Whether the test points are all the samples in ``order``."""
+        return np.array_equal(self.test, self.order)
+
+    @cached_property
     def fold_batches(self):
         """Folds that hold out equally many samples: (folds, held), held in ``order``.
 

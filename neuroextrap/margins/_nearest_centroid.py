@@ -110,30 +110,42 @@ class NearestCentroidMargins:
         grams, design = state
         one_hot = labelings.ordered_one_hot(design)
         flat = one_hot.reshape(design.n_samples, -1)
+        counts = np.tile(labelings.training_counts(design), len(grams))
+        equal = counts.min() == counts.max()
+        if equal:  # put the factor of the inner products where it costs nothing
+            grams = grams * np.float32(2.0 / counts.min())
         products = batch_last(np.matmul(grams, flat), one_hot.shape)
         members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
-        counts = np.tile(labelings.training_counts(design), len(grams))
-        total = np.einsum("tlm,tlm->lm", members, products)
+        total = None
+        if not design.is_partition:
+            total = np.einsum("tlm,tlm->lm", members, products)
         out = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
         for folds, held in design.fold_batches:
-            within = np.matmul(
-                grams[:, held[:, :, None], held[:, None, :]], rows_of(flat, held)
-            )
-            within = batch_last(
-                within.reshape(len(grams), held.size, -1),
-                (held.size, *one_hot.shape[1:]),
-            )
             own, cross = rows_of(members, held), rows_of(products, held)
-            squares = total - np.einsum("fhlm,fhlm->flm", own, cross)
-            cross = cross - within.reshape(cross.shape)
+            sums = np.einsum("fhlm,fhlm->flm", own, cross)
+            squares = (sums.sum(axis=0) if total is None else total) - sums
+            cross = cross - _within(grams, flat, held, one_hot.shape).reshape(
+                cross.shape
+            )
             squares -= np.einsum("fhlm,fhlm->flm", own, cross)
-            _to_margins(cross, squares, counts[folds])
+            _to_margins(cross, squares, counts[folds], equal)
+            if total is None and design.tests_in_order:
+                return cross.reshape(out.shape)
             for fold, found in zip(folds, cross, strict=True):
                 out[design.fold_slices[fold]] = found[design.fold_views[fold][1]]
         return out
 
 
-def _to_margins(cross, squares, counts):
+def _within(grams, flat, held, shape):
+    """Inner products with the sums of held-out samples, shape (F * h, K, M)."""
+    products = np.matmul(
+        grams[:, held[:, :, None], held[:, None, :]], rows_of(flat, held)
+    )
+    products = products.reshape(len(grams), held.size, -1)
+    return batch_last(products, (held.size, *shape[1:]))
+
+
+def _to_margins(cross, squares, counts, equal):
     """Turn sums into margins, in place in ``cross``.
 
     Parameters
@@ -144,10 +156,15 @@ def _to_margins(cross, squares, counts):
         Squared length of that sum.
     counts : ndarray, shape (F, K, M)
         Number of training samples.
+    equal : bool
+        All counts are the same, and both sums hold the factor 2 / count already.
     """
-    squares /= counts
-    squares /= counts
-    cross *= (2.0 / counts)[:, None]
+    if equal:
+        squares /= 2.0 * counts
+    else:
+        squares /= counts
+        squares /= counts
+        cross *= (2.0 / counts)[:, None]
     cross -= squares[:, None]
 
 

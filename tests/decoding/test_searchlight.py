@@ -246,6 +246,23 @@ def test_shards_merge_to_the_whole(monkeypatch):
         merged.merge(parts[1])
 
 
+def test_a_shard_without_work_merges_too():
+    img, mask, y, runs = simulate()
+    options = {"radius": 4, "n_permutations": 15}
+    whole = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+    parts = [
+        IdentificationSearchLight(mask, shard=(i, 2), **options).fit(
+            img, y, groups=runs
+        )
+        for i in (1, 2)
+    ]
+    assert np.isnan(parts[1].region_scores_["p_value_fwe"]).all()
+    merged = parts[1].merge(parts[0])
+    np.testing.assert_array_equal(
+        merged.region_scores_["p_value_fwe"], whole.region_scores_["p_value_fwe"]
+    )
+
+
 def test_own_regions_and_arrays():
     img, _, y, runs = simulate()
     X = img.get_fdata().reshape(-1, len(y)).T
