@@ -4,6 +4,7 @@ import importlib
 import inspect
 import os
 import re
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +14,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import neuroextrap
+
+# pages of names that are gone would linger
+shutil.rmtree(Path(__file__).parent / "api" / "generated", ignore_errors=True)
 
 
 def is_home(package, name):

@@ -67,8 +67,8 @@ for name, row in table.items():
 
 # %%
 # Eight predictions a stimulus cannot fill a table of 32 x 32: the plug-in is biased
-# upwards, most for the weakest code, and hardly tells one code from two; no value may
-# pass log2(32) = 5 bits. Implied information uses the rank of the right stimulus, not
+# upwards, which makes codes look more alike than they are, and no value may pass
+# log2(32) = 5 bits. Implied information uses the rank of the right stimulus, not
 # only the best guess. Counts and latencies of this simulation are tuned independently,
 # equally reliable, and independent given the stimulus, so that the bits of the two
 # should nearly add up.
