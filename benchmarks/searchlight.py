@@ -205,7 +205,7 @@ def permutations(X, spheres, theirs, n_permutations, n_sample, n_jobs):
     print(row.format("classifier", "ms a sphere", "whole brain min", "ratio"))
     for name in ("nearest_centroid", "ridge", "lda"):
         plan = make_plan(name, n_permutations)
-        margins.score_regions(X, some[:4], plan)
+        margins.score_regions(X, some[:256], plan, n_jobs=n_jobs)  # starts the workers
         _, spent = seconds(margins.score_regions, X, some, plan, n_jobs=n_jobs)
         each = spent / some.shape[0]
         ratio = theirs[name] * (n_permutations + 1) / each
@@ -306,7 +306,7 @@ def main():
     )
     with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
         theirs = one_map(masker, img, X, spheres, radius, n_theirs)
-        n_sample = 0 if args.full else 64 if args.quick else 256
+        n_sample = 0 if args.full else 64 if args.quick else 1024
         permutations(X, spheres, theirs, n_permutations, n_sample, args.n_jobs)
         exponents(X, spheres, 50 if args.quick else 250)
     resolutions(fine, coarse, radius)

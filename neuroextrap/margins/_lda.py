@@ -9,8 +9,8 @@ from neuroextrap.margins._operators import checked_counts, residual_operators
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
-BATCH = 125  # labellings times regions handled together
-SWEEP = 1500  # K x K matrices inverted together
+BATCH = 64  # labellings times regions handled together
+SWEEP = 768  # K x K matrices inverted together
 
 
 class LDAMargins:
