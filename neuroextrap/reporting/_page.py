@@ -15,7 +15,8 @@ body {font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; margin: 0 auto;
 h1 {font-size: 1.6rem; margin-bottom: .3rem;}
 h2 {font-size: 1.25rem; margin-top: 2.2rem; border-bottom: 1px solid #d0d7de;}
 h3 {font-size: 1.05rem; margin-top: 1.6rem;}
-table {border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0;}
+table {border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0;
+       display: block; max-width: 100%; overflow-x: auto;}
 th, td {padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e8ec;}
 th:first-child, td:first-child {text-align: left;}
 th {background: #f3f5f7;}
