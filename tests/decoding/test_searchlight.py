@@ -379,3 +379,18 @@ def test_bad_data_is_named():
         searchlight.fit(img, np.where(runs == 0, y + 10, y), groups=runs)
     with pytest.raises(ValueError, match="mask must be None"):
         searchlight.fit(img.get_fdata().reshape(-1, 20).T, y, groups=runs)
+
+
+def test_a_constant_classifier_is_exactly_at_chance_with_p_one():
+    from sklearn.dummy import DummyClassifier
+
+    img, _, y, runs = simulate()
+    X = img.get_fdata().reshape(-1, len(y)).T
+    fitted = IdentificationSearchLight(
+        classifier=DummyClassifier(strategy="uniform"), n_permutations=19
+    ).fit(X, y, groups=runs)
+    sizes, curve = fitted.accuracy_curve(0)
+    np.testing.assert_allclose(curve, 1 / sizes, rtol=1e-14)
+    assert fitted.region_scores_["p_value"][0] == 1
+    assert fitted.region_scores_["p_value_fwe"][0] == 1
+    assert fitted.region_scores_["implied_information"][0] < 1e-20
