@@ -135,7 +135,6 @@ def compare_with_truth(act, brain, fitted):
 def _row(act, brain, fitted, number):
     """Compare one planted sphere."""
     from neuroextrap.datasets import gaussian_code_accuracy, gaussian_code_information
-    from neuroextrap.reporting import curve_standard_error
     from neuroextrap.stats import implied_information
 
     center = tuple(brain.coordinates[number])
@@ -156,7 +155,7 @@ def _row(act, brain, fitted, number):
         "bits_bound_fwe": found["information_bound_fwe"],
         "true_accuracy": truth[-1],
         "accuracy": accuracy[-1],
-        "standard_error": curve_standard_error(fitted, center)[-1],
+        "standard_error": fitted.standard_error(center)[-1],
         "true_average_bayes_accuracy": bayes[-1],
         "average_bayes_accuracy_bound": found["average_bayes_accuracy_bound"],
         "average_bayes_accuracy_bound_fwe": found["average_bayes_accuracy_bound_fwe"],

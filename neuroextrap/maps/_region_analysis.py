@@ -13,9 +13,9 @@ from neuroextrap.maps._results import region_images, region_table
 class RegionAnalysis:
     """Public results, curves, extrapolations and reports of an analysis of regions.
 
-    Holds no parameters. The analysis has ``_results`` (:class:`RegionResults`),
-    ``masker_``, ``test_codes_`` (None where the data are gone) and
-    ``region_margins(region)``.
+    Holds no parameters. The analysis sets ``_results`` (:class:`RegionResults`, which
+    :attr:`results_` publishes), ``masker_``, ``test_codes_`` (None where the data are
+    gone) and has ``region_margins(region)``.
 
     Examples
     --------
@@ -43,19 +43,38 @@ class RegionAnalysis:
                 results, self.region_scores_, self._standard_errors()
             )
 
+    @property
+    def results_(self):
+        """What the run found, and its design (:class:`RegionResults`)."""
+        check_is_fitted(self, "region_scores_")
+        return self._results
+
     def _standard_errors(self):
-        """Compute standard errors of few regions' curves, by leaving classes out."""
-        wins = self._results.scores.wins
-        errors = np.full((len(wins), len(self.set_sizes_)), np.nan)
-        n_classes = wins.shape[1]
-        # a distractor without test points is no class that could be left out
-        if self.test_codes_ is None or len(np.unique(self.test_codes_)) < n_classes:
-            return errors
-        for region in np.flatnonzero(~np.isnan(wins[:, 0]) & (n_classes > 2)):
-            errors[region] = stats.average_accuracy_jackknife(
-                self.region_margins(region), self.test_codes_, self.set_sizes_
-            )[1]
-        return errors
+        """Compute standard errors of few regions' curves."""
+        return np.stack([self.standard_error(i) for i in range(len(self.wins_))])
+
+    def standard_error(self, region):
+        """Return standard errors of a region's accuracy curve, by leaving classes out.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        standard_error : ndarray, shape (n_set_sizes,)
+            At ``set_sizes_``, proportions. NaN where they cannot be had: a region that
+            was not analysed, fewer than three classes, classes without test points (no
+            class that could be left out), results read from a folder (no margins).
+        """
+        region = self.find_region(region)
+        codes, n_classes = self.test_codes_, self.wins_.shape[1]
+        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
+        if unknown or np.isnan(self.wins_[region, 0]):
+            return np.full(len(self.set_sizes_), np.nan)
+        margins = self.region_margins(region)
+        return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
     def find_region(self, region):
         """Return the index of a region given by index or by coordinates.
@@ -105,6 +124,28 @@ class RegionAnalysis:
             Accuracy at each.
         """
         return self._results.curve(self.find_region(region), set_sizes)
+
+    def bound_curve(self, region):
+        """Return a region's lower bounds on average Bayes accuracy.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index, or (x, y, z) in mm of the nearest centre.
+
+        Returns
+        -------
+        set_sizes : ndarray of int
+            2, 5, 10, 20, 50, ..., K.
+        bound : ndarray
+            Lower bound at each set size, each by itself.
+
+        Raises
+        ------
+        ValueError
+            When no bound holds for the design; ``notes_`` says why.
+        """
+        return self._results.bound_curve(self.find_region(region))
 
     def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
         """Predict every region's accuracy among more classes than were measured.

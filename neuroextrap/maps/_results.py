@@ -172,6 +172,33 @@ class RegionResults:
                 confidence_level=self.confidence_level,
             )
 
+    def best_bound(self, n_regions=1):
+        """Bound the average Bayes accuracy among all classes at accuracy 1.
+
+        What the design could show at best; at or below chance the bound is vacuous.
+
+        Parameters
+        ----------
+        n_regions : int, default=1
+            Regions for which the bound holds at once.
+
+        Returns
+        -------
+        float
+        """
+        n_classes = self.scores.wins.shape[1]
+        with quiet_bounds():
+            return float(
+                stats.average_bayes_accuracy_lower_bound(
+                    1.0,
+                    n_classes=n_classes,
+                    n_repeats=self.n_repeats,
+                    set_sizes=n_classes,
+                    confidence_level=self.confidence_level,
+                    n_regions=n_regions,
+                )
+            )
+
     def merge(self, other):
         """Join the results of another part (shard) of the same run.
 

@@ -1,6 +1,6 @@
 """Self-contained HTML pages about fitted analyses, and their peak tables."""
 
-from neuroextrap.reporting._curves import curve_axes, curve_standard_error
+from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._identification import (
     identification_report,
     identification_sections,
@@ -17,7 +17,6 @@ from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
     "curve_axes",
-    "curve_standard_error",
     "embed_figure",
     "format_number",
     "frame_table",

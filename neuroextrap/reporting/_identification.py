@@ -131,9 +131,9 @@ def _summary(fitted):
             f"median {np.nanmedian(n_voxels):.0f}"
         ),
         "dropped voxels": _dropped(fitted),
-        "test points": fitted._results.n_test,
+        "test points": fitted.results_.n_test,
         "permutations": fitted.n_permutations_,
-        "confidence level": fitted._results.confidence_level,
+        "confidence level": fitted.results_.confidence_level,
         "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
     }
     if "p_value_fwe" in scores:
@@ -144,7 +144,7 @@ def _summary(fitted):
 
 def _dropped(fitted):
     """Say how many voxels of the regions could not be used."""
-    results = fitted._results
+    results = fitted.results_
     members = np.diff(results.choice.regions.indptr)
     missing = members - results.n_voxels
     if not (missing > 0).any():

@@ -77,13 +77,13 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
         min_distance = 2 * fitted.radius
     values = scores[statistic]
     if places is not None:
-        values = _plateaus_broken(values, fitted._results.choice)
+        values = _plateaus_broken(values, fitted.results_.choice)
     chosen = _strongest(values, places, n_peaks, min_distance)
     columns = {"region": chosen}
     if places is not None:
         for axis, name in enumerate("xyz"):
             columns[name] = places[chosen, axis]
-    names = fitted._results.choice.names
+    names = fitted.results_.choice.names
     if names is not None:
         columns["name"] = [names[region] for region in chosen]
     columns |= {name: scores[name][chosen] for name in _COLUMNS if name in scores}
@@ -102,7 +102,7 @@ def region_places(fitted):
     places : ndarray, shape (n_regions, 3), or None
         In mm; None for atlas regions and arrays.
     """
-    centers = fitted._results.choice.centers
+    centers = fitted.results_.choice.centers
     if centers is None or fitted.masker_ is None:
         return None
     from neuroextrap.images import feature_coordinates

@@ -81,7 +81,7 @@ def null_picture(fitted):
     str
         Data URI.
     """
-    observed = float(np.nanmax(fitted._results.scores.score))
+    observed = float(np.nanmax(fitted.results_.scores.score))
     ax = plot_null_distribution(
         fitted.null_maxima_,
         observed,

@@ -1,11 +1,6 @@
 """What a reader must know to believe a number: when each bound and p-value holds."""
 
-import contextlib
-import warnings
-
 import numpy as np
-
-from neuroextrap import stats
 
 _TEXTS = {
     "implied_information": (
@@ -38,14 +33,6 @@ _TEXTS = {
         "that are exchangeable within groups (runs) under the null hypothesis."
     ),
 }
-
-
-@contextlib.contextmanager
-def told_in_words():
-    """Keep warnings of vacuous bounds off the console: the page says it in words."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the bound's margin", UserWarning)
-        yield
 
 
 def validity_notes(fitted):
@@ -83,14 +70,14 @@ def vacuity_notes(fitted):
     notes : list of str
         Empty when the bounds can say something.
     """
-    results = fitted._results
+    results = fitted.results_
     if results.n_repeats is None:
         return []
     n_classes = len(fitted.classes_)
     n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
     notes = []
     for kind, number in (("pointwise", 1), ("simultaneous", n_regions)):
-        bound = _best_bound(results, n_classes, number)
+        bound = results.best_bound(number)
         if bound <= 1 / n_classes:
             notes.append(_vacuous(kind, n_classes, number))
         elif bound < 0.5:
@@ -100,19 +87,6 @@ def vacuity_notes(fitted):
                 "were sampled to say much about others of their kind."
             )
     return notes
-
-
-def _best_bound(results, n_classes, n_regions):
-    """Bound on average Bayes accuracy at accuracy 1."""
-    with told_in_words():
-        return stats.average_bayes_accuracy_lower_bound(
-            np.array([1.0]),
-            n_classes=n_classes,
-            n_repeats=results.n_repeats,
-            set_sizes=[n_classes],
-            confidence_level=results.confidence_level,
-            n_regions=n_regions,
-        )[0]
 
 
 def _vacuous(kind, n_classes, n_regions):

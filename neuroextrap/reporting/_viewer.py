@@ -150,7 +150,7 @@ def report_section(fitted):
     str
         HTML; empty where there is no image at all.
     """
-    if fitted.masker_ is None or not fitted._results.choice.has_place:
+    if fitted.masker_ is None or not fitted.results_.choice.has_place:
         return ""
     if not has_viewer(fitted):
         return paragraphs(
@@ -180,7 +180,7 @@ def has_viewer(fitted):
     masker = fitted.masker_
     if masker is None or is_surface_masker(masker):
         return False
-    return fitted._results.choice.has_place
+    return fitted.results_.choice.has_place
 
 
 def _check(fitted, map_name, max_regions):

@@ -30,7 +30,7 @@ def viewer_data(fitted, *, map_name, max_regions):
         ``inverse``; ``analysed`` and ``kept``, numbers of regions; ``start``, the row
         to begin with; ``reach``, mm.
     """
-    results, scores = fitted._results, fitted.region_scores_
+    results, scores = fitted.results_, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
     columns = [name for name in MAP_DESCRIPTIONS if name in scores]
     data = {
@@ -60,7 +60,7 @@ def _strongest(fitted, map_name, max_regions):
     sign = 1 if map_name.startswith("p_value") else -1
     order = np.lexsort((-accuracy, sign * values))  # NaN comes last
     order = order[np.isfinite(accuracy[order])]
-    in_atlas = fitted._results.choice.owner is not None
+    in_atlas = fitted.results_.choice.owner is not None
     return order if in_atlas else order[:max_regions]
 
 
@@ -89,7 +89,7 @@ def _where(fitted, kept):
     from neuroextrap.images import feature_coordinates, mask_lattice
 
     mask, affine = mask_lattice(fitted.masker_)
-    choice = fitted._results.choice
+    choice = fitted.results_.choice
     row_of = np.full(choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
     row = choice.to_features(row_of)

@@ -11,7 +11,6 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.reporting import (
     curve_axes,
-    curve_standard_error,
     identification_report,
     identification_sections,
     peak_table,
@@ -83,11 +82,9 @@ def test_standard_errors_are_those_of_the_jackknife(encoding, one_region):
     codes = np.arange(30)
     margins = encoding.region_margins(0)
     expected = average_accuracy_jackknife(margins, codes, encoding.set_sizes_)[1]
-    np.testing.assert_allclose(curve_standard_error(encoding, 0), expected)
+    np.testing.assert_allclose(encoding.standard_error(0), expected)
     table = one_region.table_.sort_values("set_size")
-    np.testing.assert_allclose(
-        curve_standard_error(one_region, 0), table["standard_error"]
-    )
+    np.testing.assert_allclose(one_region.standard_error(0), table["standard_error"])
 
 
 def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_region):

@@ -94,7 +94,7 @@ def oblique():
 
 def test_every_voxel_leads_to_its_region(fitted):
     data = _data(_page(fitted, max_regions=10**6))
-    results, mask_img = fitted._results, fitted.masker_.mask_img_
+    results, mask_img = fitted.results_, fitted.masker_.mask_img_
     voxels = np.argwhere(mask_img.get_fdata() > 0)
     scores = fitted.region_scores_
     accuracy = [column["label"] for column in data["columns"]].index("accuracy")
