@@ -1,9 +1,12 @@
 """How well each candidate stimulus explains a response: Mahalanobis margins."""
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
+from scipy.linalg.blas import dgemm, dtrsm
+from scipy.linalg.lapack import dpotrf
 
 from neuroextrap.models import shrunk_covariance
+
+_BLOCK = 32  # rows that are solved for together
 
 
 def mahalanobis_margins(responses, predictions, covariance):
@@ -51,24 +54,41 @@ def mahalanobis_margins(responses, predictions, covariance):
         )
     factor = _cholesky(sigma, np.finfo(np.result_type(given, np.float32)).eps)
     origin = F.mean(axis=0)
-    stacked = np.concatenate([Y - origin, F - origin])
-    # transposes are views in the column order that LAPACK works in
-    white = dtrtrs(factor, stacked.T, lower=1, overwrite_b=1)[0].T
-    a, b = white[: len(Y)], white[len(Y) :]
-    squares = np.einsum("iv,iv->i", a, a)[:, None] + np.einsum("jv,jv->j", b, b)
-    return np.minimum(a @ b.T - 0.5 * squares, -0.0)
+    white = np.empty((len(sigma), len(Y) + len(F)))
+    a, b = white[:, : len(Y)], white[:, len(Y) :]
+    np.subtract(Y.T, origin[:, None], out=a)
+    np.subtract(F.T, origin[:, None], out=b)
+    _solve_lower(factor, white)
+    found = a.T @ b
+    found -= 0.5 * np.einsum("vi,vi->i", a, a)[:, None]
+    found -= 0.5 * np.einsum("vj,vj->j", b, b)
+    return np.minimum(found, -0.0, out=found)
 
 
 def _cholesky(sigma, precision):
-    """Lower factor; an error if a pivot is no more than rounding."""
-    factor, failed = dpotrf(sigma.T, lower=1, clean=0)
-    pivots = np.zeros(len(sigma)) if failed else np.diag(factor) ** 2
-    if (pivots <= len(sigma) * precision * np.diag(sigma)).any():
+    """Lower factor, in the place of sigma; an error if a pivot is only rounding."""
+    least = len(sigma) * precision * np.diag(sigma)
+    factor, failed = dpotrf(sigma.T, lower=1, clean=0, overwrite_a=1)
+    if failed or (np.diag(factor) ** 2 <= least).any():
         raise ValueError(
             f"the noise covariance of {len(sigma)} features is singular; use "
             "covariance='diagonal', fewer features, or more residuals"
         )
     return factor
+
+
+def _solve_lower(factor, columns):
+    """Solve L X = columns in place, by blocks: most of the work is matrix products."""
+    for start in range(0, len(factor), _BLOCK):
+        here = slice(start, start + _BLOCK)
+        # transposes of whole rows are in the column order that BLAS overwrites:
+        # B' - X' L', then X' of X' L' = B'
+        block, done = columns[here].T, columns[:start].T
+        if start:
+            dgemm(
+                -1.0, done, factor[here, :start], 1.0, block, trans_b=1, overwrite_c=1
+            )
+        dtrsm(1.0, factor[here, here], block, 1, 1, 1, overwrite_b=1)
 
 
 def noise_covariance(residuals, method="shrunk"):

@@ -28,6 +28,20 @@ def test_equals_the_quadratic_form(data):
             assert found[i, j] == pytest.approx(-0.5 * d @ np.linalg.inv(sigma) @ d)
 
 
+@pytest.mark.parametrize("n_features", [1, 31, 32, 33, 64, 150])
+def test_equals_the_quadratic_form_in_any_number_of_blocks(n_features):
+    rng = np.random.default_rng(n_features)
+    Y, F = rng.normal(size=(7, n_features)), rng.normal(size=(4, n_features))
+    E = rng.normal(size=(2 * n_features + 3, n_features))
+    sigma = E.T @ E / len(E)
+    given = sigma.copy()
+    found = mahalanobis_margins(Y, F, sigma)
+    D = Y[:, None] - F
+    expected = -0.5 * np.einsum("ijv,vw,ijw->ij", D, np.linalg.inv(sigma), D)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_array_equal(sigma, given)
+
+
 def test_differences_are_gaussian_log_likelihood_ratios(data):
     from scipy.stats import multivariate_normal
 
