@@ -120,7 +120,12 @@ def plan_experiment(estimator, imgs, y, groups):
 def _read(estimator, imgs, labels):
     """Read the samples and choose the regions."""
     samples = images.read_features(
-        estimator.mask, imgs, n_samples=len(labels.keep), keep=labels.keep
+        estimator.mask,
+        imgs,
+        n_samples=len(labels.keep),
+        keep=labels.keep,
+        memory=estimator.memory,
+        memory_level=estimator.memory_level,
     )
     choice = images.choose_regions(
         samples.masker,

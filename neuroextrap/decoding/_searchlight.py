@@ -81,6 +81,12 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     shard : tuple of (int, int), str "i/N", or None
         Compute the i-th of N parts only, counting from 1; parts are joined by
         :meth:`merge`.
+    memory : None, path or joblib.Memory
+        Folder where what is read from image files (through the masker, and a computed
+        mask) is remembered, so that fitting again does not read them again; a changed
+        file is read anew. None remembers nothing. Does not affect results.
+    memory_level : int
+        0 remembers nothing, 1 and above do, as in nilearn.
     n_jobs : int
         Number of joblib workers. Does not affect results.
     random_state : None, int or numpy.random.Generator
@@ -169,6 +175,8 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         max_memory="2G",
         checkpoint=None,
         shard=None,
+        memory=None,
+        memory_level=1,
         n_jobs=1,
         random_state=0,
         verbose=0,
@@ -196,6 +204,8 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.shard = shard
+        self.memory = memory
+        self.memory_level = memory_level
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -79,6 +79,12 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         A .npy file for every region's permuted statistics.
     checkpoint : path or None
         Folder for finished work; the same call resumes from it.
+    memory : None, path or joblib.Memory
+        Folder where what is read from image files (through the masker, and a computed
+        mask) is remembered, so that fitting again does not read them again; a changed
+        file is read anew. None remembers nothing. Does not affect results.
+    memory_level : int
+        0 remembers nothing, 1 and above do, as in nilearn.
     n_jobs : int
         Number of joblib workers over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator
@@ -162,6 +168,8 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         confidence_level=0.95,
         save_null=None,
         checkpoint=None,
+        memory=None,
+        memory_level=1,
         n_jobs=1,
         random_state=0,
         verbose=0,
@@ -187,6 +195,8 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         self.confidence_level = confidence_level
         self.save_null = save_null
         self.checkpoint = checkpoint
+        self.memory = memory
+        self.memory_level = memory_level
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -217,7 +227,13 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         check_parameters(self)
         X = check_features(features)
         scaling = FeatureScaling.of(X, self.standardize)
-        read = read_responses(self.mask, imgs, n_rows=len(X))
+        read = read_responses(
+            self.mask,
+            imgs,
+            n_rows=len(X),
+            memory=self.memory,
+            memory_level=self.memory_level,
+        )
         trained = train_encoder(
             self.encoder,
             scaling(X),

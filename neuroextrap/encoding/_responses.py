@@ -34,7 +34,9 @@ class Responses(NamedTuple):
     notes: tuple
 
 
-def read_responses(mask, imgs, *, n_rows=None, n_features=None):
+def read_responses(
+    mask, imgs, *, n_rows=None, n_features=None, memory=None, memory_level=1
+):
     """Read responses and find the voxels that can be analysed.
 
     Parameters
@@ -47,6 +49,8 @@ def read_responses(mask, imgs, *, n_rows=None, n_features=None):
         How many rows there should be.
     n_features : int or None
         How many features there should be.
+    memory, memory_level
+        As for `EncodingIdentification`.
 
     Returns
     -------
@@ -63,7 +67,9 @@ def read_responses(mask, imgs, *, n_rows=None, n_features=None):
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None
     else:
-        masker = images.resolve_masker(mask, imgs)
+        masker = images.resolve_masker(
+            mask, imgs, memory=memory, memory_level=memory_level
+        )
         data = images.load_samples(imgs, masker)
     if n_rows is not None and len(data) != n_rows:
         raise ValueError(

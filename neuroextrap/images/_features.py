@@ -37,7 +37,9 @@ class FeatureData(NamedTuple):
     notes: tuple
 
 
-def read_features(mask, imgs, *, n_samples=None, keep=None):
+def read_features(
+    mask, imgs, *, n_samples=None, keep=None, memory=None, memory_level=1
+):
     """Read samples and find the features that can be analysed.
 
     Parameters
@@ -50,6 +52,8 @@ def read_features(mask, imgs, *, n_samples=None, keep=None):
         How many samples there should be.
     keep : ndarray of bool, shape (n_samples,), or None
         Samples to use.
+    memory, memory_level
+        As for ``resolve_masker``.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def read_features(mask, imgs, *, n_samples=None, keep=None):
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None
     else:
-        masker = resolve_masker(mask, imgs)
+        masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
         data = load_samples(imgs, masker)
     if n_samples is not None and len(data) != n_samples:
         raise ValueError(

@@ -6,6 +6,7 @@ from neuroextrap.images._geometry import mask_lattice, surface_mesh
 from neuroextrap.images._grids import check_same_grid
 from neuroextrap.images._maskers import resamples
 from neuroextrap.images._opening import NamedImage, list_images, read_image
+from neuroextrap.images._remembering import remembered
 
 
 def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
@@ -20,7 +21,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
         3-D and 4-D images (1-D and 2-D on surfaces) on the masker's grid.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted. If it has a ``memory``, what files gave is remembered there.
     confounds : array-like, DataFrame, path, list of these (one an image), or None
         Confounds regressed out by the masker.
     sample_mask : array-like, list of these (one an image), or None, default=None
@@ -58,6 +59,11 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     if not resamples(masker):
         for img in named:
             check_same_grid(img, mask)
+    return remembered(_load, named, masker, confounds, sample_mask)
+
+
+def _load(named, masker, confounds, sample_mask):
+    """Read all images."""
     series = _series(named, cleans_over_time(masker, confounds, sample_mask))
     confounds = _one_a_series(confounds, len(series), "confounds")
     sample_mask = _one_a_series(sample_mask, len(series), "sample_mask")

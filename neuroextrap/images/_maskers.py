@@ -4,12 +4,13 @@ import numpy as np
 
 from neuroextrap.images._grids import check_binary, check_same_grid
 from neuroextrap.images._opening import list_images, open_image, read_image
+from neuroextrap.images._remembering import remember_in, remembered
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
 
 
-def resolve_masker(mask, imgs=None):
+def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
     """Return a fitted masker of one's own, made from a mask, a masker, or the images.
 
     The masker given by a user is never modified: a copy with the same settings
@@ -23,6 +24,11 @@ def resolve_masker(mask, imgs=None):
         at least one sample for surfaces. A masker may be fitted or not.
     imgs : Niimg, SurfaceImage, path, glob pattern, list of these, or None, default=None
         The images to be analysed; their grids are checked against the mask.
+    memory : None, path-like or joblib.Memory, default=None
+        Where computed masks and what is read from files through the masker are
+        remembered between calls; None leaves the memory of a masker that is given.
+    memory_level : int, default=1
+        0 remembers nothing.
 
     Returns
     -------
@@ -32,8 +38,8 @@ def resolve_masker(mask, imgs=None):
     Raises
     ------
     TypeError
-        If ``mask`` is none of the above, or is of another kind (volume, surface) than
-        the images.
+        If ``mask`` or ``memory`` is none of the above, or the mask is of another kind
+        (volume, surface) than the images.
     ValueError
         If the mask is empty or not binary, if an image has another shape or affine
         (volumes, unless the masker resamples) or another mesh (surfaces), or if
@@ -49,8 +55,9 @@ def resolve_masker(mask, imgs=None):
     """
     named = [] if imgs is None else list_images(imgs)
     masker = _unfitted(mask, named)
+    remember_in(masker, memory, memory_level)
     if masker.mask_img is None:
-        masker.set_params(mask_img=_automatic_mask(masker, named))
+        masker.set_params(mask_img=_automatic_mask(named, masker))
     else:
         _check_against(masker, named)
     return masker.fit()
@@ -139,7 +146,7 @@ def _check_against(masker, named):
             check_same_grid(img, mask)
 
 
-def _automatic_mask(masker, named):
+def _automatic_mask(named, masker):
     """Compute the mask image from the images."""
     if not named:
         raise ValueError(
@@ -155,6 +162,11 @@ def _automatic_mask(masker, named):
         check_same_grid(img, named[0])
     if named[0].is_surface:
         return _finite_vertices(named)
+    return remembered(_mask_of_volumes, named, masker)
+
+
+def _mask_of_volumes(named, masker):
+    """Compute a mask by nilearn's strategy from the mean of the volumes."""
     from sklearn.base import clone
 
     return clone(masker).fit(_mean_image(named)).mask_img_

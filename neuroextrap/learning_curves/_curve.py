@@ -32,6 +32,7 @@ def information_learning_curve(  # noqa: PLR0913
     train_sizes=None,
     n_splits=150,
     random_state=0,
+    memory=None,
     n_jobs=1,
 ):
     """Information in bits about the labels of unseen subjects, by training size.
@@ -85,6 +86,9 @@ def information_learning_curve(  # noqa: PLR0913
         Results depend on it, but not on ``n_jobs``. Splits of one seed are the same
         for all label schemes of a balanced design, so that curves can be compared
         split by split.
+    memory : None, path or joblib.Memory, optional
+        Folder where what is read from image files is remembered between calls; a
+        changed file is read anew. Does not affect results.
     n_jobs : int
         Number of processes.
 
@@ -143,7 +147,7 @@ def information_learning_curve(  # noqa: PLR0913
     True
     """
     problem = build_problem(
-        as_samples(X, mask).X,
+        as_samples(X, mask, memory=memory).X,
         y,
         groups,
         classifier=classifier,

@@ -46,7 +46,7 @@ class Samples:
         return full
 
 
-def as_samples(X, mask):
+def as_samples(X, mask, *, memory=None):
     """Read samples from an array, or from images through a mask.
 
     Parameters
@@ -55,6 +55,8 @@ def as_samples(X, mask):
         Images: 4-D, list of 3-D, paths, glob pattern, surface image.
     mask : image, path, masker or None
         For images only.
+    memory : None, path or joblib.Memory, optional
+        Where what is read from image files is remembered between calls.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def as_samples(X, mask):
         return Samples(X, None, np.ones(n_features, dtype=bool))
     from neuroextrap.images import load_samples, resolve_masker
 
-    masker = resolve_masker(mask, X)
+    masker = resolve_masker(mask, X, memory=memory)
     X = load_samples(X, masker).astype(np.float64)
     kept = np.isfinite(X).all(axis=0)
     if not kept.any():

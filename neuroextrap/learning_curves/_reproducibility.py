@@ -23,6 +23,7 @@ def pattern_reproducibility(  # noqa: PLR0913
     train_sizes=None,
     n_splits=150,
     random_state=0,
+    memory=None,
     n_jobs=1,
 ):
     """Agreement of the maps of models trained on disjoint sets of subjects.
@@ -55,6 +56,9 @@ def pattern_reproducibility(  # noqa: PLR0913
     random_state : None, int or Generator
         Results depend on it, but not on ``n_jobs``; splits are those of
         :func:`information_learning_curve` with the same seed.
+    memory : None, path or joblib.Memory, optional
+        Folder where what is read from image files is remembered between calls; a
+        changed file is read anew. Does not affect results.
     n_jobs : int
         Number of processes.
 
@@ -104,7 +108,7 @@ def pattern_reproducibility(  # noqa: PLR0913
     """
     from sklearn.utils import Bunch
 
-    samples = as_samples(X, mask)
+    samples = as_samples(X, mask, memory=memory)
     problem = build_problem(
         samples.X,
         y,
