@@ -75,29 +75,65 @@ def test_one_sided_direction_and_workers(experiment):
     )
 
 
-@pytest.mark.parametrize("n_sets", [150, pytest.param(1500, marks=pytest.mark.slow)])
-def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_sets):
-    """Responses to nothing, predictions of the two models swapped at random."""
-    first, second = _pair(experiment)
+def _p_values(pair, n_sets, draw):
+    """Compare two models n_sets times on responses and predictions drawn anew."""
     rng = np.random.default_rng(3)
     p = []
     for _ in range(n_sets):
-        pairs = rng.normal(size=(2, 48, 30)).astype(np.float32)
-        responses = rng.normal(size=(24, 30)).astype(np.float32)
-        for model, drawn in zip((first, second), pairs, strict=True):
+        responses, *predictions = draw(rng)
+        for model, drawn in zip(pair, predictions, strict=True):
             model._experiment.rows[:24] = responses
-            model._experiment.rows[24:48] = drawn[24:]
+            model._experiment.rows[24:48] = drawn
         found = compare_encoding_models(
-            first,
-            second,
+            *pair,
             statistic="pairwise_accuracy",
-            n_permutations=19,
+            n_permutations=99,
             random_state=rng,
         )
         p.append(found["p_value"][0])
-    for level in (0.05, 0.5):
-        rate = np.mean(np.array(p) <= level + 1e-12)
+    return np.array(p)
+
+
+_SETS = pytest.mark.parametrize(
+    "n_sets", [150, pytest.param(1500, marks=pytest.mark.slow)]
+)
+
+
+@_SETS
+def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_sets):
+    """The second model is the first with the halves of the voxels swapped.
+
+    Every response comes from one model or the other by the toss of a coin, so that
+    swapping the halves of one response exchanges its two outcomes and no others.
+    """
+    first, second = pair = _pair(experiment)
+    swap = np.roll(np.arange(30), 15)
+    second._experiment.rows[48:] = first._experiment.rows[48:, swap]
+
+    def draw(rng):
+        one = 5 * rng.normal(size=(24, 30))
+        truth = np.where(rng.random((24, 1)) < 0.5, one, one[:, swap])
+        return truth + 15 * rng.normal(size=(24, 30)), one, one[:, swap]
+
+    p = _p_values(pair, n_sets, draw)
+    for level in (0.05, 0.2, 0.5):
+        rate = np.mean(p <= level + 1e-12)
         assert abs(rate - level) < 4 * np.sqrt(level * (1 - level) / n_sets)
+
+
+@_SETS
+def test_comparison_is_conservative_for_models_that_differ_by_chance(
+    experiment, n_sets
+):
+    """Other predictions favour other stimuli, which widens the null distribution."""
+
+    def draw(rng):
+        return rng.normal(size=(3, 24, 30))
+
+    p = _p_values(_pair(experiment), n_sets, draw)
+    for level in (0.05, 0.2, 0.5):
+        rate = np.mean(p <= level + 1e-12)
+        assert rate < level + 4 * np.sqrt(level * (1 - level) / n_sets)
 
 
 def test_bad_comparisons(experiment):
