@@ -340,7 +340,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         np.add.at(confusion, self.test_codes_, share)
         return confusion
 
-    def to_directory(self, path, *, overwrite=False):
+    def to_directory(self, path, *, overwrite=False, bids=None):
         """Write maps with sidecars, table and results; no pickle.
 
         Parameters
@@ -349,9 +349,12 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
             A folder that is not there or empty.
         overwrite : bool
             Replace what is there.
+        bids : dict of str to str, or None
+            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
+            placed as BIDS derivatives.
         """
         check_is_fitted(self, "region_scores_")
-        write_fitted(self, path, overwrite=overwrite)
+        write_fitted(self, path, overwrite=overwrite, bids=bids)
 
     @classmethod
     def from_directory(cls, path):
@@ -360,7 +363,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            Folder of results.
+            Folder of results, or one above it that holds no others.
 
         Returns
         -------

@@ -11,7 +11,7 @@ _RESULTS, _ABOUT, _TABLE = "results.npz", "searchlight.json", "table.tsv"
 _MASK = "mask"
 
 
-def write_fitted(fitted, path, *, overwrite=False):
+def write_fitted(fitted, path, *, overwrite=False, bids=None):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
     Parameters
@@ -20,21 +20,24 @@ def write_fitted(fitted, path, *, overwrite=False):
         Fitted.
     path : path-like
     overwrite : bool
+    bids : dict of str to str, or None
+        Entities of BIDS names.
 
     Raises
     ------
     ValueError
         When the folder is not empty, or not writable.
     """
-    path = maps.check_output_directory(path, overwrite=overwrite)
-    path.mkdir(parents=True, exist_ok=True)
+    files = maps.ResultFiles.below(path, bids)
+    files.check(overwrite=overwrite)
+    files.create()
     if fitted.masker_ is not None:
         found, sidecars = _maps_and_sidecars(fitted)
-        maps.write_maps(path, found, sidecars, overwrite=True)
-    _whole(path / _RESULTS, fitted._results.save)
+        maps.write_maps(path, found, sidecars, overwrite=True, bids=bids)
+    _whole(files.path(_RESULTS), fitted._results.save)
     if fitted.table_ is not None:
         _whole(
-            path / _TABLE,
+            files.path(_TABLE),
             lambda file: fitted.table_.to_csv(file, sep="\t", index=False),
         )
     about = {
@@ -44,7 +47,9 @@ def write_fitted(fitted, path, *, overwrite=False):
         "has_images": fitted.masker_ is not None,
     }
     text = json.dumps(about, indent=2) + "\n"
-    _whole(path / _ABOUT, lambda file: Path(file).write_text(text, encoding="utf-8"))
+    _whole(
+        files.path(_ABOUT), lambda file: Path(file).write_text(text, encoding="utf-8")
+    )
 
 
 def read_fitted(empty, path):
@@ -55,6 +60,7 @@ def read_fitted(empty, path):
     empty : IdentificationSearchLight
         Not fitted.
     path : path-like
+        Folder, or one above it, or the file ``searchlight.json`` (under its BIDS name).
 
     Returns
     -------
@@ -63,18 +69,18 @@ def read_fitted(empty, path):
     Raises
     ------
     ValueError
-        When the folder holds no searchlight.
+        When the folder holds no searchlight, or several.
     """
-    path = Path(path).expanduser()
-    if not (path / _ABOUT).is_file() or not (path / _RESULTS).is_file():
+    files = maps.ResultFiles.find(path, _ABOUT)
+    if files is None or not files.path(_RESULTS).is_file():
         raise ValueError(
             f"{path} holds no searchlight; give a folder that to_directory wrote"
         )
-    about = json.loads((path / _ABOUT).read_text(encoding="utf-8"))
+    about = json.loads(files.path(_ABOUT).read_text(encoding="utf-8"))
     known = empty.get_params()
     kept = about["parameters"]
     empty.set_params(**{name: kept[name] for name in known if name in kept})
-    empty._results = maps.RegionResults.load(path / _RESULTS)
+    empty._results = maps.RegionResults.load(files.path(_RESULTS))
     empty._experiment = None
     empty.test_codes_ = None
     empty.classes_ = np.array(about["classes"])
@@ -82,14 +88,13 @@ def read_fitted(empty, path):
     empty.fold_wins_ = None
     empty.masker_ = None
     if about["has_images"]:
-        empty.masker_ = images.resolve_masker(
-            images.finite_mask(maps.read_maps(path)[_MASK])
-        )
+        found = maps.read_maps(files.path(maps.MAPS_FILE))
+        empty.masker_ = images.resolve_masker(images.finite_mask(found[_MASK]))
     empty._publish()
-    if (path / _TABLE).is_file():
+    if files.path(_TABLE).is_file():
         import pandas as pd
 
-        empty.table_ = pd.read_csv(path / _TABLE, sep="\t", dtype={"name": str})
+        empty.table_ = pd.read_csv(files.path(_TABLE), sep="\t", dtype={"name": str})
     return empty
 
 

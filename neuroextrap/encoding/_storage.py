@@ -8,7 +8,7 @@ import numpy as np
 from neuroextrap import images, maps
 
 
-def write_identification(fitted, path, *, overwrite=False):
+def write_identification(fitted, path, *, overwrite=False, bids=None):
     """Write maps with sidecars, the table, and results as arrays.
 
     Parameters
@@ -19,21 +19,24 @@ def write_identification(fitted, path, *, overwrite=False):
         Folder.
     overwrite : bool
         Replace what is there.
+    bids : dict of str to str, or None
+        Entities of BIDS names.
 
     Raises
     ------
     ValueError
         If the folder is not empty, or not writable.
     """
-    path = maps.check_output_directory(path, overwrite=overwrite)
+    files = maps.ResultFiles.below(path, bids)
+    files.check(overwrite=overwrite)
+    files.create()
     if fitted.masker_ is not None:
-        maps.write_maps(path, *_maps_and_sidecars(fitted), overwrite=overwrite)
-    path.mkdir(parents=True, exist_ok=True)
-    fitted._results.save(path / "results.npz")
+        maps.write_maps(path, *_maps_and_sidecars(fitted), overwrite=True, bids=bids)
+    fitted._results.save(files.path("results.npz"))
     if fitted.table_ is not None:
-        fitted.table_.to_csv(path / "table.tsv", sep="\t", index=False)
+        fitted.table_.to_csv(files.path("table.tsv"), sep="\t", index=False)
     text = json.dumps(_about(fitted), indent=2) + "\n"
-    (path / "encoding.json").write_text(text, encoding="utf-8")
+    files.path("encoding.json").write_text(text, encoding="utf-8")
 
 
 def _about(fitted):

@@ -105,7 +105,7 @@ class EncodingViews(maps.RegionAnalysis):
             return full
         return {name: images.to_img(v, self.masker_) for name, v in full.items()}
 
-    def to_directory(self, path, *, overwrite=False):
+    def to_directory(self, path, *, overwrite=False, bids=None):
         """Write maps with sidecars, table and results; no pickle.
 
         Parameters
@@ -114,6 +114,9 @@ class EncodingViews(maps.RegionAnalysis):
             A folder that is not there or empty.
         overwrite : bool
             Replace what is there.
+        bids : dict of str to str, or None
+            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
+            placed as BIDS derivatives.
         """
         check_is_fitted(self, "region_scores_")
-        write_identification(self, path, overwrite=overwrite)
+        write_identification(self, path, overwrite=overwrite, bids=bids)

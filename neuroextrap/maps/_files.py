@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.images import array_hash, load_image, save_image
+from neuroextrap.maps._result_files import ResultFiles
 
-_MANIFEST = "maps.json"
+MAPS_FILE = "maps.json"
+"""Plain name of the list of maps."""
 _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
 _NEEDED = ("description", "unit")
 
@@ -59,7 +61,7 @@ def describe_map(description, unit, *, parameters=None, inputs=None, random_stat
     }
 
 
-def check_output_directory(directory, *, overwrite=False):
+def check_output_directory(directory, *, overwrite=False, bids=None):
     """Refuse a folder that results cannot or should not go to.
 
     Nothing is created or changed, so that a long analysis can check first.
@@ -70,6 +72,9 @@ def check_output_directory(directory, *, overwrite=False):
         The folder; it may not exist yet.
     overwrite : bool, default=False
         Whether it may already hold something.
+    bids : dict of str to str, or None, default=None
+        Entities of BIDS names. Then the folder may hold a data set of this package,
+        and without ``overwrite`` no files with the same entities.
 
     Returns
     -------
@@ -79,8 +84,9 @@ def check_output_directory(directory, *, overwrite=False):
     Raises
     ------
     ValueError
-        If it is a file, is not empty and ``overwrite`` is False, or it (or the folder
-        it would be created in) is not writable.
+        If it is a file, is not empty (BIDS: not ours, or holds such files) and
+        ``overwrite`` is False, or it (or the folder it would be created in) is not
+        writable; BIDS: if it is a data set that this package did not make.
 
     Examples
     --------
@@ -90,39 +96,18 @@ def check_output_directory(directory, *, overwrite=False):
     ...     check_output_directory(f"{folder}/maps").name
     'maps'
     """
-    directory = Path(directory).expanduser()
-    if not directory.exists():
-        parent = next(p for p in directory.absolute().parents if p.exists())
-        if not parent.is_dir() or not _writable(parent):
-            raise ValueError(
-                f"output folder {directory} cannot be created, {parent} is not a "
-                "writable folder; choose another"
-            )
-        return directory
-    if not directory.is_dir():
-        raise ValueError(
-            f"output folder {directory} is a file; choose another name or remove it"
-        )
-    if not overwrite and any(directory.iterdir()):
-        raise ValueError(
-            f"output folder {directory} is not empty; use overwrite=True (--overwrite) "
-            "or choose another"
-        )
-    if not _writable(directory):
-        raise ValueError(
-            f"output folder {directory} is not writable; choose another or change its "
-            "permissions"
-        )
-    return directory
+    files = ResultFiles.below(directory, bids)
+    files.check(overwrite=overwrite)
+    return files.root
 
 
-def write_maps(directory, images, sidecars, *, overwrite=False):
+def write_maps(directory, images, sidecars, *, overwrite=False, bids=None):
     """Write maps as floating-point images, each with a JSON sidecar.
 
-    Everything is first written to a temporary folder beside (or, when it exists, in)
-    the output folder and moved into place file by file at the end: a failure leaves the
-    folder as it was, and no file is ever half there. With ``overwrite`` the maps of an
-    earlier call are removed, other files are left alone.
+    Everything is first written to a temporary folder in the output folder (or above,
+    when it does not exist) and moved into place file by file at the end: a failure
+    leaves the folder as it was, and no file is ever half there. With ``overwrite`` the
+    maps of an earlier call (of the same names) are removed, other files left alone.
 
     Parameters
     ----------
@@ -135,6 +120,9 @@ def write_maps(directory, images, sidecars, *, overwrite=False):
         them. Arrays become lists; numbers that are not finite become null.
     overwrite : bool, default=False
         Whether the folder may already hold something.
+    bids : dict of str to str, or None, default=None
+        Entities of BIDS names, such as ``{"sub": "01", "task": "objects"}``; None for
+        plain names. See :class:`ResultFiles`.
 
     Returns
     -------
@@ -146,9 +134,9 @@ def write_maps(directory, images, sidecars, *, overwrite=False):
     TypeError
         If an image is not floating point, or a sidecar holds what JSON cannot.
     ValueError
-        If names are not usable as file names, images and sidecars do not match, a
-        sidecar lacks ``description`` or ``unit``, or the folder is not usable (see
-        ``check_output_directory``).
+        If names are not usable as file names (or two have the same BIDS label), images
+        and sidecars do not match, a sidecar lacks ``description`` or ``unit``, or the
+        folder is not usable (see ``check_output_directory``).
 
     Examples
     --------
@@ -161,24 +149,26 @@ def write_maps(directory, images, sidecars, *, overwrite=False):
     ...     float(read_maps(folder)["p_value"].get_fdata().max())
     0.002
     """
-    directory = check_output_directory(directory, overwrite=overwrite)
     _check_names(images, sidecars)
-    texts = {name: _to_json(name, sidecars[name]) for name in images}
-    stale = _files_of_manifest(directory)
-    beside = directory if directory.is_dir() else directory.absolute().parent
-    beside.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".neuroextrap-partial-", dir=beside))
+    files = ResultFiles.below(directory, bids)
+    files.check(overwrite=overwrite)
+    _check_labels(images, files)
+    texts = {name: _to_json(name, _about(sidecars[name], files)) for name in images}
+    stale = _files_of_manifest(files)
+    existing = next(p for p in (files.folder / "_").absolute().parents if p.is_dir())
+    partial = Path(tempfile.mkdtemp(prefix=".neuroextrap-partial-", dir=existing))
     try:
-        _write_all(partial, images, texts)
-        directory.mkdir(exist_ok=True)
-        for path in sorted(partial.iterdir(), key=lambda p: p.name == _MANIFEST):
-            os.replace(path, directory / path.name)
-            stale.discard(path.name)
+        _write_all(partial, images, texts, files)
+        files.create()
+        for path in sorted(partial.iterdir(), key=lambda p: p.name == MAPS_FILE):
+            target = files.path(path.name)
+            os.replace(path, target)
+            stale.discard(target.name)
         for name in stale:
-            (directory / name).unlink(missing_ok=True)
+            (files.folder / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return {name: directory / f"{name}.json" for name in images}
+    return {name: files.path(f"{name}.json") for name in images}
 
 
 def read_maps(directory):
@@ -187,7 +177,8 @@ def read_maps(directory):
     Parameters
     ----------
     directory : path-like
-        The folder.
+        The folder, or one above it, or the list of maps (``maps.json``, or under its
+        BIDS name) itself.
 
     Returns
     -------
@@ -197,7 +188,8 @@ def read_maps(directory):
     Raises
     ------
     ValueError
-        If there is no ``maps.json``, it is damaged, or a map is missing or damaged.
+        If there is no ``maps.json`` or several, it is damaged, or a map is missing or
+        damaged.
 
     Examples
     --------
@@ -210,20 +202,15 @@ def read_maps(directory):
     ...     list(read_maps(folder))
     ['accuracy']
     """
-    directory = Path(directory).expanduser()
-    manifest = _manifest(directory)
-    if manifest is None:
+    files = ResultFiles.find(directory, MAPS_FILE)
+    if files is None:
         raise ValueError(
-            f"{directory} holds no {_MANIFEST}; give a folder that write_maps wrote"
+            f"{directory} holds no {MAPS_FILE}; give a folder that write_maps wrote"
         )
     return {
-        name: load_image(directory, entry["files"]) for name, entry in manifest.items()
+        name: load_image(files.folder, entry["files"])
+        for name, entry in _manifest(files).items()
     }
-
-
-def _writable(folder):
-    """Tell whether files can be created in a folder."""
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _check_names(images, sidecars):
@@ -233,7 +220,7 @@ def _check_names(images, sidecars):
             raise ValueError(
                 f"images: {name!r} cannot be a file name; use letters, digits, _ and -"
             )
-        if name == Path(_MANIFEST).stem or name == "mesh":
+        if name == Path(MAPS_FILE).stem or name == "mesh":
             raise ValueError(f"images: the name {name!r} is taken; choose another")
     if not images or images.keys() != sidecars.keys():
         raise ValueError(
@@ -248,20 +235,42 @@ def _check_names(images, sidecars):
             )
 
 
-def _write_all(folder, images, texts):
-    """Write images, sidecars and the list of them."""
+def _check_labels(images, files):
+    """Refuse names that differ by what a BIDS label cannot hold."""
+    by_file = {}
+    for name in images:
+        other = by_file.setdefault(files.name(f"{name}.json"), name)
+        if other != name:
+            raise ValueError(
+                f"images: {other!r} and {name!r} have the same BIDS label; rename one"
+            )
+
+
+def _about(sidecar, files):
+    """Return a sidecar, with the keys that BIDS knows where names are BIDS."""
+    if files.bids is None:
+        return sidecar
+    known = {"Description": sidecar["description"], "Units": sidecar["unit"]}
+    return {**known, **sidecar}
+
+
+def _write_all(folder, images, texts, files):
+    """Write images, sidecars and the list of them, under plain names."""
     manifest = {}
     for name, img in images.items():
-        files = save_image(img, folder, name)
+        written = save_image(img, folder, name)
         (folder / f"{name}.json").write_text(texts[name], encoding="utf-8")
-        manifest[name] = {"files": files, "sidecar": f"{name}.json"}
-    text = _to_json(_MANIFEST, {"maps": manifest})
-    (folder / _MANIFEST).write_text(text, encoding="utf-8")
+        manifest[name] = {
+            "files": {role: files.name(plain) for role, plain in written.items()},
+            "sidecar": files.name(f"{name}.json"),
+        }
+    text = _to_json(MAPS_FILE, {"maps": manifest})
+    (folder / MAPS_FILE).write_text(text, encoding="utf-8")
 
 
-def _manifest(directory):
+def _manifest(files):
     """Return the list of maps in a folder, or None without one."""
-    path = directory / _MANIFEST
+    path = files.path(MAPS_FILE)
     if not path.is_file():
         return None
     try:
@@ -278,12 +287,12 @@ def _manifest(directory):
     return maps
 
 
-def _files_of_manifest(directory):
+def _files_of_manifest(files):
     """Names of the files of an earlier call."""
-    files = set()
-    for entry in (_manifest(directory) or {}).values():
-        files |= {*entry["files"].values(), entry["sidecar"]}
-    return files
+    names = set()
+    for entry in (_manifest(files) or {}).values():
+        names |= {*entry["files"].values(), entry["sidecar"]}
+    return names
 
 
 def _to_json(name, value):

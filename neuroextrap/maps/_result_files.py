@@ -1,0 +1,263 @@
+"""Where the files of one analysis are, and what they are called."""
+
+import glob
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroextrap.maps._bids import check_dataset, describe_dataset, in_order
+
+_SIDE = re.compile(r"(.+)_hemi-([LR])")
+_NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
+
+
+@dataclass(frozen=True)
+class ResultFiles:
+    """The files of one analysis, under plain or under BIDS names.
+
+    Plain, a file is called what it is, ``implied_information.nii.gz``, and lies in the
+    output folder. As a BIDS derivative it is
+    ``sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz`` and lies in
+    ``sub-01/func`` (``sub-01/ses-02/func``, or ``group`` when there is no subject)
+    below the output folder, which has a ``dataset_description.json``. So every file is
+    named by the same rule: letters and digits of its plain name as ``desc``, the suffix
+    ``stat``, its own extension.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Folder that holds the files.
+    bids : dict of str to str, or None, default=None
+        Entities that the names begin with; None for plain names. A ``desc`` among them
+        is put before the file's own: ``desc-accuracyPvalue``.
+    root : pathlib.Path or None, default=None
+        Top folder of the BIDS derivatives; None when only reading.
+
+    Examples
+    --------
+    >>> from neuroextrap.maps import ResultFiles
+    >>> ResultFiles.below("out").path("p_value.nii.gz").as_posix()
+    'out/p_value.nii.gz'
+    >>> files = ResultFiles.below("out", {"sub": "01", "task": "x"})
+    >>> files.path("p_value.nii.gz").as_posix()
+    'out/sub-01/func/sub-01_task-x_desc-pvalue_stat.nii.gz'
+    """
+
+    folder: Path
+    bids: dict | None = None
+    root: Path | None = None
+
+    @classmethod
+    def below(cls, root, bids=None):
+        """Say where files are to be written.
+
+        Parameters
+        ----------
+        root : path-like
+            Output folder.
+        bids : dict of str to str, or None, default=None
+            Entities, in any order.
+
+        Returns
+        -------
+        ResultFiles
+        """
+        root = Path(root).expanduser()
+        if bids is None:
+            return cls(root, None, root)
+        bids = in_order({str(key): str(label) for key, label in bids.items()})
+        levels = [f"{key}-{bids[key]}" for key in ("sub", "ses") if key in bids]
+        folder = root.joinpath(*levels, "func") if "sub" in bids else root / "group"
+        return cls(folder, bids, root)
+
+    @classmethod
+    def find(cls, path, index):
+        """Find the files of an analysis that was written before.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder with the files in it or below it, or the index file itself.
+        index : str
+            Plain name of a file that every such analysis has, such as "maps.json".
+
+        Returns
+        -------
+        ResultFiles or None
+            None when there is no such analysis.
+
+        Raises
+        ------
+        ValueError
+            When there are several.
+        """
+        path = Path(path).expanduser()
+        if path.is_dir() and (path / index).is_file():
+            return cls(path)
+        if path.is_file() and path.name == index:
+            return cls(path.parent)
+        extension = index.partition(".")[2]
+        within = sorted(path.rglob(f"*desc-*_stat.{extension}")) or [path]
+        found = {file: _entities_before(file.name, index) for file in within}
+        found = {file: bids for file, bids in found.items() if bids is not None}
+        if len(found) > 1:
+            some = ", ".join(str(file.relative_to(path)) for file in list(found)[:4])
+            raise ValueError(
+                f"{path} holds {len(found)} analyses ({some}...); give the path of "
+                "one of these files"
+            )
+        for file, bids in found.items():
+            return cls(file.parent, bids) if file.is_file() else None
+        return None
+
+    def name(self, plain):
+        """Return the name of a file.
+
+        Parameters
+        ----------
+        plain : str
+            Its plain name, with extension.
+
+        Returns
+        -------
+        str
+        """
+        if self.bids is None:
+            return plain
+        stem, _, extension = plain.partition(".")
+        side = _SIDE.fullmatch(stem)
+        if side is None:
+            return f"{self._begin()}{self._label(stem)}_stat.{extension}"
+        stem, hemi = side.groups()
+        extension = "surf.gii" if stem == "mesh" else "shape.gii"
+        return f"{self._begin(hemi=hemi)}{self._label(stem)}_stat.{extension}"
+
+    def path(self, plain):
+        """Return the path of a file.
+
+        Parameters
+        ----------
+        plain : str
+            Its plain name, with extension.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        return self.folder / self.name(plain)
+
+    def check(self, *, overwrite=False):
+        """Refuse a folder that the files cannot or should not go to; change nothing.
+
+        Parameters
+        ----------
+        overwrite : bool, default=False
+            Whether there may already be such files (plain: anything).
+
+        Raises
+        ------
+        ValueError
+            As for ``check_output_directory``.
+        """
+        _check_usable(self.root)
+        if self.bids is None:
+            if self.root.is_dir() and not overwrite and any(self.root.iterdir()):
+                raise ValueError(
+                    f"output folder {self.root} is not empty; use overwrite=True "
+                    "(--overwrite) or choose another"
+                )
+            return
+        if self.root.is_dir():
+            check_dataset(self.root, overwrite=overwrite)
+        _check_usable(self.folder)
+        there = self._written()
+        if there and not overwrite:
+            raise ValueError(
+                f"output folder {self.root} already holds {there[0]} and "
+                f"{len(there) - 1} more of that name; use overwrite=True (--overwrite) "
+                "or choose another"
+            )
+
+    def create(self):
+        """Make the folder, and describe the BIDS data set that it belongs to."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.bids is not None:
+            describe_dataset(self.root)
+
+    def _begin(self, **more):
+        """Return what all names begin with, up to the files' own labels."""
+        entities = in_order({**self.bids, **more})
+        before = entities.pop("desc", "")
+        pairs = [f"{key}-{label}" for key, label in entities.items()]
+        return "_".join([*pairs, f"desc-{before}"])
+
+    def _label(self, stem):
+        """Return what ``desc`` says of a file, after the label that was given."""
+        own = _own_label(stem)
+        return _capital(own) if "desc" in self.bids else own
+
+    def _written(self):
+        """Names of the files of an analysis with the same entities."""
+        pattern = f"{glob.escape(self._begin())}*_stat.*"
+        names = sorted(path.name for path in self.folder.glob(pattern))
+        if "desc" not in self.bids:
+            return names
+        end = len(self._begin())
+        return [name for name in names if not name[end].islower()]
+
+
+def _own_label(stem):
+    """Return the letters and digits of a plain name."""
+    own = "".join(re.findall("[A-Za-z0-9]", stem))
+    if not own:
+        raise ValueError(
+            f"{stem!r} has no letter or digit of ASCII to make a BIDS label of; use "
+            "another name"
+        )
+    return own
+
+
+def _capital(label):
+    """Return a label as it stands after another one."""
+    return label[0].upper() + label[1:]
+
+
+def _entities_before(name, index):
+    """Entities of a file if its own label is that of the index, else None."""
+    stem, _, extension = index.partition(".")
+    match = _NAME.fullmatch(name)
+    if match is None or match.group(3) != extension:
+        return None
+    bids = dict(pair.split("-") for pair in match.group(1).split("_") if pair)
+    own, label = _own_label(stem), match.group(2)
+    if label == own:
+        return bids
+    before = label.removesuffix(_capital(own))
+    return {**bids, "desc": before} if before not in ("", label) else None
+
+
+def _check_usable(folder):
+    """Raise unless a folder is writable, or can be created."""
+    if not folder.exists():
+        parent = next(p for p in folder.absolute().parents if p.exists())
+        if not parent.is_dir() or not _writable(parent):
+            raise ValueError(
+                f"output folder {folder} cannot be created, {parent} is not a "
+                "writable folder; choose another"
+            )
+        return
+    if not folder.is_dir():
+        raise ValueError(
+            f"output folder {folder} is a file; choose another name or remove it"
+        )
+    if not _writable(folder):
+        raise ValueError(
+            f"output folder {folder} is not writable; choose another or change its "
+            "permissions"
+        )
+
+
+def _writable(folder):
+    """Tell whether files can be created in a folder."""
+    return os.access(folder, os.W_OK | os.X_OK)
