@@ -101,6 +101,25 @@ class Design:
             for held, (_, test) in zip(self.held_out, self.folds, strict=True)
         )
 
+    @cached_property
+    def flat_folds(self):
+        """Held-out samples, their edges, test points among them, and their edges.
+
+        Four integer arrays: what ``fold_views`` says, for compiled loops.
+        """
+        places = [
+            np.searchsorted(held, test)
+            for held, (_, test) in zip(self.held_out, self.folds, strict=True)
+        ]
+        return tuple(
+            array
+            for parts in (self.held_out, places)
+            for array in (
+                np.concatenate(parts),
+                np.cumsum([0, *(len(part) for part in parts)]),
+            )
+        )
+
 
 def as_slice(index):
     """Return a slice instead of a run of consecutive indices, to view, not to copy.

@@ -6,6 +6,7 @@ reused for every labelling.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -178,6 +179,33 @@ class RegionOperators:
         return np.stack(
             [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
         )
+
+    def residuals_of(self, region, indicators):
+        """Apply one region's I - H to indicators with the labellings last.
+
+        Parameters
+        ----------
+        region : int
+            Position in ``regions``.
+        indicators : ndarray, shape (n_samples, K, B)
+
+        Returns
+        -------
+        residuals : ndarray, shape (n_samples, K, B)
+        """
+        flat = indicators.reshape(len(indicators), -1)
+        if self.dense is not None:
+            out = self.dense[region] @ flat
+        else:
+            u = (self.factors or ())[region]
+            out = flat - u @ (u.T @ flat)
+        return out.reshape(indicators.shape)
+
+    @cached_property
+    def flat_inverses(self):
+        """The inverse blocks of all folds in a row, one row a region."""
+        n_regions = len(self.regions)
+        return np.concatenate([a.reshape(n_regions, -1) for a in self.inverses], axis=1)
 
 
 def residual_operators(xs, design, *, shrinkage="auto"):

@@ -58,12 +58,20 @@ def double(monkeypatch):
     monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
 
 
+@pytest.fixture(params=["numba", "numpy"])
+def solver(request):
+    """Both ways to the same margins, the compiled one where numba is installed."""
+    if request.param == "numba":
+        pytest.importorskip("numba", reason="the extra fast is not installed")
+    return request.param
+
+
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("shrinkage", ["auto", 0.05, 5.0])
 @pytest.mark.parametrize("sizes", [(60,), (5,), (5, 60, 33, 1, 90)])
-def test_equals_refits(sizes, shrinkage):
+def test_equals_refits(sizes, shrinkage, solver):
     design, codes, xs = unequal_design(), labels(4), regions(sizes)
-    kernel = LDAMargins(shrinkage=shrinkage)
+    kernel = LDAMargins(shrinkage=shrinkage, solver=solver)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, len(xs) * len(codes))
     column = 0
@@ -88,18 +96,18 @@ def test_large_penalties_round_to_float32(monkeypatch):
     np.testing.assert_array_equal(single, double.astype(np.float32))
 
 
-def test_no_penalty_with_few_features():
+def test_no_penalty_with_few_features(solver):
     design, codes, (x,) = unequal_design(), labels(1), regions((6,))
-    kernel = LDAMargins(shrinkage=0.0)
+    kernel = LDAMargins(shrinkage=0.0, solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 0.0)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.usefixtures("double")
-def test_frequency_priors():
+def test_frequency_priors(solver):
     design, codes, (x,) = unequal_design(), labels(2), regions((60,))
-    kernel = LDAMargins(shrinkage=0.5, priors="frequency")
+    kernel = LDAMargins(shrinkage=0.5, priors="frequency", solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=0.5)
     for b, one in enumerate(codes):
@@ -149,14 +157,15 @@ class _FixedCovariance:
         return self
 
 
-def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch):
+def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch, solver):
     design, codes = unequal_design(), labels(10)
     xs = regions((60, 5, 33, 12, 61))
-    kernel = LDAMargins()
+    kernel = LDAMargins(solver=solver)
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 2), (1000, 2, 10)):
         monkeypatch.setattr(_lda, "BATCH", batch)
+        monkeypatch.setattr(_lda, "MAX_WIDTH", max(batch, _lda.MIN_WIDTH))
         monkeypatch.setattr(_lda, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
@@ -167,14 +176,14 @@ def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch):
 
 
 @pytest.mark.usefixtures("double")
-def test_two_classes_and_leave_one_out():
+def test_two_classes_and_leave_one_out(solver):
     n = 20
     everything = np.arange(n)
     folds = tuple((np.delete(everything, i), np.array([i])) for i in range(n))
     design = Design(folds, n, 2)
     rng = np.random.default_rng(5)
     x, codes = rng.standard_normal((n, 30)), np.repeat([0, 1], 10)[None]
-    kernel = LDAMargins(shrinkage=0.2)
+    kernel = LDAMargins(shrinkage=0.2, solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, 2))
     penalty = ridge_penalty(x, shrinkage=0.2)
     for i, (train, _) in enumerate(folds):
@@ -236,4 +245,58 @@ def test_bad_arguments():
 
 
 def test_repr_names_the_options():
-    assert repr(LDAMargins()) == "LDAMargins(shrinkage='auto', priors='equal')"
+    expected = "LDAMargins(shrinkage='auto', priors='equal', solver='numpy')"
+    assert repr(LDAMargins(solver="numpy")) == expected
+
+
+def test_compiled_margins_to_float32_are_those_of_numpy():
+    """Rounded as a searchlight has them: 8 classes in 12 runs, many labellings."""
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    rng = np.random.default_rng(4)
+    base, runs = np.tile(np.arange(8), 12), np.repeat(np.arange(12), 8)
+    folds = tuple(
+        (np.flatnonzero(runs != run), np.flatnonzero(runs == run)) for run in range(12)
+    )
+    design = Design(folds, 96, 8)
+    codes = np.stack([rng.permuted(base.reshape(12, 8), axis=1).ravel()] * 70)
+    codes[1:] = [rng.permuted(base.reshape(12, 8), axis=1).ravel() for _ in codes[1:]]
+    x = rng.standard_normal((96, 123))
+    found = []
+    for solver in ("numba", "numpy"):
+        kernel = LDAMargins(solver=solver)
+        state = kernel.prepare([x], design)
+        found.append(kernel.margins(state, Labelings(codes, 8)))
+    np.testing.assert_array_equal(found[0].argmax(axis=1), found[1].argmax(axis=1))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-9)
+
+
+def test_many_classes_are_left_to_numpy(monkeypatch, solver):
+    monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", K - 1)
+    design, codes, xs = unequal_design(), labels(3), regions((60,))
+    kernel = LDAMargins(solver=solver)
+    found = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    plain = LDAMargins(solver="numpy")
+    expected = plain.margins(plain.prepare(xs, design), Labelings(codes, K))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_singular_scatter_is_refused(solver):
+    """Residuals of nothing: the moments have the rank of the class counts, one."""
+    design, codes, (x,) = unequal_design(), labels(1), regions((30,))
+    kernel = LDAMargins(solver=solver)
+    state = kernel.prepare([x], design)
+    operators = state[2][0]
+    operators.dense[:] = 0.0
+    with pytest.raises(ValueError, match="singular or not finite"):
+        kernel.margins(state, Labelings(codes, K))
+
+
+def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
+    monkeypatch.setattr(_lda.importlib.util, "find_spec", lambda name: None)
+    assert "solver='numpy'" in repr(LDAMargins())
+    assert LDAMargins().prefer == "processes"
+    design, xs = unequal_design(), regions((60,))
+    with pytest.raises(ImportError, match=r"neuroextrap\[fast\]"):
+        LDAMargins(solver="numba").prepare(xs, design)
+    with pytest.raises(ValueError, match="solver must be one of"):
+        LDAMargins(solver="fortran").prepare(xs, design)
