@@ -14,10 +14,11 @@ BATCH = 64  # labellings times regions handled together
 SWEEP = 768  # K x K matrices inverted together
 
 SOLVERS = ("auto", "numba", "numpy")
-# with more classes the K x K steps are work for BLAS, not for small loops
+# beyond either the K x K steps are work for BLAS, not for small loops
 MAX_COMPILED_CLASSES = 32
-# numbers in the residuals of one compiled batch, and its least and largest width
-BATCH_SIZE, MIN_WIDTH, MAX_WIDTH = 2**16, 8, 64
+MAX_COMPILED_SIZE = 2**14  # samples (or test points) times classes
+# numbers in the residuals of one compiled batch, and the largest width of it
+BATCH_SIZE, MAX_WIDTH = 2**16, 64
 
 
 _SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
@@ -44,7 +45,8 @@ class LDAMargins:
     solver : {"auto", "numba", "numpy"}, default "auto"
         "numba" compiles the K x K steps (the extra ``fast``): several times faster
         with many labellings, and equal to "numpy" up to rounding in float64. "auto"
-        takes it where numba is installed, for up to 32 classes.
+        takes it where numba is installed. A single labelling, more than 32 classes
+        or large designs are left to numpy.
 
     See Also
     --------
@@ -150,12 +152,23 @@ class LDAMargins:
         K, B = labelings.n_classes, labelings.n_labelings
         dtype = np.result_type(*(group.dtype for group in groups))
         margins = np.empty((len(design.test), K, n_regions, B), dtype)
-        solver = _resolve_solver(self.solver)
-        compiled = solver == "numba" and K <= MAX_COMPILED_CLASSES
+        compiled = self._is_compiled(design, labelings)
         fill = _fill_compiled if compiled else _fill
         for group in groups:
             fill(margins, group, design, labelings, counts, self.priors)
         return margins.reshape(len(design.test), K, n_regions * B)
+
+    def _is_compiled(self, design, labelings):
+        """Whether labellings are many enough, and small enough, for compiled loops.
+
+        The labellings of one design are all compiled or none, so that equal ones
+        get equal margins to the last bit.
+        """
+        K = labelings.n_classes
+        size = max(design.n_samples, len(design.test)) * K
+        fits = K <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
+        numba = _resolve_solver(self.solver) == "numba"
+        return numba and fits and labelings.n_labelings > 1
 
 
 def _resolve_solver(solver):
@@ -184,7 +197,7 @@ def _fill_compiled(margins, group, design, labelings, counts, priors):
     from neuroextrap.margins._lda_kernel import Classes, Folds, fill_margins
 
     n_samples, K, B = design.n_samples, labelings.n_classes, labelings.n_labelings
-    width = int(np.clip(BATCH_SIZE // (n_samples * K), MIN_WIDTH, MAX_WIDTH))
+    width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
     folds, log_priors = Folds(*design.flat_folds), _log_priors(counts, priors)
     for start in range(0, B, width):
         part = slice(start, start + width)

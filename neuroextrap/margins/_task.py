@@ -108,7 +108,9 @@ class Plan:
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     def chunks(self):
-        """Return the trained labellings in batches of a width fixed by the design.
+        """Return the trained labellings in batches of equal width but for one.
+
+        The width is fixed by the design and the number of labellings.
 
         Returns
         -------
@@ -116,11 +118,11 @@ class Plan:
             In the order of ``codes``.
         """
         if "chunks" not in self._cache:
-            width = max(1, min(PASS_SIZE // self.size, self.n_trained))
-            codes = self.codes[: self.n_trained]
+            width = max(1, PASS_SIZE // self.size)
+            n_chunks = -(-self.n_trained // width)
+            codes = np.array_split(self.codes[: self.n_trained], n_chunks)
             self._cache["chunks"] = [
-                Labelings(codes[start : start + width], self.design.n_classes)
-                for start in range(0, self.n_trained, width)
+                Labelings(part, self.design.n_classes) for part in codes
             ]
         return self._cache["chunks"]
 

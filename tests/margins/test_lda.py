@@ -97,7 +97,7 @@ def test_large_penalties_round_to_float32(monkeypatch):
 
 
 def test_no_penalty_with_few_features(solver):
-    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
+    design, codes, (x,) = unequal_design(), labels(2), regions((6,))
     kernel = LDAMargins(shrinkage=0.0, solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 0.0)
@@ -165,7 +165,7 @@ def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch, solver):
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 2), (1000, 2, 10)):
         monkeypatch.setattr(_lda, "BATCH", batch)
-        monkeypatch.setattr(_lda, "MAX_WIDTH", max(batch, _lda.MIN_WIDTH))
+        monkeypatch.setattr(_lda, "MAX_WIDTH", batch)
         monkeypatch.setattr(_lda, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
@@ -182,7 +182,8 @@ def test_two_classes_and_leave_one_out(solver):
     folds = tuple((np.delete(everything, i), np.array([i])) for i in range(n))
     design = Design(folds, n, 2)
     rng = np.random.default_rng(5)
-    x, codes = rng.standard_normal((n, 30)), np.repeat([0, 1], 10)[None]
+    x, codes = rng.standard_normal((n, 30)), np.repeat([[0, 1]], 10, axis=1)
+    codes = np.repeat(codes, 2, axis=0)
     kernel = LDAMargins(shrinkage=0.2, solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, 2))
     penalty = ridge_penalty(x, shrinkage=0.2)
@@ -270,8 +271,11 @@ def test_compiled_margins_to_float32_are_those_of_numpy():
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-9)
 
 
-def test_many_classes_are_left_to_numpy(monkeypatch, solver):
-    monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", K - 1)
+@pytest.mark.parametrize(
+    ("limit", "value"), [("MAX_COMPILED_CLASSES", K - 1), ("MAX_COMPILED_SIZE", 10)]
+)
+def test_large_designs_are_left_to_numpy(monkeypatch, solver, limit, value):
+    monkeypatch.setattr(_lda, limit, value)
     design, codes, xs = unequal_design(), labels(3), regions((60,))
     kernel = LDAMargins(solver=solver)
     found = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
@@ -282,7 +286,7 @@ def test_many_classes_are_left_to_numpy(monkeypatch, solver):
 
 def test_singular_scatter_is_refused(solver):
     """Residuals of nothing: the moments have the rank of the class counts, one."""
-    design, codes, (x,) = unequal_design(), labels(1), regions((30,))
+    design, codes, (x,) = unequal_design(), labels(2), regions((30,))
     kernel = LDAMargins(solver=solver)
     state = kernel.prepare([x], design)
     operators = state[2][0]
