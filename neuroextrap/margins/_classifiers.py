@@ -87,6 +87,32 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
 
+class PosteriorClassifier(MarginClassifier):
+    """A classifier whose margins are log posteriors up to a shared term; a kind.
+
+    A subclass whose margins are a multiple of that says how many to ``_scale``.
+    """
+
+    _scale = 1.0
+
+    def predict_proba(self, X):
+        """Compute posterior probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Samples to classify.
+
+        Returns
+        -------
+        probabilities : ndarray, shape (n_samples, K)
+            Rows sum to one.
+        """
+        from scipy.special import softmax
+
+        return softmax(self._scale * self.margins(X), axis=1)
+
+
 class CentroidClassifier(MarginClassifier):
     """Nearest class mean; the margin is minus the squared Euclidean distance.
 
@@ -142,7 +168,7 @@ class CentroidClassifier(MarginClassifier):
         return -squared_distances(X, self.means_)
 
 
-class NaiveBayesClassifier(MarginClassifier):
+class NaiveBayesClassifier(PosteriorClassifier):
     """Gaussian naive Bayes with a variance for each class and feature.
 
     The single-region form of the searchlight's "gaussian_nb".
@@ -239,23 +265,6 @@ class NaiveBayesClassifier(MarginClassifier):
             scores = np.square(X - mean) / variance + np.log(variance)
             margins[:, label] = -0.5 * scores.sum(axis=1)
         return margins + self.log_priors_
-
-    def predict_proba(self, X):
-        """Compute posterior probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Samples to classify.
-
-        Returns
-        -------
-        probabilities : ndarray, shape (n_samples, K)
-            Rows sum to one.
-        """
-        from scipy.special import softmax
-
-        return softmax(self.margins(X), axis=1)
 
 
 class NearestNeighborClassifier(MarginClassifier):

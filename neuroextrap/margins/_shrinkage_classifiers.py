@@ -4,6 +4,7 @@ import numpy as np
 
 from neuroextrap.margins._classifiers import (
     MarginClassifier,
+    PosteriorClassifier,
     check_priors,
     class_means,
     log_priors,
@@ -95,13 +96,13 @@ class RidgeIndicatorClassifier(MarginClassifier):
         return X @ self.coef_.T + self.intercept_
 
 
-class ShrinkageLDA(MarginClassifier):
+class ShrinkageLDA(PosteriorClassifier):
     """Linear discriminant analysis with a ridge on the within-class scatter.
 
     The single-region form of the searchlight's "lda". With W the within-class sum of
     squares, m the mean of all samples and mu_l the mean of class l, the margin of
     class l at x is ``(x - m)' V (mu_l - m) - (mu_l - m)' V (mu_l - m) / 2``, V the
-    inverse of ``W + penalty I``.
+    inverse of ``W + penalty I``; posteriors have the covariance V^-1 / (n_samples - K).
 
     Parameters
     ----------
@@ -182,26 +183,8 @@ class ShrinkageLDA(MarginClassifier):
     def _margins(self, X):
         return X @ self.coef_.T + self.intercept_
 
-    def predict_proba(self, X):
-        """Compute posterior probabilities of the classes.
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Samples to classify.
-
-        Returns
-        -------
-        probabilities : ndarray, shape (n_samples, K)
-            For the covariance ``(W + penalty I) / (n_samples - K)``.
-        """
-        from scipy.special import softmax
-
-        margins = self.margins(X)
-        return softmax(self._scale * margins, axis=1)
-
-
-class ShrinkageQDA(MarginClassifier):
+class ShrinkageQDA(PosteriorClassifier):
     """Quadratic discriminant analysis with shrunk class covariances.
 
     The single-region form of the searchlight's "qda"; the covariance of a class is
@@ -305,23 +288,6 @@ class ShrinkageQDA(MarginClassifier):
             squared = (shift * solve_shrunk(root, ridge, shift)).sum(axis=0)
             margins[:, label] = -0.5 * (squared + _log_determinant(root, ridge))
         return margins + self._offsets
-
-    def predict_proba(self, X):
-        """Compute posterior probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Samples to classify.
-
-        Returns
-        -------
-        probabilities : ndarray, shape (n_samples, K)
-            Rows sum to one.
-        """
-        from scipy.special import softmax
-
-        return softmax(self.margins(X), axis=1)
 
 
 def _penalty(estimator, X):
