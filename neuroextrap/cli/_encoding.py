@@ -1,9 +1,14 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
+import argparse
 import logging
+from typing import NamedTuple
 
 from neuroextrap.cli._console import say
+from neuroextrap.cli._cost import cost_line
+from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
+    add_dry_run,
     add_output_options,
     add_region_options,
     take_last_as_output,
@@ -19,6 +24,7 @@ _EXAMPLES = """\
   and, without --features or --stimulus-images, the features in all other columns.
 --features: .npy (n_volumes x n_features) or .tsv (a header, then one row a volume).
 --stimulus-images: .npy (n_volumes x height x width), turned into --model features.
+Results of images with BIDS names are BIDS derivatives, as of neuroextrap searchlight.
 
 examples:
   neuroextrap encoding --imgs betas.nii.gz --stimuli volumes.tsv --features gabor.npy \\
@@ -88,15 +94,52 @@ def _add_model_options(parser):
         help="of the noise: shrunk (default), ledoit_wolf, oas, diagonal, identity",
     )
     group.add_argument(
-        "--repeats", choices=("average", "keep"), default="average", help="of stimuli"
+        "--repeats",
+        choices=("average", "keep"),
+        default="average",
+        help="of test stimuli: average them (default), or keep each",
     )
     group.add_argument(
         "--n-permutations", type=int, default=0, metavar="N", help="permuted pairings"
     )
-    group.add_argument("--confidence-level", type=float, default=0.95, metavar="P")
-    group.add_argument("--random-state", type=int, default=0, metavar="SEED")
+    group.add_argument(
+        "--confidence-level", type=float, default=0.95, metavar="P", help="of bounds"
+    )
+    group.add_argument(
+        "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
+    )
     group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
     group.add_argument("--checkpoint", metavar="DIR", help="resume from finished work")
+    add_dry_run(group)
+
+
+class EncodingData(NamedTuple):
+    """What was read, split into training and test.
+
+    Parameters
+    ----------
+    features, train : ndarray, images
+        Features and responses of the training volumes.
+    repeated : ndarray or None
+        Stimuli of training volumes, if some are repeated.
+    tested, test : ndarray, images
+        Features of every test stimulus once, and responses of the test volumes.
+    stimuli : ndarray of int, or None
+        Row of `tested` that each test volume belongs to.
+    runs : ndarray or None
+        Runs of the test volumes.
+    mask : image or None
+        The mask used; None for arrays.
+    """
+
+    features: object
+    train: object
+    repeated: object
+    tested: object
+    test: object
+    stimuli: object
+    runs: object
+    mask: object
 
 
 def run(args):
@@ -108,11 +151,26 @@ def run(args):
         Parsed options.
     """
     take_last_as_output(args, args.argv, ("imgs",))
-    from neuroextrap.cli import _stimulus_tables as tables
     from neuroextrap.cli._results import write_results
     from neuroextrap.maps import check_output_directory
 
-    check_output_directory(args.out, overwrite=args.overwrite)
+    bids, files = bids_of_inputs(args, args.imgs)
+    if not args.dry_run:
+        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    data = _read(args)
+    if args.dry_run:
+        say(_cost(args, data))
+        return
+    model = _model(args, data.mask)
+    model.fit(data.features, data.train, groups=data.repeated)
+    model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
+    say(write_results(model, args, bids, files))
+
+
+def _read(args):
+    """Read table, features and responses."""
+    from neuroextrap.cli import _stimulus_tables as tables
+
     table, is_train = tables.read_table(args.stimuli)
     features = tables.read_features(
         table,
@@ -126,14 +184,19 @@ def run(args):
     train, test, mask = tables.read_responses(args.imgs, args.mask, is_train)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
-    model = _model(args, mask)
-    model.fit(features[is_train], train, groups=_repeated(names, is_train))
     tested, stimuli = tables.unique_stimuli(
         features[~is_train], None if names is None else names[~is_train]
     )
-    runs = table["run"].to_numpy()[~is_train] if "run" in table else None
-    model.identify(tested, test, runs, stimuli=stimuli)
-    say(write_results(model, args.out, overwrite=args.overwrite, report=args.report))
+    return EncodingData(
+        features=features[is_train],
+        train=train,
+        repeated=_repeated(names, is_train),
+        tested=tested,
+        test=test,
+        stimuli=stimuli,
+        runs=table["run"].to_numpy()[~is_train] if "run" in table else None,
+        mask=mask,
+    )
 
 
 def _model(args, mask):
@@ -163,3 +226,27 @@ def _repeated(names, is_train):
     if names is None or len(set(names[is_train])) == is_train.sum():
         return None
     return names[is_train]
+
+
+def _cost(args, data):
+    """Say what the run would take."""
+    from joblib import effective_n_jobs
+
+    from neuroextrap.cli._encoding_cost import estimate_cost
+
+    plain = {"n_nearest": None, "labels_img": None, "center_mask": None, "stride": 1}
+    alone = argparse.Namespace(
+        **{**vars(args), **plain, "n_jobs": 1, "checkpoint": None, "quiet": True}
+    )
+    names = "radius n_nearest labels_img stride min_voxels"
+    options = {name: getattr(args, name) for name in names.split()}
+    options["center_mask_img"] = args.center_mask
+    cost = estimate_cost(
+        lambda regions: _model(alone, None).set_params(regions=regions), data, options
+    )
+    what = (
+        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
+        f"{len(data.tested)} stimuli, {args.n_permutations} permutations"
+    )
+    seconds = cost["seconds"] / effective_n_jobs(args.n_jobs)
+    return cost_line(what, seconds, cost["memory"])

@@ -1,7 +1,13 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import take_last_as_output
+from neuroextrap.cli._cost import cost_line, seconds_of
+from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._parser import (
+    add_dry_run,
+    add_output_options,
+    take_last_as_output,
+)
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null, the
@@ -11,6 +17,10 @@ examples:
   neuroextrap group --imgs sub-*/accuracy.nii.gz --baseline 0.125 group_mean
   neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
       --mask mask.nii.gz group_prevalence
+  neuroextrap group --imgs derivatives/sub-*/func/sub-*_desc-accuracy_stat.nii.gz \\
+      --baseline 0.125 derivatives
+
+Results of maps with BIDS names are OUT/group/.._desc-accuracyPvaluefwe_stat.nii.gz.
 """
 
 _ALL_VOXELS = "all voxels at once"
@@ -57,10 +67,7 @@ def add_parser(subparsers):
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     _add_input_options(parser)
     _add_test_options(parser)
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "--overwrite", action="store_true", help="replace what is in the output folder"
-    )
+    add_output_options(parser, report=False)
 
 
 def _add_input_options(parser):
@@ -107,6 +114,7 @@ def _add_test_options(parser):
     group.add_argument(
         "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
     )
+    add_dry_run(group)
 
 
 def run(args):
@@ -120,7 +128,11 @@ def run(args):
     _check_options(args)
     from neuroextrap.maps import check_output_directory, describe_map, write_maps
 
-    check_output_directory(args.out, overwrite=args.overwrite)
+    bids, _ = bids_of_inputs(args, args.imgs, keep_desc=True)
+    if args.dry_run:
+        say(_cost(args))
+        return
+    check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     found, options = _tested(args)
     about = {
         name: describe_map(
@@ -130,9 +142,9 @@ def run(args):
         )
         for name in found
     }
-    write_maps(args.out, found, about, overwrite=args.overwrite)
+    sidecars = write_maps(args.out, found, about, overwrite=args.overwrite, bids=bids)
     say(_summary(found, len(args.imgs), prevalence=args.null is not None))
-    say(f"maps and sidecars in {args.out}")
+    say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
 
 
 def _check_options(args):
@@ -146,17 +158,40 @@ def _check_options(args):
             raise ValueError(f"{option} {needed}; leave it out")
 
 
-def _tested(args):
+def _tested(args, n_permutations=None):
     """Run the test that was asked for; return its maps and its options."""
     from neuroextrap.group import prevalence_test, sign_flip_test
 
     names = ["n_permutations", "baseline", "gamma", "confidence_level"]
     options = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    if n_permutations is not None:
+        options["n_permutations"] = n_permutations
     shared = {"mask": args.mask, "random_state": args.random_state}
     if args.null is not None:
         return prevalence_test(args.imgs, args.null, **shared, **options), options
     options["two_sided"] = args.two_sided
     return sign_flip_test(args.imgs, **shared, **options), options
+
+
+def _cost(args):
+    """Say what the test would take."""
+    import warnings
+
+    import numpy as np
+
+    n_permutations = args.n_permutations
+    if n_permutations is None:
+        n_permutations = 1000 if args.null is None else 10_000
+    with warnings.catch_warnings():  # of few permutations
+        warnings.simplefilter("ignore", UserWarning)
+        found, _ = _tested(args, 2)
+        n_voxels = int(np.isfinite(found["p_value"].get_fdata()).sum())
+        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=(10, 60))
+    n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
+    what = (
+        f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"
+    )
+    return cost_line(what, seconds, n_bytes)
 
 
 def _summary(found, n_subjects, *, prevalence):

@@ -3,7 +3,13 @@
 import logging
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import take_last_as_output
+from neuroextrap.cli._cost import cost_line, seconds_of
+from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._parser import (
+    add_dry_run,
+    add_output_options,
+    take_last_as_output,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +46,7 @@ def add_parser(subparsers):
     _add_input_options(parser)
     _add_model_options(parser)
     _add_curve_options(parser)
+    add_output_options(parser, report=False)
 
 
 def _add_input_options(parser):
@@ -78,7 +85,13 @@ def _add_model_options(parser):
     group.add_argument(
         "--n-components", type=int, metavar="P", help="default: scans per subject"
     )
-    group.add_argument("--basis", choices=("svd", "generalizable"), default="svd")
+    group.add_argument(
+        "--basis",
+        choices=("svd", "generalizable"),
+        default="svd",
+        help="singular values as they are (svd, default), or re-estimated with each "
+        "group left out",
+    )
     group.add_argument(
         "--significance-level",
         type=float,
@@ -94,7 +107,7 @@ def _add_model_options(parser):
 
 
 def _add_curve_options(parser):
-    """Add what says which splits are drawn, and where results go."""
+    """Add what says which splits are drawn."""
     group = parser.add_argument_group("curve")
     group.add_argument(
         "--train-sizes",
@@ -103,18 +116,24 @@ def _add_curve_options(parser):
         metavar="N",
         help="default: 2 to all but 1",
     )
-    group.add_argument("--n-splits", type=int, default=150, metavar="N")
+    group.add_argument(
+        "--n-splits",
+        type=int,
+        default=150,
+        metavar="N",
+        help="random splits at every size (default: 150)",
+    )
     group.add_argument(
         "--pattern",
         choices=("sensitivity", "log_sensitivity", "canonical", "none"),
         default="sensitivity",
         help="map whose reproducibility is measured",
     )
-    group.add_argument("--random-state", type=int, default=0, metavar="SEED")
-    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
     group.add_argument(
-        "--overwrite", action="store_true", help="replace what is in the output folder"
+        "--random-state", type=int, default=0, metavar="SEED", help="of splits"
     )
+    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
+    add_dry_run(group)
 
 
 def run(args):
@@ -127,10 +146,13 @@ def run(args):
     lists = ("labels", "imgs", "exclude", "train_sizes")
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
-    from neuroextrap.learning_curves import as_samples, information_learning_curve
-    from neuroextrap.maps import check_output_directory
+    from neuroextrap.learning_curves import as_samples
+    from neuroextrap.maps import check_output_directory, describe_dataset
 
-    check_output_directory(args.out, overwrite=args.overwrite)
+    source = args.array if args.imgs is None else args.imgs
+    bids, files = bids_of_inputs(args, source)
+    if not args.dry_run:
+        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     schemes, groups, rows = _read_scans(args)
     samples = as_samples(_source(args), args.mask)
     if len(samples.X) != len(rows):
@@ -142,15 +164,46 @@ def run(args):
     logger.info(
         "%d scans of %d groups, %d features", *X.shape[:1], len(set(groups)), X.shape[1]
     )
-    curves = {
-        name: information_learning_curve(
-            X, labels[rows], groups, classifier=_classifier(args), **_options(args)
-        )
-        for name, labels in schemes.items()
-    }
-    data = {"X": X, "groups": groups, "samples": samples}
     labels = {name: values[rows] for name, values in schemes.items()}
-    say(write_curves(args, curves, labels, data, _classifier(args)))
+    if args.dry_run:
+        say(_cost(args, X, labels, groups))
+        return
+    curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
+    data = {"X": X, "groups": groups, "samples": samples}
+    if bids is not None:
+        describe_dataset(args.out, files)
+    say(write_curves(args, curves, labels, data, _classifier(args), bids=bids))
+
+
+def _curve(args, X, y, groups, **changed):
+    """Compute one curve."""
+    from neuroextrap.learning_curves import information_learning_curve
+
+    options = {**_options(args), **changed}
+    return information_learning_curve(
+        X, y, groups, classifier=_classifier(args), **options
+    )
+
+
+def _cost(args, X, labels, groups):
+    """Say what the curves would take, by timing a few splits of each."""
+    from joblib import effective_n_jobs
+
+    n_sizes, seconds = 0, 0.0
+    for y in labels.values():
+        found = _curve(args, X, y, groups, n_splits=1, n_jobs=1)
+        n_sizes = len(found.train_sizes)
+        seconds += seconds_of(
+            lambda n, y=y: _curve(args, X, y, groups, n_splits=n, n_jobs=1),
+            args.n_splits,
+            few=(1, 4),
+        )
+    n_workers = effective_n_jobs(args.n_jobs)
+    what = (
+        f"{len(labels)} curves of {n_sizes} training sizes, {args.n_splits} splits, "
+        f"{len(X)} scans of {len(set(groups))} groups, {X.shape[1]} features"
+    )
+    return cost_line(what, seconds / n_workers, (4 + n_workers) * X.nbytes)
 
 
 def _source(args):

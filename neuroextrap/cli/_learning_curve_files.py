@@ -2,7 +2,6 @@
 
 import importlib.util
 import logging
-from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +16,7 @@ _HEADINGS = {
 }
 
 
-def write_curves(args, curves, labels, data, classifier):
+def write_curves(args, curves, labels, data, classifier, *, bids=None):
     """Write everything and return a summary.
 
     Parameters
@@ -32,6 +31,8 @@ def write_curves(args, curves, labels, data, classifier):
         ``X``, ``groups`` and ``samples``.
     classifier : CanonicalVariates
         Unfitted.
+    bids : dict of str to str, or None, default=None
+        Entities of BIDS names.
 
     Returns
     -------
@@ -42,6 +43,7 @@ def write_curves(args, curves, labels, data, classifier):
 
     from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_table
+    from neuroextrap.maps import ResultFiles
 
     tables = []
     for name, curve in curves.items():
@@ -49,21 +51,21 @@ def write_curves(args, curves, labels, data, classifier):
         table.insert(0, "scheme", name)
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    out = Path(args.out)
-    maps = _write_maps(args, labels, data, classifier)
-    out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(out / "learning_curve.tsv", sep="\t", index=False, na_rep="n/a")
-    _confusion_table(curves).to_csv(out / "confusion.tsv", sep="\t", index=False)
-    figure = _write_figure(curves, out)
+    files = ResultFiles.below(args.out, bids)
+    files.create()
+    maps = _write_maps(args, labels, data, classifier, bids)
+    written = files.path("learning_curve.tsv"), files.path("confusion.tsv")
+    table.to_csv(written[0], sep="\t", index=False, na_rep="n/a")
+    _confusion_table(curves).to_csv(written[1], sep="\t", index=False)
+    figure = _write_figure(curves, files.path("learning_curve.png"))
     notes = [
         f"{row.scheme}, {row.train_size} subjects: {row.note}"
         for row in table.itertuples()
         if row.note
     ]
     lines = [text_table(table, _HEADINGS), *_remarks(args, curves), *notes[:3]]
-    return "\n".join(
-        [*lines, f"learning_curve.tsv, confusion.tsv{figure}{maps} in {out}"]
-    )
+    names = ", ".join(path.name for path in written)
+    return "\n".join([*lines, f"{names}{figure}{maps} in {files.folder}"])
 
 
 def _confusion_table(curves):
@@ -113,7 +115,7 @@ def _remarks(args, curves):
     return remarks
 
 
-def _write_figure(curves, out):
+def _write_figure(curves, path):
     """Write the three panels of the curves, where matplotlib is installed."""
     if importlib.util.find_spec("matplotlib") is None:
         logger.warning("matplotlib is not installed; no figure was written")
@@ -128,11 +130,11 @@ def _write_figure(curves, out):
     panels = ("information", "error_rate", "reproducibility")
     for ax, panel in zip(figure.subplots(1, 3), panels, strict=True):
         plot_learning_curves(curves, panel=panel, ax=ax)
-    figure.savefig(out / "learning_curve.png", dpi=150)
-    return ", learning_curve.png"
+    figure.savefig(path, dpi=150)
+    return f", {path.name}"
 
 
-def _write_maps(args, labels, data, classifier):
+def _write_maps(args, labels, data, classifier, bids):
     """Write sensitivity and canonical maps of models trained on all subjects."""
     samples = data["samples"]
     if samples.masker is None:
@@ -169,5 +171,5 @@ def _write_maps(args, labels, data, classifier):
             if len(maps):
                 images[key] = to_img(samples.expand(maps), samples.masker)
                 sidecars[key] = describe_map(text, unit, **about)
-    write_maps(args.out, images, sidecars, overwrite=args.overwrite)
+    write_maps(args.out, images, sidecars, overwrite=True, bids=bids)
     return ", maps"

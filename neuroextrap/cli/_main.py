@@ -20,6 +20,9 @@ examples:
   neuroextrap searchlight --imgs run-*_bold.nii.gz --events run-*_events.tsv \\
       --t-r 2 --exclude rest --n-permutations 1000 --report results
   neuroextrap searchlight --help
+
+exit codes: 0 the work was done, 2 input that cannot be used (one line on standard
+error says what and why), 130 interrupted.
 """
 
 
@@ -33,6 +36,7 @@ def build_parser():
     from neuroextrap import __version__
 
     parser = CommandParser(
+        is_command=False,
         prog="neuroextrap",
         description="How much does each patch of brain tell about a stimulus.",
         epilog=_EXAMPLES,
@@ -101,5 +105,5 @@ def main(argv=None):
             logger.error("%s", one_line(error), exc_info=args.debug)
             return 2
         except KeyboardInterrupt:
-            logger.warning("interrupted; nothing was written")
+            logger.warning("interrupted; no results were written")
             return 130

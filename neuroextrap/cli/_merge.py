@@ -8,6 +8,9 @@ examples:
   neuroextrap searchlight ... --shard 1/2 part1    (on one machine)
   neuroextrap searchlight ... --shard 2/2 part2    (on another)
   neuroextrap merge part1 part2 results --report
+
+A part is a folder, or its file searchlight.json (under BIDS names
+sub-.._desc-searchlight_stat.json) where a folder holds several.
 """
 
 
@@ -37,20 +40,34 @@ def run(args):
     ----------
     args : argparse.Namespace
     """
-    from pathlib import Path
-
+    from neuroextrap.cli._results import write_results
+    from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.maps import check_output_directory
 
-    check_output_directory(args.out, overwrite=args.overwrite)
+    bids = _bids_of_parts(args)
+    check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    first, *others = [IdentificationSearchLight.from_directory(p) for p in args.parts]
+    say(write_results(first.merge(*others), args, bids))
+
+
+def _bids_of_parts(args):
+    """Entities that name the parts, which must be there, if BIDS names are wanted."""
+    from pathlib import Path
+
+    from neuroextrap.maps import ResultFiles
+
+    named = []
     for part in args.parts:
-        if not Path(part).is_dir():
+        if not Path(part).exists():
             raise FileNotFoundError(
                 f"PART {part} is not a folder; name the folders that "
                 "'neuroextrap searchlight --shard' wrote"
             )
-    from neuroextrap.cli._results import write_results
-    from neuroextrap.decoding import IdentificationSearchLight
-
-    first, *others = [IdentificationSearchLight.from_directory(p) for p in args.parts]
-    fitted = first.merge(*others)
-    say(write_results(fitted, args.out, overwrite=args.overwrite, report=args.report))
+        found = ResultFiles.find(part, "searchlight.json")
+        named.append(None if found is None else found.bids)
+    alike = None not in named and all(bids == named[0] for bids in named)
+    if args.bids and not alike:
+        raise ValueError(
+            "--bids: the parts have no BIDS names, or different ones; use --no-bids"
+        )
+    return named[0] if alike and args.bids is not False else None

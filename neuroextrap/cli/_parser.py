@@ -10,21 +10,25 @@ class CommandParser(argparse.ArgumentParser):
     ----------
     *args, **kwargs
         As for ``argparse.ArgumentParser``.
+    is_command : bool, default=True
+        Whether this is the parser of one command, which leaves alone what was said
+        before the command's name.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, is_command=True, **kwargs):
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         kwargs.setdefault("conflict_handler", "resolve")
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
         group = self.add_argument_group("messages")
-        group.add_argument("--quiet", action="store_true", help="warnings only")
-        group.add_argument(
-            "--verbose", action="store_true", help="say more while working"
-        )
-        group.add_argument(
-            "--debug", action="store_true", help="show the traceback of an error"
-        )
+        volume = group.add_mutually_exclusive_group()
+        default = argparse.SUPPRESS if is_command else False
+        for where, name, text in (
+            (volume, "--quiet", "warnings only"),
+            (volume, "--verbose", "say more while working"),
+            (group, "--debug", "show the traceback of an error"),
+        ):
+            where.add_argument(name, action="store_true", default=default, help=text)
 
     def error(self, message):
         """Write one line and leave with exit code 2.
@@ -36,19 +40,46 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def add_output_options(parser):
-    """Add what says where results go.
+def add_output_options(parser, *, report=True):
+    """Add what says where results go and what they are called.
 
     Parameters
     ----------
     parser : argparse.ArgumentParser
+    report : bool, default=True
+        Whether the command can write a report.
     """
     group = parser.add_argument_group("output")
     group.add_argument(
-        "--overwrite", action="store_true", help="replace what is in the output folder"
+        "--overwrite",
+        action="store_true",
+        help="replace results that are in the output folder",
     )
     group.add_argument(
-        "--report", action="store_true", help="write a self-contained report.html too"
+        "--bids",
+        action=argparse.BooleanOptionalAction,
+        help="name and place results as BIDS derivatives, or not (default: if all "
+        "inputs have BIDS names)",
+    )
+    if report:
+        group.add_argument(
+            "--report",
+            action="store_true",
+            help="write a self-contained report.html too",
+        )
+
+
+def add_dry_run(group):
+    """Add the option to say what a run would take.
+
+    Parameters
+    ----------
+    group : argparse.ArgumentParser or group of options
+    """
+    group.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="check the input, print size, memory and time of the run, write nothing",
     )
 
 
@@ -128,6 +159,11 @@ def add_analysis_options(parser):
         help="permuted labellings (default: 0, no p-values)",
     )
     group.add_argument(
+        "--save-null",
+        metavar="NPY",
+        help="keep permuted maps in this file, for neuroextrap group --null",
+    )
+    group.add_argument(
         "--confidence-level", type=float, default=0.95, metavar="P", help="of bounds"
     )
     group.add_argument(
@@ -153,11 +189,7 @@ def add_resource_options(parser):
     group.add_argument(
         "--shard", metavar="i/N", help="do part i of N; join with neuroextrap merge"
     )
-    group.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print regions, memory and time; do nothing else",
-    )
+    add_dry_run(group)
 
 
 def take_last_as_output(args, argv, names):

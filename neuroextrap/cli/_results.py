@@ -1,7 +1,5 @@
 """Write a fitted analysis and say in a few lines what it found."""
 
-from pathlib import Path
-
 import numpy as np
 
 _HEADINGS = {
@@ -19,31 +17,35 @@ _HEADINGS = {
 }
 
 
-def write_results(fitted, out, *, overwrite=False, report=False, title=None):
+def write_results(fitted, args, bids=None, sources=()):
     """Write maps, tables and perhaps the report; return a summary.
 
     Parameters
     ----------
-    fitted : IdentificationSearchLight
-    out : path-like
-    overwrite : bool, default=False
-    report : bool, default=False
-        Write ``report.html`` too.
-    title : str or None, default=None
-        Of the report.
+    fitted : IdentificationSearchLight or EncodingIdentification
+    args : argparse.Namespace
+        With ``out``, ``overwrite`` and ``report``.
+    bids : dict of str to str, or None, default=None
+        Entities of BIDS names.
+    sources : sequence of path-like, default=()
+        Files that were analysed.
 
     Returns
     -------
     summary : str
     """
+    from neuroextrap.maps import ResultFiles, describe_dataset
     from neuroextrap.reporting import peak_table
 
-    page = fitted.generate_report(title).get_standalone() if report else None
+    page = fitted.generate_report().get_standalone() if args.report else None
     peaks = peak_table(fitted)
-    fitted.to_directory(out, overwrite=overwrite)
-    peaks.to_csv(Path(out) / "peaks.tsv", sep="\t", index=False)
-    written = f"maps, sidecars and peaks.tsv in {out}"
-    target = Path(out) / "report.html"
+    if bids is not None:
+        describe_dataset(args.out, sources)
+    fitted.to_directory(args.out, overwrite=args.overwrite, bids=bids)
+    files = ResultFiles.below(args.out, bids)
+    peaks.to_csv(files.path("peaks.tsv"), sep="\t", index=False)
+    written = f"maps, sidecars and {files.name('peaks.tsv')} in {files.folder}"
+    target = files.path("report.html")
     target.unlink(missing_ok=True)  # of an earlier run
     if page is not None:
         target.write_text(page, encoding="utf-8")

@@ -3,6 +3,8 @@
 import logging
 
 from neuroextrap.cli._console import say
+from neuroextrap.cli._cost import cost_line
+from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
     add_analysis_options,
     add_output_options,
@@ -18,11 +20,18 @@ events: tab-separated, one table for each image or one for all volumes.
   BIDS events have columns onset, duration (seconds) and trial_type, and need --t-r.
   Otherwise one row a volume, with columns trial_type and run.
 
+names: when all images have BIDS names, results are BIDS derivatives, such as
+  OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz: with the
+  entities that the images share, all results of a run side by side. Subjects can go to
+  the same OUT. Otherwise results are called implied_information.nii.gz and so on.
+
 examples:
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv --mask mask.nii.gz \\
       --exclude rest --radius 12 --n-permutations 1000 --report results
   neuroextrap searchlight --imgs run-1.nii.gz run-2.nii.gz \\
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
+  neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
+      --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
 """
 
 
@@ -106,7 +115,8 @@ def run(args):
     take_last_as_output(
         args, args.argv, ("events", "imgs", "exclude", "classes", "test_runs")
     )
-    _check_arguments(args)
+    bids, files = bids_of_inputs(args, args.imgs)
+    _check_arguments(args, bids)
     from neuroextrap.cli._results import write_results
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
@@ -122,13 +132,13 @@ def run(args):
     light = IdentificationSearchLight(**_parameters(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:
-        say(_cost(light.estimate_cost(*data)))
+        say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
-    say(write_results(light, args.out, overwrite=args.overwrite, report=args.report))
+    say(write_results(light, args, bids, files))
 
 
-def _check_arguments(args):
+def _check_arguments(args, bids):
     """Refuse what can be refused before any work."""
     from neuroextrap.maps import check_output_directory
 
@@ -140,7 +150,7 @@ def _check_arguments(args):
             f"{args.samples} models drifts itself"
         )
     if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite)
+        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
         logger.warning(
             "volumes are permuted one by one; if several belong to one block or trial "
@@ -173,7 +183,7 @@ def _parameters(args, samples):
     names = (
         "radius n_nearest labels_img stride min_voxels classifier shrinkage statistic "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard"
+        "shard save_null"
     )
     parameters = {name: getattr(args, name) for name in names.split()}
     return {
@@ -208,12 +218,13 @@ def _single_split(args, samples):
     return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
 
 
-def _cost(cost):
-    """Say what the run would take."""
-    seconds = round(cost["seconds"])
-    return (
-        f"dry run: {cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{cost['n_permutations']} permutations; about {seconds // 3600}:"
-        f"{seconds // 60 % 60:02d}:{seconds % 60:02d} (h:mm:ss) and "
-        f"{cost['memory'] / 2**30:.1f} GiB; nothing was written"
+def _cost(cost, shard):
+    """Say what the run, or its part, would take."""
+    n_parts = int(shard.split("/")[1]) if shard else 1
+    what = (
+        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
+        f"{cost['n_permutations']} permutations"
     )
+    if shard:
+        what += f", of which part {shard}"
+    return cost_line(what, cost["seconds"] / n_parts, cost["memory"])

@@ -1,13 +1,14 @@
 """The only door to nilearn and nibabel.
 
 Maskers: ``resolve_masker``, ``is_surface_masker``. Images to samples x features:
-``load_samples``, ``list_images``, ``open_image``, ``read_image``, ``NamedImage``. Where
-features are: ``mask_lattice``, ``surface_mesh``, ``Hemisphere``, ``surface_regions``,
-``feature_coordinates``, ``center_features``, ``feature_values``, ``atlas_labels``. Back
-to images: ``to_img``, ``save_image``, ``load_image``; where they are high:
-``cluster_table``, ``peaks``, ``peak_features``. Samples from BOLD: ``Samples``,
-``block_averages``, ``volume_samples``, ``single_trial_betas``, ``read_events``,
-``labels_of_volumes``. Templates: ``mni152_mask``. Fingerprints: ``array_hash``.
+``load_samples``, ``list_images``, ``image_files``, ``open_image``, ``read_image``,
+``NamedImage``. Where features are: ``mask_lattice``, ``surface_mesh``, ``Hemisphere``,
+``surface_regions``, ``feature_coordinates``, ``center_features``, ``feature_values``,
+``atlas_labels``. Back to images: ``to_img``, ``save_image``, ``load_image``; where they
+are high: ``cluster_table``, ``peaks``, ``peak_features``. Samples from BOLD:
+``Samples``, ``block_averages``, ``volume_samples``, ``single_trial_betas``,
+``read_events``, ``labels_of_volumes``. Templates: ``mni152_mask``. Fingerprints:
+``array_hash``.
 """
 
 from neuroextrap.images._atlas import atlas_labels
@@ -30,6 +31,7 @@ from neuroextrap.images._loading import load_samples
 from neuroextrap.images._maskers import is_surface_masker, resolve_masker
 from neuroextrap.images._opening import (
     NamedImage,
+    image_files,
     is_surface_image,
     list_images,
     open_image,
@@ -56,6 +58,7 @@ __all__ = [
     "feature_coordinates",
     "feature_values",
     "finite_mask",
+    "image_files",
     "is_surface_image",
     "is_surface_masker",
     "labels_of_volumes",

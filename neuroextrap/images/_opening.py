@@ -165,6 +165,35 @@ def list_images(imgs, name="imgs"):
     return opened
 
 
+def image_files(imgs, name="imgs"):
+    """List the files that paths and patterns stand for, without opening them.
+
+    Parameters
+    ----------
+    imgs : path, glob pattern, or list of these
+        A pattern stands for its matches in alphabetical order.
+    name : str, default="imgs"
+        The argument's name, for messages.
+
+    Returns
+    -------
+    list of str
+        Paths; those that are no patterns need not exist.
+
+    Raises
+    ------
+    ValueError
+        If a pattern matches nothing.
+
+    Examples
+    --------
+    >>> from neuroextrap.images import image_files
+    >>> image_files(["a.nii.gz", "b.nii.gz"])
+    ['a.nii.gz', 'b.nii.gz']
+    """
+    return [os.fspath(path) for _, path in _expand(imgs, name)]
+
+
 def read_image(named):
     """Read an image's data into memory, naming the file that cannot be read.
 

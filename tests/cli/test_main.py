@@ -7,12 +7,19 @@ import sys
 import pytest
 
 from neuroextrap.cli import main
+from neuroextrap.cli._main import build_parser
 
 
 def _one_error_line(err):
     lines = [line for line in err.splitlines() if line]
     assert len(lines) == 1, err
     return lines[0]
+
+
+def _commands():
+    """Names of all commands, from the parser."""
+    actions = build_parser()._actions
+    return next(action.choices for action in actions if action.metavar == "COMMAND")
 
 
 def test_help_names_the_commands_and_examples(capsys):
@@ -24,7 +31,7 @@ def test_help_names_the_commands_and_examples(capsys):
         assert name in text
 
 
-@pytest.mark.parametrize("command", ["searchlight", "demo", "merge"])
+@pytest.mark.parametrize("command", sorted(_commands()))
 def test_every_command_has_help_with_examples(command, capsys):
     with pytest.raises(SystemExit) as left:
         main([command, "--help"])
@@ -64,6 +71,39 @@ def test_bad_input_is_one_line_and_code_2(capsys, tmp_path):
 def test_debug_shows_the_traceback(capsys, tmp_path):
     assert main(["merge", str(tmp_path / "no"), str(tmp_path / "o"), "--debug"]) == 2
     assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_messages_are_chosen_before_or_after_the_command(before, tmp_path, caplog):
+    words = ["merge", str(tmp_path / "no"), str(tmp_path / "o")]
+    for flag in ("--quiet", "--verbose", "--debug"):
+        parsed = build_parser().parse_args([flag, *words] if before else [*words, flag])
+        said = {name: getattr(parsed, name) for name in ("quiet", "verbose", "debug")}
+        assert said == {**dict.fromkeys(said, False), flag[2:]: True}
+
+
+def test_quiet_and_verbose_exclude_each_other(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["merge", "a", "b", "--quiet", "--verbose"])
+    assert left.value.code == 2
+    assert "not allowed with argument --quiet" in _one_error_line(
+        capsys.readouterr().err
+    )
+
+
+def test_an_interruption_is_code_130(monkeypatch, capsys, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neuroextrap.maps.ResultFiles.find", interrupted)
+    assert main(["merge", str(tmp_path), str(tmp_path / "out")]) == 130
+    assert "interrupted; no results were written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", sorted(_commands()))
+def test_every_option_says_what_it_does(command):
+    for action in _commands()[command]._actions:
+        assert action.help, f"{command} {action.option_strings}"
 
 
 def test_log_settings_are_put_back(tmp_path):

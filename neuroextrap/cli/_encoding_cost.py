@@ -1,0 +1,85 @@
+"""What ``neuroextrap encoding`` would take: a few regions, timed and extrapolated."""
+
+import time
+
+import numpy as np
+
+_N_REGIONS = 8
+
+
+def estimate_cost(make_model, data, region_options):
+    """Train and identify in a few regions; extrapolate to all.
+
+    Training time grows with the voxels, identification time with the regions.
+
+    Parameters
+    ----------
+    make_model : callable
+        ``make_model(regions)`` -> EncodingIdentification of arrays in these regions.
+    data : EncodingData
+        What was read.
+    region_options : dict
+        As ``neuroextrap.images.choose_regions`` takes them, and ``min_voxels``.
+
+    Returns
+    -------
+    cost : dict
+        n_regions, n_features, seconds (on one core) and memory (bytes).
+    """
+    train, test, masker = _as_arrays(data)
+    usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
+    usable &= np.isfinite(test).all(axis=0)
+    members = _filled_regions(masker, usable, **region_options)
+    some = np.unique(np.linspace(0, members.shape[0] - 1, _N_REGIONS).astype(int))
+    _timed(make_model, data, train, test, members[some[:1]])  # imports, compilation
+    n_sampled, fitting, identifying = _timed(
+        make_model, data, train, test, members[some]
+    )
+    return {
+        "n_regions": members.shape[0],
+        "n_features": train.shape[1],
+        "seconds": fitting * usable.sum() / n_sampled
+        + identifying * members.shape[0] / len(some),
+        "memory": _memory(train, test, len(data.tested), members),
+    }
+
+
+def _as_arrays(data):
+    """Responses as arrays, and the masker that made them."""
+    if data.mask is None:
+        return data.train, data.test, None
+    from neuroextrap.images import load_samples, resolve_masker
+
+    masker = resolve_masker(data.mask)
+    train, test = (load_samples(img, masker) for img in (data.train, data.test))
+    return train, test, masker
+
+
+def _filled_regions(masker, usable, *, min_voxels, **options):
+    """Regions with enough usable voxels."""
+    from neuroextrap.images import choose_regions
+    from neuroextrap.regions import usable_regions
+
+    chosen = choose_regions(masker, len(usable), **options)
+    found = usable_regions(chosen.regions, usable, min_voxels).regions
+    return found[np.flatnonzero(np.diff(found.indptr))]
+
+
+def _timed(make_model, data, train, test, members):
+    """Run some regions; return their voxels, seconds of fitting and identifying."""
+    voxels = np.unique(members.indices)
+    model = make_model(members[:, voxels])
+    start = time.perf_counter()
+    model.fit(data.features, train[:, voxels], groups=data.repeated)
+    middle = time.perf_counter()
+    model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
+    return len(voxels), middle - start, time.perf_counter() - middle
+
+
+def _memory(train, test, n_candidates, members):
+    """Bytes at the peak: images and arrays as read, and the table of the run."""
+    n_features = train.shape[1]
+    read = 4 * (train.nbytes + test.nbytes)
+    table = 4 * n_features * (len(train) + len(test) + n_candidates)
+    results = 8 * members.shape[0] * (n_candidates + 40)
+    return read + 2 * table + 3 * members.indices.nbytes + results
