@@ -191,13 +191,16 @@ class RegionAnalysis:
         model = stats.AccuracyExtrapolator(method)
         return model.fit(self.region_margins(region), self.test_codes_)
 
-    def generate_report(self, title=None):
+    def generate_report(self, title=None, *, bg_img=None):
         """Make a self-contained HTML page of the results.
 
         Parameters
         ----------
         title : str or None
             Title of the page.
+        bg_img : path, Niimg, SurfaceImage, None or False
+            What is drawn under the maps. None is what nilearn ships where it fits: the
+            MNI152 template under masks that lie in it, sulcal depth on fsaverage5.
 
         Returns
         -------
@@ -207,4 +210,4 @@ class RegionAnalysis:
         check_is_fitted(self, "region_scores_")
         # reporting lies above, so it is looked up when asked for
         reporting = importlib.import_module("neuroextrap.reporting")
-        return reporting.identification_report(self, title=title)
+        return reporting.identification_report(self, title, bg_img=bg_img)

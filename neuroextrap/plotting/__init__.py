@@ -4,6 +4,7 @@ from neuroextrap.plotting._accuracy_curves import (
     plot_accuracy_curve,
     plot_extrapolation_fan,
 )
+from neuroextrap.plotting._brain_maps import plot_map
 from neuroextrap.plotting._canonical_space import (
     plot_canonical_coordinates,
     plot_sensitivity_map,
@@ -26,6 +27,7 @@ __all__ = [
     "plot_information_vs_reproducibility",
     "plot_learning_curves",
     "plot_sensitivity_map",
+    "plot_map",
     "plot_accuracy_curve",
     "plot_confusion_matrix",
     "plot_extrapolation_fan",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, resolve_axes
+from neuroextrap.plotting._brain_maps import plot_map, read_map
 
 
 def plot_canonical_coordinates(
@@ -108,11 +109,11 @@ def plot_sensitivity_map(img, *, background=None, threshold=None, **options):
     img : 3-D image or path
         Sensitivity map as an image.
     background : 3-D image, path or False, optional
-        Anatomy underneath. None: nilearn's template; False: none.
+        Anatomy underneath, as ``bg_img`` of :func:`plot_map`.
     threshold : float, optional
         Values below are transparent. None: the 95th percentile of the map.
     **options : dict
-        Passed on to ``nilearn.plotting.plot_stat_map``.
+        Passed on to :func:`plot_map`.
 
     Returns
     -------
@@ -132,14 +133,8 @@ def plot_sensitivity_map(img, *, background=None, threshold=None, **options):
     >>> display = plot_sensitivity_map(img, background=False, title="sensitivity")
     >>> display.close()
     """
-    from nilearn import plotting
-    from nilearn.image import load_img
-
-    img = load_img(img)
     if threshold is None:
-        values = img.get_fdata()
+        values = read_map(img)[0]
         threshold = float(np.percentile(values[np.isfinite(values)], 95))
-    if background is not None:
-        options["bg_img"] = background or None
-    settings = {"cmap": "inferno", "symmetric_cbar": False, "vmin": 0} | options
-    return plotting.plot_stat_map(img, threshold=threshold, **settings)
+    settings = {"cmap": "inferno", "vmin": 0} | options
+    return plot_map(img, bg_img=background, threshold=threshold, **settings)

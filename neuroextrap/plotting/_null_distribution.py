@@ -66,12 +66,14 @@ def plot_null_distribution(
     ax.hist(null_scores, bins=n_bins, color="0.7", label="permuted labels")
     critical = _critical_value(null_scores, level)
     if critical is not None:
-        ax.axvline(critical, ls="--", color="0.2", label=f"p <= {level:g}")
+        ax.axvline(critical, ls="--", color="0.2", label=f"p ≤ {level:g}")
     for number, value in enumerate(np.atleast_1d([] if observed is None else observed)):
         name = "observed" if number == 0 else None
         ax.axvline(value, color=COLORS[1], label=name)
     ax.set(xlabel=xlabel, ylabel="permutations")
-    ax.legend(frameon=False, fontsize="small")
+    # above the axes: a line may be anywhere
+    where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
+    ax.legend(frameon=False, fontsize="small", **where)
     return ax
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from neuroextrap.maps import MAP_DESCRIPTIONS
 from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
+from neuroextrap.reporting._map_data import first_threshold
 from neuroextrap.reporting._page import (
     escape,
     figure_tag,
@@ -20,7 +21,7 @@ from neuroextrap.reporting._viewer import report_section
 _N_CURVES = 4
 
 
-def identification_report(fitted, title=None):
+def identification_report(fitted, title=None, *, bg_img=None):
     """Make a self-contained HTML page of a fitted identification analysis.
 
     Parameters
@@ -29,6 +30,8 @@ def identification_report(fitted, title=None):
         Fitted, or read from a folder (then without standard errors of the curves).
     title : str or None, default=None
         Title of the page; None is "Identification report".
+    bg_img : path, Niimg, SurfaceImage, None or False, default=None
+        What is drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
     -------
@@ -58,11 +61,11 @@ def identification_report(fitted, title=None):
     >>> "First &lt;look&gt;" in report.get_standalone()
     True
     """
-    sections = identification_sections(fitted)
+    sections = identification_sections(fitted, bg_img=bg_img)
     return make_page(title or "Identification report", sections)
 
 
-def identification_sections(fitted, *, n_peaks=10):
+def identification_sections(fitted, *, n_peaks=10, bg_img=None):
     """Return the parts of a report, to be put on a page with others.
 
     Parameters
@@ -71,6 +74,8 @@ def identification_sections(fitted, *, n_peaks=10):
         Fitted.
     n_peaks : int, default=10
         Rows of the peak table.
+    bg_img : path, Niimg, SurfaceImage, None or False, default=None
+        What is drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
     -------
@@ -107,8 +112,8 @@ def identification_sections(fitted, *, n_peaks=10):
     sections = [
         ("Summary", _summary(fitted)),
         ("Peaks", _peaks(peaks)),
-        ("Maps", _maps(fitted, peaks)),
-        ("Click a voxel, see its curve", report_section(fitted)),
+        ("Maps", _maps(fitted, peaks, bg_img)),
+        ("Explore the maps", report_section(fitted, bg_img)),
         ("Accuracy curves of the peaks", _curves(fitted, peaks)),
         ("Permutation test", _permutations(fitted)),
         ("What holds when", _validity(fitted)),
@@ -138,7 +143,7 @@ def _summary(fitted):
     }
     if "p_value_fwe" in scores:
         found = int(np.sum(scores["p_value_fwe"] <= 0.05))
-        items["regions with family-wise p <= .05"] = found
+        items["regions with family-wise p ≤ .05"] = found
     return key_value_table(items) + paragraphs(*vacuity_notes(fitted), note=True)
 
 
@@ -165,20 +170,45 @@ def _peaks(peaks):
     """Tabulate the strongest regions."""
     hint = (
         "Strongest regions by accuracy. Coordinates in mm; accuracies and their bounds "
-        "are proportions, information is in bits; _fwe holds for all regions at once."
+        "are proportions, information is in bits; fwe: for all regions at once."
     )
     return paragraphs(hint) + frame_table(peaks)
 
 
-def _maps(fitted, peaks):
+def _maps(fitted, peaks, bg_img):
     """Show the maps, cut at the strongest region."""
     if fitted.masker_ is None:
         return ""
     places = region_places(fitted)
     place = None if places is None else places[peaks["region"].iloc[0]]
-    return "\n".join(
-        figure_tag(picture, f"{name}: {' ('.join(MAP_DESCRIPTIONS[name])})")
-        for name, picture in map_pictures(fitted, place).items()
+    pictures = map_pictures(fitted, place, bg_img)
+    nothing = [_spoken(name) for name, picture in pictures.items() if picture is None]
+    parts = [
+        figure_tag(picture, _map_caption(name, len(fitted.classes_)))
+        for name, picture in pictures.items()
+        if picture is not None
+    ]
+    if nothing:
+        parts.append(paragraphs(f"Nothing to draw: {'; '.join(nothing)}."))
+    return "\n".join(parts)
+
+
+def _spoken(name):
+    """Say that a map is nowhere high."""
+    if name == "neg_log10_p_fwe":
+        return "no region has a family-wise p of .05 or less"
+    than = "chance" if "accuracy" in name else "zero"
+    return f"{name.replace('_', ' ')} is nowhere above {than}"
+
+
+def _map_caption(name, n_classes):
+    """Say what a map shows, in which unit, and what is drawn of it."""
+    what, unit = MAP_DESCRIPTIONS[name]
+    threshold = first_threshold(name, n_classes)
+    meaning = " (p = .05)" if name == "neg_log10_p_fwe" else ""
+    return (
+        f"{name.replace('_', ' ')}: {what} ({unit}). Drawn above {threshold:.4g}"
+        f"{meaning}."
     )
 
 
@@ -212,8 +242,8 @@ def _permutations(fitted):
         return ""
     caption = (
         f"Largest statistic over regions in each of {fitted.n_permutations_} "
-        "permutations of the labels; the p-values _fwe refer to it. The smallest "
-        f"possible p-value is {1 / (fitted.n_permutations_ + 1):.2g}."
+        "permutations of the labels; the family-wise p-values refer to it. The "
+        f"smallest possible p-value is {1 / (fitted.n_permutations_ + 1):.2g}."
     )
     return figure_tag(null_picture(fitted), caption)
 
@@ -237,6 +267,10 @@ def _parameters(fitted):
 
 
 def _short(value, most=300):
-    """Return a value's text, cut when long."""
-    text = " ".join(str(value).split())
+    """Return a value's text, cut when long; an image's file, or its size."""
+    name = getattr(value, "get_filename", lambda: None)()
+    if name is None and hasattr(value, "shape"):
+        kind = type(value).__name__
+        name = f"{kind} of {' x '.join(str(size) for size in value.shape)}"
+    text = " ".join(str(name or value).split())
     return text if len(text) <= most else text[:most] + " ..."

@@ -4,14 +4,17 @@ import html
 import math
 import string
 
+_WIDE = 10
+
 _HEAD = string.Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
 body {font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; margin: 0 auto;
-      max-width: 62rem; padding: 1.5rem;}
+      max-width: 70rem; padding: 1.5rem;}
 h1 {font-size: 1.6rem; margin-bottom: .3rem;}
 h2 {font-size: 1.25rem; margin-top: 2.2rem; border-bottom: 1px solid #d0d7de;}
 h3 {font-size: 1.05rem; margin-top: 1.6rem;}
@@ -19,7 +22,10 @@ table {border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6
        display: block; max-width: 100%; overflow-x: auto;}
 th, td {padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e8ec;}
 th:first-child, td:first-child {text-align: left;}
-th {background: #f3f5f7;}
+th {background: #f3f5f7; vertical-align: bottom;}
+.wide {font-size: .8rem;}
+.wide td.text {min-width: 10rem;}
+.wide th, .wide td {padding: .25rem .35rem;}
 td.text {text-align: left; overflow-wrap: anywhere; max-width: 40rem;}
 figure {display: inline-block; margin: .6rem .8rem .6rem 0; vertical-align: top;}
 figcaption {font-size: .85rem; color: #57606a; max-width: 44rem;}
@@ -139,7 +145,7 @@ def frame_table(frame):
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns become headings; the index is left out.
+        Columns become headings, underscores spaces; the index is left out.
 
     Returns
     -------
@@ -153,12 +159,24 @@ def frame_table(frame):
     >>> "<td>0.333</td>" in frame_table(pandas.DataFrame({"share": [1 / 3]}))
     True
     """
-    head = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
+    head = "".join(f"<th>{_heading(name)}</th>" for name in frame.columns)
     rows = []
     for row in frame.itertuples(index=False):
-        cells = "".join(f"<td>{escape(format_number(value))}</td>" for value in row)
+        cells = "".join(_cell(value) for value in row)
         rows.append(f"<tr>{cells}</tr>")
-    return f"<table>\n<tr>{head}</tr>\n{chr(10).join(rows)}\n</table>"
+    wide = ' class="wide"' if len(frame.columns) > _WIDE else ""
+    return f"<table{wide}>\n<tr>{head}</tr>\n{chr(10).join(rows)}\n</table>"
+
+
+def _cell(value):
+    """Return a cell; text is set apart from numbers."""
+    kind = ' class="text"' if isinstance(value, str) else ""
+    return f"<td{kind}>{escape(format_number(value))}</td>"
+
+
+def _heading(name):
+    """Return a column's name in words, so that it can be broken into lines."""
+    return escape(str(name).replace("_", " "))
 
 
 def format_number(value):

@@ -7,16 +7,15 @@ from itertools import product
 
 import numpy as np
 
-from neuroextrap.plotting import plot_null_distribution
-from neuroextrap.reporting._page import figure_tag
-
-_MAPS = (
-    "accuracy",
-    "implied_information",
-    "bayes_accuracy_bound",
-    "information_bound",
-    "neg_log10_p_fwe",
+from neuroextrap.plotting import plot_map, plot_null_distribution
+from neuroextrap.plotting._backgrounds import surface_greys
+from neuroextrap.reporting._map_data import (
+    COLORMAP,
+    FIRST_MAPS,
+    color_range,
+    first_threshold,
 )
+from neuroextrap.reporting._page import figure_tag
 
 _TRANSPARENT = 1e-9
 
@@ -100,8 +99,8 @@ def _statistic_name(fitted):
     return f"accuracy among {name}"
 
 
-def map_pictures(fitted, place=None):
-    """Draw the maps that a first look needs.
+def map_pictures(fitted, place=None, bg_img=None):
+    """Draw the maps that a first look needs, above chance or significance.
 
     Parameters
     ----------
@@ -109,92 +108,88 @@ def map_pictures(fitted, place=None):
         With a masker.
     place : sequence of 3 float or None, default=None
         Where to cut volumes (mm); None lets nilearn choose.
+    bg_img : path, Niimg, SurfaceImage, None or False, default=None
+        What is drawn under the maps.
 
     Returns
     -------
-    dict of str to str
-        Name of the map to data URI; maps that are nowhere above zero are left out.
+    dict of str to (str or None)
+        Name of the map to data URI; None for a map that is nowhere above its first
+        threshold.
     """
+    names = [name for name in FIRST_MAPS if name in fitted.maps_]
+    return {name: _map_picture(fitted, name, place, bg_img) for name in names}
+
+
+def _map_picture(fitted, name, place, bg_img):
+    """Draw one map, or nothing where there is nothing to draw."""
     from neuroextrap.images import is_surface_masker
 
-    on_surface = is_surface_masker(fitted.masker_)
-    pictures = {}
-    for name in _MAPS:
-        values = fitted.region_scores_.get(name)
-        if values is not None and np.nanmax(values) > _TRANSPARENT:
-            span = float(np.nanmin(values)), float(np.nanmax(values))
-            img = fitted.maps_[name]
-            if on_surface:
-                figure = _surface_figure(img, span)
-            else:
-                figure = _volume_figure(img, fitted.masker_.mask_img_, span, place)
-            pictures[name] = data_uri(figure, "png")
-    return pictures
+    values, img = fitted.region_scores_[name], fitted.maps_[name]
+    threshold = first_threshold(name, len(fitted.classes_))
+    if not (values > threshold).any():
+        return None
+    if is_surface_masker(fitted.masker_):
+        greys = surface_greys(fitted.masker_, bg_img)
+        figure = _surface_figure(img, greys, color_range(values), threshold)
+    else:
+        figure = _volume_figure(
+            img, fitted.masker_.mask_img_, place, bg_img=bg_img, threshold=threshold
+        )
+    return data_uri(figure, "png")
 
 
-def _volume_figure(img, mask_img, span, place):
+def _volume_figure(img, mask_img, place, **options):
     """Three slices through a place, the mask outlined; one slice of a flat volume."""
     import matplotlib.pyplot as plt
-    from nibabel import Nifti1Image
-    from nilearn.plotting import plot_stat_map
 
-    # nothing is drawn where a voxel has no value: below the threshold is transparent
-    data = img.get_fdata()
-    shown = Nifti1Image(np.where(np.isnan(data), 0.0, data), img.affine)
     thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
     mode = "xyz"[thin[0]] if thin else "ortho"
     cuts = None
     if place is not None:
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
     figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
-    low, high = span
-    display = plot_stat_map(
-        shown,
-        bg_img=None,
-        display_mode=mode,
-        cut_coords=cuts,
-        threshold=_TRANSPARENT,
-        vmin=min(low, 0.0),
-        vmax=high if high > min(low, 0.0) else low + 1,
-        cmap="cividis",
-        symmetric_cbar=False,
-        black_bg=False,
-        draw_cross=False,
-        resampling_interpolation="nearest",
-        figure=figure,
+    display = plot_map(
+        img, display_mode=mode, cut_coords=cuts, figure=figure, **options
     )
     display.add_contours(mask_img, levels=[0.5], colors="0.55", linewidths=0.8)
     return figure
 
 
-def _surface_figure(img, span):
+def _surface_figure(img, greys, span, threshold):
     """Show the hemispheres from outside and from inside."""
     import matplotlib.pyplot as plt
-    from nilearn.plotting import plot_surf
+    from nilearn.plotting import plot_surf_stat_map
 
-    img = copy.deepcopy(img)  # plot_surf moves the vertices of the mesh it is given
+    mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
     sides, views = list(img.data.parts), ("lateral", "medial")
     figure, axes = plt.subplots(
         len(views),
         len(sides),
-        figsize=(4 * len(sides), 3.0 * len(views)),
+        figsize=(2.2 * len(sides) + 0.6, 1.9 * len(views)),
         subplot_kw={"projection": "3d"},
         squeeze=False,
-        layout="constrained",
     )
-    low, high = span
     for ax, (view, side) in zip(axes.flat, product(views, sides), strict=True):
-        plot_surf(
-            img.mesh,
-            surf_map=img,
+        values = np.ravel(img.data.parts[side])
+        plot_surf_stat_map(
+            mesh.parts[side],
+            np.where(values > threshold, values, 0.0),  # transparent; a copy
+            bg_map=255.0 - greys[sides.index(side)],
             hemi=side,
             view=view,
             axes=ax,
             figure=figure,
-            cmap="cividis",
-            vmin=min(low, 0.0),
-            vmax=high,
-            colorbar=side == sides[-1],
-            title=f"{side}, {view}",
+            cmap=COLORMAP,
+            symmetric_cbar=False,
+            vmin=span[0],
+            vmax=span[1],
+            threshold=_TRANSPARENT,
+            colorbar=False,
         )
+        ax.set_box_aspect(None, zoom=1.5)
+        ax.set_title(f"{side}, {view}", y=0.98, fontsize="medium")
+    figure.subplots_adjust(0, 0.02, 0.86, 0.94, 0, 0.1)
+    colors = plt.cm.ScalarMappable(plt.Normalize(*span), COLORMAP)
+    figure.colorbar(colors, cax=figure.add_axes([0.88, 0.25, 0.02, 0.5]))
     return figure

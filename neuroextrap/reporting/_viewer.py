@@ -1,84 +1,110 @@
-"""Click a voxel, see its curve: an interactive viewer inside a page."""
+"""Maps with a threshold to move, and the curve of the voxel that is clicked."""
 
 import json
 import logging
-from importlib import resources
 from string import Template
 
 import numpy as np
 
-from neuroextrap.maps import MAP_DESCRIPTIONS
+from neuroextrap.reporting._glass import glass_outlines
 from neuroextrap.reporting._page import escape, make_page, paragraphs
+from neuroextrap.reporting._slices import read_script, slices_frame
 from neuroextrap.reporting._viewer_data import viewer_data
 
 _LOGGER = logging.getLogger(__name__)
-_WIDTH = 920
-_FINE, _FINEST = 96, 200
-_TRANSPARENT = 1e-9
+_SCRIPTS = ("look_up", "curve", "threshold", "volume", "surface", "start")
 
 _SECTION = Template("""<section class="nx-viewer">
 <style>
-.nx-viewer iframe {border: 0; max-width: 100%;}
+.nx-viewer iframe {border: 0; max-width: 100%; display: block;}
+.nx-row {display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center;
+         margin: .5rem 0;}
+.nx-viewer label, .nx-scale {display: inline-flex; gap: .5rem; align-items: center;}
+.nx-threshold {width: 14rem; max-width: 60vw;}
+.nx-level {width: 6rem; font: inherit;}
+.nx-map, .nx-look {font: inherit; max-width: 100%;}
+.nx-bar {width: 10rem; height: .9rem; border: 1px solid #d0d7de;}
+.nx-what {font-size: .85rem; color: #57606a; margin: .2rem 0;}
+.nx-shown {font-variant-numeric: tabular-nums;}
+.nx-slice + output {min-width: 4.5em; font-variant-numeric: tabular-nums;}
+.nx-viewer .nx-views figure {flex: 1 1 6.5rem; max-width: 20rem; margin: 0;}
+.nx-stack {position: relative;}
+.nx-stack canvas {width: 100%; display: block;}
+.nx-stack img {position: absolute; inset: 0; width: 100%; height: 100%;
+               pointer-events: none;}
+.nx-viewer .nx-mesh figure {flex-basis: 14rem; max-width: 29rem;}
+.nx-mesh canvas {width: 100%; cursor: crosshair; touch-action: none;}
+.nx-viewer figcaption {text-align: center;}
 .nx-panel {display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start;}
 .nx-panel svg {width: 30rem; max-width: 100%; height: auto;}
-.nx-place {font-weight: 600; min-height: 1.5em;}
+.nx-place {font-weight: 600; min-height: 1.5em; overflow-wrap: anywhere;}
 </style>
 <script type="application/json" class="nx-data">$data</script>
-<script>$script</script>
-$frame
-<div class="nx-place" aria-live="polite">Click into the brain.</div>
+<div class="nx-row"><label>Map <select class="nx-map"></select></label>
+<label>Threshold <input type="range" class="nx-threshold" min="0" max="200"
+step="1"></label>
+<label><input type="number" class="nx-level" step="any"
+aria-label="Threshold, exactly"><span class="nx-unit"></span></label>
+<span class="nx-scale"><span class="nx-low"></span><canvas class="nx-bar" width="256"
+height="1" role="img" aria-label="colours"></canvas><span class="nx-high"></span></span>
+</div>
+<p class="nx-what"></p>
+<output class="nx-shown" aria-live="polite"></output>
+$views
+<div class="nx-place" aria-live="polite"></div>
 <div class="nx-panel"><svg class="nx-curve" viewBox="0 0 480 300" role="img"
 aria-label="accuracy against set size"></svg><table class="nx-numbers"></table></div>
+<script>(function () {
+"use strict";
+if (window.neuroextrapViewer) { window.neuroextrapViewer.start(); return; }
+$script
+})();</script>
 <noscript><p class="note">The viewer needs JavaScript; nothing else on this page
 does.</p></noscript>
 </section>""")
 
-_FRAME = Template("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Brain viewer</title>
-<style>body {margin: 0; display: flow-root; font: 13px system-ui, sans-serif;}
-</style></head>
-<body>$body</body></html>""")
+_SLICE = Template("""<label>$axis <input type="range" class="nx-slice" min="0" max="1"
+step="1" aria-label="cut at $axis"><output></output></label>""")
 
-# Nilearn's page keeps its viewer to itself; the function that makes it is global.
-_BRIDGE = """<script>
-(function () {
-  var make = window.brainsprite;
-  window.brainsprite = function (parameters) {
-    var brain = make(parameters);
-    function tell() {
-      var at = brain.coordinatesSlice;
-      parent.postMessage({
-        neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z], value: brain.voxelValue,
-        height: document.body.offsetHeight
-      }, "*");
-    }
-    brain.onclick = tell;
-    tell();
-    return brain;
-  };
-})();
-</script>
-"""
+_GLASS = Template("""<figure><div class="nx-stack"><canvas data-view="$axis" width="440"
+role="img" aria-label="$caption"></canvas>$outline</div>
+<figcaption>$caption</figcaption></figure>""")
+
+_MESH = Template("""<figure><canvas width="440" height="360" tabindex="0" role="img"
+aria-label="$name hemisphere; arrow keys turn it"></canvas>
+<figcaption>$name</figcaption></figure>""")
+
+_LOOKS = ("outside", "inside", "above", "below", "front", "behind")
 
 
-def interactive_viewer(fitted, *, map_name="implied_information", max_regions=5000):
-    """Make a page with a brain to click into: every voxel shows its accuracy curve.
+def interactive_viewer(
+    fitted, *, map_name="implied_information", max_regions=5000, bg_img=None
+):
+    """Make a page with maps to explore: threshold, cuts, and curves on a click.
 
-    The page needs no network. The brain is drawn by the script of
-    :func:`nilearn.plotting.view_img`, taken from the installed nilearn; a click shows
-    accuracy against set size, the lower bound where one holds, and the numbers of the
-    region that the voxel belongs to.
+    The page needs no network. A slider moves the threshold of the map shown, in its
+    own units. Volumes are drawn as slices, by the script of
+    :func:`nilearn.plotting.view_img` taken from the installed nilearn, and as a glass
+    brain; surfaces as hemispheres that can be turned. A click shows accuracy against
+    set size, the lower bound where one holds, and the numbers of the region that the
+    voxel or vertex belongs to.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted on volumes, or read from a folder.
+        Fitted on images, or read from a folder.
     map_name : str, default="implied_information"
-        Which of ``maps_`` is shown.
+        Which of ``maps_`` is shown first.
     max_regions : int, default=5000
         Curves kept in the page when the regions are spheres: those strongest in the
-        map shown (smallest, for p-values). At most about 400 bytes each. Atlas regions
-        are all kept.
+        map shown first (smallest, for p-values). At most about 400 bytes each. Atlas
+        regions are all kept.
+    bg_img : path, Niimg, SurfaceImage, None or False, default=None
+        What is drawn under the maps. Volumes: an anatomy in the space of the maps;
+        None is the MNI152 template that nilearn ships if the mask lies in its brain,
+        otherwise the mask's outline; False is the mask's outline. Surfaces: a
+        SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
+        mesh has the triangles of fsaverage5, otherwise one grey; False is one grey.
 
     Returns
     -------
@@ -87,9 +113,11 @@ def interactive_viewer(fitted, *, map_name="implied_information", max_regions=50
 
     Raises
     ------
+    TypeError
+        If ``bg_img`` is no image, or one of the other kind.
     ValueError
-        If ``fitted`` has no volume to show (surfaces, arrays, regions without a place),
-        has no such map, or ``max_regions`` is below 1.
+        If ``fitted`` has no image to show (arrays, regions without a place), has no
+        such map, ``max_regions`` is below 1, or ``bg_img`` does not fit.
     RuntimeError
         If the installed nilearn draws its viewer in another way than nilearn 0.14.
 
@@ -107,14 +135,18 @@ def interactive_viewer(fitted, *, map_name="implied_information", max_regions=50
     >>> light = IdentificationSearchLight(brain.masker.mask_img_, radius=10.0)
     >>> light = light.fit(brain.imgs, brain.y, groups=brain.runs)
     >>> page = interactive_viewer(light, max_regions=100).get_standalone()
-    >>> "http" in page.replace("http://www.w3.org/2000/svg", "")
+    >>> 'src="http' in page
     False
     """
-    section = viewer_section(fitted, map_name=map_name, max_regions=max_regions)
-    return make_page("Click a voxel, see its curve", [("", section)])
+    section = viewer_section(
+        fitted, map_name=map_name, max_regions=max_regions, bg_img=bg_img
+    )
+    return make_page("Explore the maps", [("", section)])
 
 
-def viewer_section(fitted, *, map_name="implied_information", max_regions=5000):
+def viewer_section(
+    fitted, *, map_name="implied_information", max_regions=5000, bg_img=None
+):
     """Make the viewer as a part of a page.
 
     Parameters
@@ -122,6 +154,7 @@ def viewer_section(fitted, *, map_name="implied_information", max_regions=5000):
     fitted : IdentificationSearchLight or EncodingIdentification
     map_name : str
     max_regions : int
+    bg_img : path, Niimg, SurfaceImage, None or False
 
     Returns
     -------
@@ -129,36 +162,73 @@ def viewer_section(fitted, *, map_name="implied_information", max_regions=5000):
         HTML.
     """
     _check(fitted, map_name, max_regions)
-    data = viewer_data(fitted, map_name=map_name, max_regions=max_regions)
+    data = viewer_data(
+        fitted, map_name=map_name, max_regions=max_regions, bg_img=bg_img
+    )
+    if "hemispheres" in data:
+        views = _surface_views(data)
+    else:
+        frame = slices_frame(fitted, map_name, data["places"][data["start"]], bg_img)
+        views = _volume_views(frame, data)
     section = _SECTION.substitute(
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        script=_own_script(),
-        frame=_frame(fitted, map_name, data["places"][data["start"]]),
+        script="\n".join(read_script(name) for name in _SCRIPTS),
+        views=views,
     )
-    return paragraphs(_hint(map_name, data)) + section
+    return paragraphs(_hint(data)) + section
 
 
-def report_section(fitted):
+def _volume_views(frame, data):
+    """Slices with their sliders, and the glass brain."""
+    sliders = "\n".join(_SLICE.substitute(axis=axis) for axis in "xyz")
+    captions = ("from the right", "from behind", "from above")
+    glass = "\n".join(
+        _GLASS.substitute(axis=axis, caption=caption, outline=_outline(data, axis))
+        for axis, caption in zip("xyz", captions, strict=True)
+    )
+    return (
+        f'{frame}\n<div class="nx-row">{sliders}</div>\n'
+        f'<div class="nx-row nx-views nx-glass">{glass}</div>'
+    )
+
+
+def _outline(data, axis):
+    """Return the picture of the brain's outline, in MNI space."""
+    if data["glass"] is None:
+        return ""
+    return f'<img src="{glass_outlines()[axis]["source"]}" alt="">'
+
+
+def _surface_views(data):
+    """Hemispheres, and from where they are looked at."""
+    meshes = "\n".join(
+        _MESH.substitute(name=escape(side["name"])) for side in data["hemispheres"]
+    )
+    looks = "".join(f"<option>{name}</option>" for name in _LOOKS)
+    menu = f'<label>Seen from <select class="nx-look">{looks}</select></label>'
+    return (
+        f'<div class="nx-row">{menu}</div>\n'
+        f'<div class="nx-row nx-views nx-mesh">{meshes}</div>'
+    )
+
+
+def report_section(fitted, bg_img=None):
     """Make the viewer for a report, or say why there is none.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
+    bg_img : path, Niimg, SurfaceImage, None or False
 
     Returns
     -------
     str
         HTML; empty where there is no image at all.
     """
-    if fitted.masker_ is None or not fitted.results_.choice.has_place:
-        return ""
     if not has_viewer(fitted):
-        return paragraphs(
-            "The viewer that shows the curve of a voxel is for volumes; for surfaces "
-            "there are the pictures above, and accuracy_curve of the fitted analysis."
-        )
+        return ""
     try:
-        return viewer_section(fitted)
+        return viewer_section(fitted, bg_img=bg_img)
     except RuntimeError as error:  # a later nilearn: the other sections still hold
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)
@@ -175,20 +245,15 @@ def has_viewer(fitted):
     -------
     bool
     """
-    from neuroextrap.images import is_surface_masker
-
-    masker = fitted.masker_
-    if masker is None or is_surface_masker(masker):
-        return False
-    return fitted.results_.choice.has_place
+    return fitted.masker_ is not None and fitted.results_.choice.has_place
 
 
 def _check(fitted, map_name, max_regions):
     """Raise what is documented."""
     if not has_viewer(fitted):
         raise ValueError(
-            "fitted has no volume to click into (it comes from a surface, an array or "
-            "regions without a place); use generate_report or plot_accuracy_curve"
+            "fitted has no image to click into (it comes from an array or from regions "
+            "without a place); use generate_report or plot_accuracy_curve"
         )
     scores = fitted.region_scores_
     if map_name not in scores:
@@ -199,21 +264,14 @@ def _check(fitted, map_name, max_regions):
         raise ValueError(f"map_name={map_name!r} has no finite value; choose another")
 
 
-def _own_script():
-    """Read the script that draws curves."""
-    here = resources.files("neuroextrap.reporting")
-    return here.joinpath("_viewer.js").read_text(encoding="utf-8")
-
-
-def _hint(map_name, data):
-    """Say what is shown and what was left out."""
-    what, unit = MAP_DESCRIPTIONS[map_name]
+def _hint(data):
+    """Say how to use it and what was left out."""
     text = (
-        "Click into the brain (or drag): below it are the accuracy curve and the "
-        f"numbers of the region that the voxel belongs to. Shown: {what} ({unit}). The "
-        "mask has a grey edge; nothing is drawn where the map is zero or unknown. A "
-        "lower bound is one on average Bayes accuracy, each set size and region by "
-        "itself. "
+        "The slider moves the threshold of the map (weaker values are not drawn); the "
+        f"number beside it can be typed. Click into the brain to see, below it, the "
+        f"accuracy curve and the numbers of the region that the {data['element']} "
+        "belongs to. A lower bound is one on average Bayes accuracy, each set size and "
+        "region by itself. "
     )
     if data["kept"] < data["analysed"]:
         return text + (
@@ -221,84 +279,3 @@ def _hint(map_name, data):
             f"strongest of {data['analysed']} regions."
         )
     return text + f"The page holds the curves of all {data['kept']} regions."
-
-
-def _frame(fitted, map_name, place):
-    """Return nilearn's viewer in an inline frame that tells where it was clicked."""
-    view = _view(fitted, map_name, place)
-    body = view.html.partition("<body>")[2].rpartition("</body>")[0]
-    script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
-    if script < 0:
-        raise RuntimeError(
-            "the page of nilearn.plotting.view_img does not call brainsprite any more; "
-            "install nilearn 0.14 to have the interactive viewer"
-        )
-    page = _FRAME.substitute(body=body[:script] + _BRIDGE + body[script:])
-    return (
-        f'<iframe title="Brain viewer" srcdoc="{escape(page)}" '
-        f'width="{view.width}" height="{view.height}"></iframe>'
-    )
-
-
-def _view(fitted, map_name, place):
-    """Let nilearn draw the map over its mask, cut at a place."""
-    from nibabel import Nifti1Image
-    from nilearn.plotting import view_img
-
-    img, values = fitted.maps_[map_name], fitted.region_scores_[map_name]
-    # nothing is drawn where a voxel has no value: below the threshold is transparent
-    data, affine = _framed(np.asarray(img.dataobj, dtype=float), fitted.masker_)
-    shown = Nifti1Image(np.where(np.isnan(data), 0.0, data), affine)
-    low, high = min(float(np.nanmin(values)), 0.0), float(np.nanmax(values))
-    return view_img(
-        shown,
-        bg_img=_outlined_mask(fitted),
-        cut_coords=place,
-        threshold=_TRANSPARENT,
-        cmap="cividis",
-        symmetric_cmap=False,
-        vmin=low,
-        vmax=high if high > low else low + 1,
-        black_bg=False,
-        resampling_interpolation="nearest",
-        width_view=_WIDTH,
-    )
-
-
-def _outlined_mask(fitted):
-    """Return the mask as a white anatomy with a grey edge, upright and isotropic.
-
-    The viewer's crosshair is a voxel wide, so large voxels are cut into several.
-    """
-    from nibabel import Nifti1Image
-    from nilearn.image import resample_img
-    from scipy.ndimage import binary_erosion
-
-    from neuroextrap.images import mask_lattice
-
-    mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
-    sizes = np.linalg.norm(affine[:3, :3], axis=0)
-    extent, size = (np.array(mask.shape) * sizes).max(), sizes.min()
-    parts = int(_FINE * size / extent)
-    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
-    grid = np.diag([max(size, extent / _FINEST)] * 3)
-    img = Nifti1Image(mask.astype(np.float32), affine)
-    img = resample_img(img, target_affine=grid, interpolation="nearest")
-    mask = img.get_fdata() > 0
-    inside = binary_erosion(mask, border_value=1)
-    shade = np.where(inside, 2.0, mask).astype(np.float32)
-    return Nifti1Image(shade, img.affine)
-
-
-def _framed(volume, masker):
-    """Cut a volume to where the mask is, with a margin around it."""
-    from neuroextrap.images import mask_lattice
-
-    mask, affine = mask_lattice(masker)
-    places = np.argwhere(mask)
-    low, high = places.min(axis=0), places.max(axis=0) + 1
-    margin = 1 + max(high - low) // 12
-    box = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-    shift = np.eye(4)
-    shift[:3, 3] = low - margin
-    return np.pad(volume[box], margin), affine @ shift

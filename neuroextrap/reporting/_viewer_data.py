@@ -3,33 +3,43 @@
 import numpy as np
 
 from neuroextrap.maps import MAP_DESCRIPTIONS, bound_set_sizes
+from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_greys
+from neuroextrap.reporting._glass import glass_outlines
+from neuroextrap.reporting._map_data import map_data, packed
 from neuroextrap.reporting._peaks import peak_table
 
 _REACH = 4.0
 
 
-def viewer_data(fitted, *, map_name, max_regions):
-    """Collect curves, numbers and places of regions, ready for JSON.
+def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
+    """Collect maps, curves, numbers and places of regions, ready for JSON.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        On volumes.
+        On images.
     map_name : str
         The map whose strongest regions are kept, strongest first.
     max_regions : int
-        How many are kept, unless the regions are those of an atlas.
+        How many curves are kept, unless the regions are those of an atlas.
+    bg_img : path, Niimg, SurfaceImage, None or False, default=None
+        What is drawn under the maps; gives the vertices of surfaces their grey.
 
     Returns
     -------
     data : dict
-        ``curves`` at ``set_sizes``, ``bounds`` (or None) at ``bound_sizes``, ``values``
-        of ``columns``, ``places`` (x, y, z) in mm and ``names`` (or None), one row a
-        kept region; ``voxels``: start, length and row of every run of voxels (in C
-        order of ``shape``) that belong to one kept region; ``affine``, voxel to mm, and
-        ``inverse``; ``analysed`` and ``kept``, numbers of regions; ``start``, the row
-        to begin with; ``reach``, mm.
+        What :func:`map_data` collects; ``curves`` at ``set_sizes``, ``bounds`` (or
+        None) at ``bound_sizes``, ``values`` of ``columns``, ``regions`` (their
+        numbers) and ``names`` (or None), one row a kept region; ``analysed`` and
+        ``kept``, numbers of regions; ``start``, the row to begin with; ``element``,
+        voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel to mm) and
+        ``inverse``; ``features``, start and length of every run of mask voxels in C
+        order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
+        frames of the outlines or None. Of surfaces ``hemispheres``: mesh, greys, and
+        the feature of every vertex or -1.
     """
+    from neuroextrap.images import is_surface_masker
+
     results, scores = fitted.results_, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
     columns = [name for name in MAP_DESCRIPTIONS if name in scores]
@@ -42,6 +52,7 @@ def viewer_data(fitted, *, map_name, max_regions):
             for name, (what, unit) in ((c, MAP_DESCRIPTIONS[c]) for c in columns)
         ],
         "values": _rounded(np.stack([scores[name][kept] for name in columns], axis=1)),
+        "regions": kept.tolist(),
         "names": None,
         "analysed": int(np.isfinite(scores["accuracy"]).sum()),
         "kept": len(kept),
@@ -50,7 +61,8 @@ def viewer_data(fitted, *, map_name, max_regions):
     names = results.choice.names
     if names is not None:
         data["names"] = [str(names[region]) for region in kept]
-    return data | _where(fitted, kept)
+    where = _on_surface if is_surface_masker(fitted.masker_) else _in_volume
+    return data | map_data(fitted, map_name) | where(fitted, kept, bg_img)
 
 
 def _strongest(fitted, map_name, max_regions):
@@ -84,38 +96,67 @@ def _bounds(results, kept):
     }
 
 
-def _where(fitted, kept):
-    """Say which voxels belong to which kept region."""
+def _in_volume(fitted, kept, bg_img):
+    """Say where the mask's voxels are, and one place of every kept region."""
     from neuroextrap.images import feature_coordinates, mask_lattice
 
     mask, affine = mask_lattice(fitted.masker_)
+    row, own = _rows(fitted, kept)
+    places = feature_coordinates(fitted.masker_)
+    size = np.linalg.norm(affine[:3, :3], axis=0).max()
+    glass = None
+    if bg_img is None and lies_in_mni152(places):
+        glass = {axis: side["frame"] for axis, side in glass_outlines().items()}
+    return {
+        "element": "voxel",
+        "elements": "voxels",
+        "shape": list(mask.shape),
+        "affine": affine.tolist(),
+        "inverse": np.linalg.inv(affine).tolist(),
+        "features": _runs(np.flatnonzero(mask)),
+        "places": _rounded(_central_places(places[own], row, len(kept))),
+        "reach": float(_REACH * size),
+        "glass": glass,
+    }
+
+
+def _on_surface(fitted, _kept, bg_img):
+    """Collect the hemispheres' meshes, and which vertex is which feature."""
+    from neuroextrap.images import surface_mesh
+
+    sides = surface_mesh(fitted.masker_)
+    greys = surface_greys(fitted.masker_, bg_img)
+    hemispheres = []
+    for side, grey in zip(sides, greys, strict=True):
+        features = np.full(len(side.coordinates), -1)
+        features[side.vertices] = side.offset + np.arange(len(side.vertices))
+        hemispheres.append(
+            {
+                "name": side.name,
+                "coordinates": packed(side.coordinates, "<f4"),
+                "faces": packed(side.faces, "<i4"),
+                "features": packed(features, "<i4"),
+                "shades": packed(grey, "u1"),
+            }
+        )
+    return {"element": "vertex", "elements": "vertices", "hemispheres": hemispheres}
+
+
+def _rows(fitted, kept):
+    """Return rows of kept regions' features, and which features these are."""
     choice = fitted.results_.choice
     row_of = np.full(choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
     row = choice.to_features(row_of)
     own = np.flatnonzero(np.isfinite(row))
-    row = row[own].astype(int)
-    places = feature_coordinates(fitted.masker_)[own]
-    size = np.linalg.norm(affine[:3, :3], axis=0).max()
-    return {
-        "shape": list(mask.shape),
-        "affine": affine.tolist(),
-        "inverse": np.linalg.inv(affine).tolist(),
-        "voxels": _runs(np.flatnonzero(mask)[own], row, mask.shape[2]),
-        "places": _rounded(_central_places(places, row, len(kept))),
-        "reach": float(_REACH * size),
-    }
+    return row[own].astype(int), own
 
 
-def _runs(flat, row, length):
-    """Return start, length and row of runs along the last axis: three lists."""
-    new = np.ones(len(flat), dtype=bool)
-    new[1:] = (
-        (np.diff(flat) != 1) | (np.diff(row) != 0) | (np.diff(flat // length) != 0)
-    )
-    starts = np.flatnonzero(new)
+def _runs(flat):
+    """Return starts and lengths of runs of consecutive numbers: two lists."""
+    starts = np.flatnonzero(np.diff(flat, prepend=-2) != 1)
     lengths = np.diff(np.append(starts, len(flat)))
-    return [flat[starts].tolist(), lengths.tolist(), row[starts].tolist()]
+    return [flat[starts].tolist(), lengths.tolist()]
 
 
 def _central_places(places, row, n_rows):

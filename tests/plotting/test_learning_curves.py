@@ -13,6 +13,7 @@ from neuroextrap.plotting import (
     plot_learning_curves,
     plot_sensitivity_map,
 )
+from neuroextrap.plotting._backgrounds import mni152_template
 
 
 @pytest.fixture(autouse=True)
@@ -119,10 +120,10 @@ def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
     plot_sensitivity_map(img, background=False, threshold=3.0)
     plot_sensitivity_map(img, cmap="hot")
     assert seen[0]["threshold"] == pytest.approx(np.nanpercentile(values, 95))
-    assert seen[0]["bg_img"] is anatomy
+    np.testing.assert_array_equal(seen[0]["bg_img"].get_fdata(), anatomy.get_fdata())
     assert seen[1]["threshold"] == 3.0
     assert seen[1]["bg_img"] is None
-    assert "bg_img" not in seen[2]
+    assert seen[2]["bg_img"] is mni152_template()
     assert seen[2]["cmap"] == "hot"
 
 

@@ -1,10 +1,39 @@
-"""Small fitted analyses to report on."""
+"""Small fitted analyses to report on, and a browser to read the reports."""
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
 
 import numpy as np
 import pytest
+from nibabel import Nifti1Image
+from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+    "--window-size=1100,900",
+]
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +66,241 @@ def one_region():
     y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
     return IdentificationSearchLight().fit(X, names[y], groups=runs)
+
+
+REGION_NAMES = ["</script><b>left</b>", "a & b", '"c"', "d"]
+
+
+@pytest.fixture(scope="session")
+def atlas(brain):
+    """Four slabs across x, a gap between them, with names to be escaped."""
+    mask = brain.masker.mask_img_
+    slab = 1 + np.arange(mask.shape[0]) // 7
+    slab[[6, 7, 13, 14]] = 0
+    labels = np.broadcast_to(slab[:, None, None], mask.shape).astype(np.int16)
+    bunch = Bunch(maps=Nifti1Image(labels, mask.affine), labels=REGION_NAMES)
+    light = IdentificationSearchLight(mask, labels_img=bunch)
+    return light.fit(brain.imgs, brain.y, groups=brain.runs)
+
+
+@pytest.fixture(scope="session")
+def oblique():
+    """Anisotropic voxels in turned axes, one thin axis; no groups with all classes."""
+    turn = np.array([[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, -1]])
+    affine = np.eye(4)
+    affine[:3, :3] = turn @ np.diag([3.0, 2.0, 6.0])
+    affine[:3, 3] = 10, -40, 25
+    rng = np.random.default_rng(1)
+    y, runs = np.tile([0, 1, 2], 3), np.repeat([0, 1, 2], 3)
+    shape = 9, 14, 3
+    data = rng.normal(size=(*shape, 9)) + rng.normal(size=(*shape, 3))[..., y]
+    mask = Nifti1Image(np.ones(shape, dtype=np.uint8), affine)
+    light = IdentificationSearchLight(mask, radius=5.0, center_mask_img=mask)
+    return light.fit(Nifti1Image(data, affine), y, groups=runs)
+
+
+@pytest.fixture(scope="session")
+def page_data():
+    """What a page knows of its regions: a function of its HTML."""
+
+    def read(page):
+        found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+        data = json.loads(found.group(1))
+        data["region_of"] = _unpacked(data["region_of"], "<i4")
+        for each in data["maps"]:
+            each["values"] = _unpacked(each["values"], "<f4")
+        for side in data.get("hemispheres", ()):
+            for name, kind in (("coordinates", "<f4"), ("faces", "<i4")):
+                side[name] = _unpacked(side[name], kind).reshape(-1, 3)
+            side["features"] = _unpacked(side["features"], "<i4")
+            side["shades"] = _unpacked(side["shades"], "u1")
+        return data
+
+    return read
+
+
+def _unpacked(text, kind):
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+_STATE = """JSON.stringify({
+  place: document.querySelector(".nx-place").textContent,
+  curve: Array.from(document.querySelectorAll(".nx-observed polyline")).map(
+    function (line) { return line.getAttribute("points"); }).join(""),
+  numbers: Array.from(document.querySelectorAll(".nx-numbers tr")).map(
+    function (line) { return line.cells[0].textContent + "=" +
+                             line.cells[1].textContent; })
+})"""
+
+
+_CODES = {
+    "ArrowLeft": {"windowsVirtualKeyCode": 37},
+    "ArrowUp": {"windowsVirtualKeyCode": 38},
+    "ArrowRight": {"windowsVirtualKeyCode": 39},
+    "ArrowDown": {"windowsVirtualKeyCode": 40},
+    "End": {"windowsVirtualKeyCode": 35},
+    "Home": {"windowsVirtualKeyCode": 36},
+}
+
+
+class _Browser:
+    """Chromium spoken to over a pipe (DevTools protocol)."""
+
+    def __init__(self, folder):
+        to_child, self._write = os.pipe()
+        self._read, from_child = os.pipe()
+        command = f'exec "$0" "$@" 3<&{to_child} 4>&{from_child}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", command, CHROMIUM, *FLAGS, f"--user-data-dir={folder}"],
+            pass_fds=(to_child, from_child),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(to_child)
+        os.close(from_child)
+        self._numbers, self._buffer, self.events = itertools.count(1), b"", []
+        self._session = None
+
+    def attach(self):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call(
+            "Target.attachToTarget", targetId=target, flatten=True
+        )["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def _message(self, deadline):
+        while b"\0" not in self._buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._read], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            got = os.read(self._read, 1 << 20)
+            if not got:
+                raise EOFError("the browser has gone")
+            self._buffer += got
+        text, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(text)
+
+    def call(self, method, **params):
+        number = next(self._numbers)
+        request = {"id": number, "method": method, "params": params}
+        if self._session:
+            request["sessionId"] = self._session
+        os.write(self._write, json.dumps(request).encode() + b"\0")
+        deadline = time.monotonic() + 60
+        while True:
+            message = self._message(deadline)
+            if message.get("id") == number:
+                assert "error" not in message, message
+                return message["result"]
+            self.events.append(message)
+
+    def value(self, expression):
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def wait_for(self, expression):
+        deadline = time.monotonic() + 30
+        while not self.value(expression):
+            assert time.monotonic() < deadline, f"never came true: {expression}"
+            time.sleep(0.1)
+
+    def open(self, path):
+        self.events.clear()
+        self.call("Page.navigate", url=path.as_uri())
+        self.wait_for("document.querySelectorAll('.nx-numbers tr').length > 0")
+
+    def state(self):
+        """What the panel below the brain shows."""
+        return json.loads(self.value(_STATE))
+
+    def box(self, selector):
+        """Where the first such element is (pixels), scrolled into view."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.value(f"{found}.scrollIntoView({{block: 'center'}})")
+        return json.loads(
+            self.value(f"JSON.stringify({found}.getBoundingClientRect())")
+        )
+
+    def click(self, x, y):
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left",
+                clickCount=1,
+            )
+
+    def press(self, key):
+        """Press a key on what has the focus."""
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, **_CODES[key]
+            )
+
+    def resize(self, width, height=900):
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+
+    def screenshot(self, path, width=None):
+        """Picture of the whole page."""
+        if width is not None:
+            self.resize(width)
+            time.sleep(0.3)
+            self.resize(width, self.value("document.documentElement.scrollHeight"))
+            time.sleep(0.3)
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
+        if width is not None:
+            self.call("Emulation.clearDeviceMetricsOverride")
+
+    def complaints(self):
+        """Exceptions, console messages and log entries, warnings left out."""
+        found = []
+        for event in self.events:
+            entry = event.get("params", {}).get("entry", {})
+            loud = event["method"].startswith("Runtime.exception")
+            loud |= event["method"] == "Runtime.consoleAPICalled"
+            if loud or entry.get("level") == "error":
+                found.append(event)
+        return found
+
+    def requests(self):
+        sent = (e for e in self.events if e["method"] == "Network.requestWillBeSent")
+        urls = {e["params"]["request"]["url"].split(":")[0] for e in sent}
+        return urls
+
+    def close(self):
+        with contextlib.suppress(OSError, EOFError, TimeoutError, AssertionError):
+            self._session = None
+            self.call("Browser.close")
+            self._process.wait(10)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(10)
+        os.close(self._read)
+        os.close(self._write)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium, closed at the end."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    running = _Browser(tmp_path_factory.mktemp("profile"))
+    try:
+        running.attach()
+        yield running
+    finally:
+        running.close()

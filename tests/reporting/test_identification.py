@@ -16,7 +16,7 @@ from neuroextrap.reporting import (
     make_page,
 )
 
-_VOID = {"meta", "img", "br", "link"}
+_VOID = {"meta", "img", "br", "link", "input"}
 
 
 class _Balance(HTMLParser):
@@ -54,7 +54,7 @@ def test_page_is_whole_and_needs_no_network(fitted):
         "Summary",
         "Peaks",
         "Maps",
-        "Click a voxel, see its curve",
+        "Explore the maps",
         "Accuracy curves of the peaks",
         "Permutation test",
         "What holds when",

@@ -1,0 +1,170 @@
+"""What lies under a map: an anatomy, the template that nilearn ships, or nothing."""
+
+import functools
+
+import numpy as np
+
+_LEAST_SHARE = 0.95
+_LIGHT, _SPAN = 225, 85
+
+
+def anatomy(places, bg_img=None):
+    """Choose the anatomy to be drawn under voxels.
+
+    Parameters
+    ----------
+    places : ndarray, shape (n_voxels, 3)
+        Where the voxels are (mm).
+    bg_img : path, Niimg, None or False, default=None
+        None is the MNI152 template that nilearn ships when at least 95% of the places
+        lie in its brain; False is nothing.
+
+    Returns
+    -------
+    img : Niimg or None
+        One volume; None where there is nothing to draw.
+
+    Raises
+    ------
+    TypeError
+        If ``bg_img`` is no image of a volume.
+    ValueError
+        If it holds several volumes, or nothing finite.
+    """
+    from neuroextrap.images import open_image, read_image
+
+    if bg_img is False:
+        return None
+    if bg_img is None:
+        return mni152_template() if lies_in_mni152(places) else None
+    opened = read_image(open_image(bg_img, "bg_img"))
+    if opened.is_surface:
+        raise TypeError(
+            "bg_img must be a volume for maps of volumes, got a SurfaceImage; give a "
+            "Niimg, a file, or False for none"
+        )
+    if opened.n_samples not in (None, 1):
+        raise ValueError(
+            f"{opened.name} must be one volume, got {opened.n_samples}; pick one with "
+            "nilearn.image.index_img"
+        )
+    return _finite(opened)
+
+
+def _finite(opened):
+    """Return the volume with NaN as nothing: this is a picture, no result."""
+    from nibabel import Nifti1Image
+
+    data = np.asarray(opened.img.dataobj, dtype=float)
+    data = data.reshape(data.shape[:3])
+    known = np.isfinite(data)
+    if not known.any():
+        raise ValueError(f"{opened.name} has no finite voxel; give another image")
+    return Nifti1Image(np.where(known, data, 0.0), opened.img.affine)
+
+
+@functools.cache
+def mni152_template():
+    """Load the template brain at 2 mm, from nilearn's own files.
+
+    Returns
+    -------
+    nibabel.Nifti1Image
+    """
+    from nilearn.datasets import load_mni152_template
+
+    return load_mni152_template(resolution=2)
+
+
+def lies_in_mni152(places):
+    """Tell whether places lie in the brain of the MNI152 template.
+
+    Parameters
+    ----------
+    places : ndarray, shape (n_voxels, 3)
+        In mm.
+
+    Returns
+    -------
+    bool
+        Images in another space can lie there too; only their maker knows.
+    """
+    from nibabel.affines import apply_affine
+
+    brain = mni152_template()
+    data = np.asarray(brain.dataobj) > 0
+    voxels = np.rint(apply_affine(np.linalg.inv(brain.affine), places)).astype(int)
+    inside = ((voxels >= 0) & (voxels < data.shape)).all(axis=1)
+    return bool(data[tuple(voxels[inside].T)].sum() >= _LEAST_SHARE * len(places))
+
+
+def surface_greys(masker, bg_img=None):
+    """Choose greys for every vertex of a surface masker's mesh.
+
+    Parameters
+    ----------
+    masker : nilearn.maskers.SurfaceMasker
+        Fitted.
+    bg_img : SurfaceImage, None or False, default=None
+        High values are drawn dark. None is the sulcal depth that nilearn ships when
+        the mesh has the triangles of fsaverage5; False is one grey.
+
+    Returns
+    -------
+    list of ndarray of uint8
+        One array a hemisphere.
+
+    Raises
+    ------
+    TypeError
+        If ``bg_img`` is no SurfaceImage.
+    ValueError
+        If it has other hemispheres or vertices than the mesh.
+    """
+    from neuroextrap.images import surface_mesh
+
+    sides = surface_mesh(masker)
+    depth = None if bg_img is False else _depths(sides, bg_img)
+    if depth is None:
+        return [np.full(len(s.coordinates), _LIGHT, dtype=np.uint8) for s in sides]
+    low, high = np.nanpercentile(np.concatenate(depth), [2, 98])
+    span = high - low if high > low else 1.0
+    shares = [np.clip((np.nan_to_num(d, nan=low) - low) / span, 0, 1) for d in depth]
+    return [(_LIGHT - _SPAN * share).astype(np.uint8) for share in shares]
+
+
+def _depths(sides, bg_img):
+    """Return the background's values of every hemisphere, or None without any."""
+    from neuroextrap.images import is_surface_image
+
+    if bg_img is None:
+        bg_img = _fsaverage5_depth(sides)
+    if bg_img is None:
+        return None
+    if not is_surface_image(bg_img):
+        raise TypeError(
+            f"bg_img must be a SurfaceImage for maps of a surface, got "
+            f"{type(bg_img).__name__}; or False for none"
+        )
+    parts = {name: np.asarray(x, float) for name, x in bg_img.data.parts.items()}
+    found = [parts.get(side.name, np.empty(0)).ravel() for side in sides]
+    for side, values in zip(sides, found, strict=True):
+        if len(values) != len(side.coordinates):
+            raise ValueError(
+                f"bg_img must have one value for each of the {len(side.coordinates)} "
+                f"vertices of the {side.name} mesh, got {len(values)}"
+            )
+    return found
+
+
+def _fsaverage5_depth(sides):
+    """Return nilearn's sulcal depth where the triangles are those of fsaverage5."""
+    from nilearn.datasets import load_fsaverage, load_fsaverage_data
+
+    known = load_fsaverage("fsaverage5")["pial"].parts
+    for side in sides:
+        if side.name not in known:
+            return None
+        if not np.array_equal(side.faces, known[side.name].faces):
+            return None
+    return load_fsaverage_data(mesh="fsaverage5", data_type="sulcal")

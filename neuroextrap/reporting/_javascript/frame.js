@@ -1,0 +1,56 @@
+// Inside the frame: lets the page around it hear of clicks, move the cuts and colour
+// the map. Nilearn's page keeps its viewer to itself; the function that makes it is global.
+(function () {
+  "use strict";
+  var make = window.brainsprite;
+
+  function tell(brain) {
+    var at = brain.coordinatesSlice, n = brain.nbSlice, matrix = brain.affine;
+    parent.postMessage({
+      neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z], value: brain.voxelValue,
+      slice: [brain.numSlice.X, brain.numSlice.Y, brain.numSlice.Z],
+      height: document.body.offsetHeight,
+      grid: {
+        shape: [n.X, n.Y, n.Z], columns: brain.nbCol, height: brain.sprite.height,
+        // the viewer counts voxels from one
+        affine: matrix.map(function (row, i) {
+          return i > 2 ? row :
+            row.slice(0, 3).concat([row[0] + row[1] + row[2] + row[3]]);
+        })
+      }
+    }, "*");
+  }
+
+  function paint(brain, message) {
+    var pixels = new Uint8ClampedArray(message.pixels), canvas = document.createElement("canvas");
+    var image = new ImageData(pixels, message.width);
+    canvas.width = image.width;
+    canvas.height = image.height;
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    brain.overlay.sprite = canvas;
+  }
+
+  function go(brain, slice) {
+    brain.numSlice = {X: slice[0], Y: slice[1], Z: slice[2]};
+  }
+
+  window.brainsprite = function (parameters) {
+    parameters.sizeFont = 0.05;
+    var brain = make(parameters);
+    brain.colorMap.hide = true;  // the page has its own
+    brain.onclick = function () { tell(brain); };
+    window.addEventListener("resize", function () { tell(brain); });
+    window.addEventListener("message", function (event) {
+      var message = event.data || {};
+      if (event.source !== parent || !/^(paint|go|tell)$/.test(message.neuroextrap)) { return; }
+      if (message.neuroextrap === "paint") { paint(brain, message); }
+      if (message.neuroextrap === "go") { go(brain, message.slice); }
+      brain.init();
+      brain.drawAll();
+      if (message.neuroextrap !== "paint") { tell(brain); }
+    });
+    brain.drawAll();
+    tell(brain);
+    return brain;
+  };
+})();

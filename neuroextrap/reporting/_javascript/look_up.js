@@ -1,0 +1,92 @@
+// What a page holds, decoded; which region a place or a vertex belongs to.
+function decode(text, Kind) {
+  var raw = atob(text), bytes = new Uint8Array(raw.length);
+  for (var i = 0; i < raw.length; i++) { bytes[i] = raw.charCodeAt(i); }
+  return new Kind(bytes.buffer);
+}
+
+var known = new WeakMap();
+
+function dataOf(section) {
+  if (!known.has(section)) {
+    known.set(section, unpack(JSON.parse(section.querySelector(".nx-data").textContent)));
+  }
+  return known.get(section);
+}
+
+function unpack(data) {
+  data.maps.forEach(function (map) { map.values = decode(map.values, Float32Array); });
+  data.region_of = decode(data.region_of, Int32Array);
+  data.rowOf = new Int32Array(data.maps[0].values.length).fill(-1);
+  data.regions.forEach(function (region, row) { data.rowOf[region] = row; });
+  if (data.hemispheres) {
+    data.hemispheres.forEach(unpackHemisphere);
+  } else {
+    data.featureAt = lattice(data);
+  }
+  return data;
+}
+
+function unpackHemisphere(side) {
+  side.coordinates = decode(side.coordinates, Float32Array);
+  side.faces = decode(side.faces, Int32Array);
+  side.features = decode(side.features, Int32Array);
+  side.shades = decode(side.shades, Uint8Array);
+}
+
+// Feature of every voxel of the lattice, -1 outside the mask.
+function lattice(data) {
+  var at = new Int32Array(data.shape[0] * data.shape[1] * data.shape[2]).fill(-1);
+  var feature = 0, starts = data.features[0], lengths = data.features[1];
+  starts.forEach(function (start, run) {
+    for (var i = 0; i < lengths[run]; i++) { at[start + i] = feature++; }
+  });
+  return at;
+}
+
+function transform(matrix, point) {
+  return [0, 1, 2].map(function (i) {
+    var row = matrix[i];
+    return row[0] * point[0] + row[1] * point[1] + row[2] * point[2] + row[3];
+  });
+}
+
+function distance(a, b) {
+  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+}
+
+function featureAt(data, voxel) {
+  var shape = data.shape;
+  if (voxel.some(function (v, i) { return v < 0 || v >= shape[i]; })) { return -1; }
+  return data.featureAt[(voxel[0] * shape[1] + voxel[1]) * shape[2] + voxel[2]];
+}
+
+function regionOf(data, feature) { return feature < 0 ? -1 : data.region_of[feature]; }
+
+function rowOf(data, feature) {
+  var region = regionOf(data, feature);
+  return region < 0 ? -1 : data.rowOf[region];
+}
+
+// The voxel nearest to a place among those whose region has a curve in the page.
+function nearest(data, xyz) {
+  var best = null, shape = data.shape;
+  data.featureAt.forEach(function (feature, flat) {
+    var row = rowOf(data, feature);
+    if (row < 0) { return; }
+    var k = flat % shape[2], j = ((flat - k) / shape[2]) % shape[1];
+    var i = Math.floor(flat / (shape[1] * shape[2]));
+    var there = transform(data.affine, [i, j, k]), miss = distance(there, xyz);
+    if (miss <= data.reach && (best === null || miss < best.miss)) {
+      best = {row: row, xyz: there, miss: miss};
+    }
+  });
+  return best;
+}
+
+function find(data, xyz) {
+  var voxel = transform(data.inverse, xyz).map(Math.round);
+  var row = rowOf(data, featureAt(data, voxel));
+  if (row < 0) { return nearest(data, xyz); }
+  return {row: row, xyz: transform(data.affine, voxel), miss: 0};
+}

@@ -1,0 +1,25 @@
+// The frame may have spoken before this page listened.
+function ask(section) {
+  section.querySelector("iframe").contentWindow.postMessage({neuroextrap: "tell"}, "*");
+}
+
+// One copy of these scripts serves every viewer of a page.
+function startAll() {
+  document.querySelectorAll(".nx-viewer:not([data-started])").forEach(function (section) {
+    section.dataset.started = "yes";
+    setUpThreshold(section);
+    if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
+  });
+}
+
+window.neuroextrapViewer = {find: find, dataOf: dataOf, start: startAll};
+window.addEventListener("message", function (event) {
+  if (!event.data || event.data.neuroextrap !== "voxel") { return; }
+  document.querySelectorAll(".nx-viewer").forEach(function (section) {
+    var frame = section.querySelector("iframe");
+    if (frame && frame.contentWindow === event.source && section.dataset.started) {
+      hear(section, frame, event.data);
+    }
+  });
+});
+startAll();

@@ -1,0 +1,159 @@
+"""Slices to click into: nilearn's viewer in a frame that talks with the page."""
+
+from importlib import resources
+from string import Template
+
+import numpy as np
+
+from neuroextrap.plotting._backgrounds import anatomy
+from neuroextrap.reporting._map_data import COLORMAP, color_range
+from neuroextrap.reporting._page import escape
+
+_WIDTH = 920
+_FINE, _FINEST, _FINEST_ANATOMY = 144, 200, 160
+_TRANSPARENT = 1e-9
+
+_FRAME = Template("""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Brain viewer</title>
+<style>body {margin: 0; display: flow-root; font: 13px system-ui, sans-serif;}
+</style></head>
+<body>$body</body></html>""")
+
+
+def slices_frame(fitted, map_name, place, bg_img=None):
+    """Return nilearn's viewer in an inline frame that tells where it was clicked.
+
+    Parameters
+    ----------
+    fitted : IdentificationSearchLight or EncodingIdentification
+        On volumes.
+    map_name : str
+        The map that is drawn until the page's own script colours it.
+    place : sequence of 3 float
+        Where the cuts are at first (mm).
+    bg_img : path, Niimg, None or False, default=None
+        As :func:`neuroextrap.plotting._backgrounds.anatomy` takes it.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    RuntimeError
+        If the installed nilearn draws its viewer in another way than nilearn 0.14.
+    """
+    view = _view(fitted, map_name, place, bg_img)
+    body = view.html.partition("<body>")[2].rpartition("</body>")[0]
+    script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
+    if script < 0:
+        raise RuntimeError(
+            "the page of nilearn.plotting.view_img does not call brainsprite any more; "
+            "install nilearn 0.14 to have the interactive viewer"
+        )
+    bridge = f"<script>{read_script('frame')}</script>\n"
+    page = _FRAME.substitute(body=body[:script] + bridge + body[script:])
+    return (
+        f'<iframe title="Brain viewer" srcdoc="{escape(page)}" '
+        f'width="{view.width}" height="{view.height}"></iframe>'
+    )
+
+
+def read_script(name):
+    """Read one of the package's own scripts.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, without its ending.
+
+    Returns
+    -------
+    str
+    """
+    here = resources.files("neuroextrap.reporting").joinpath("_javascript")
+    return here.joinpath(f"{name}.js").read_text(encoding="utf-8")
+
+
+def _view(fitted, map_name, place, bg_img):
+    """Let nilearn draw the map over its background, cut at a place."""
+    from nilearn.plotting import view_img
+
+    from neuroextrap.images import feature_coordinates
+
+    below = anatomy(feature_coordinates(fitted.masker_), bg_img)
+    img, values = fitted.maps_[map_name], fitted.region_scores_[map_name]
+    low, high = color_range(values)
+    return view_img(
+        _drawable(img, fitted.masker_),
+        bg_img=_outlined_mask(fitted) if below is None else _upright(below),
+        cut_coords=place,
+        threshold=_TRANSPARENT,
+        cmap=COLORMAP,
+        symmetric_cmap=False,
+        vmin=low,
+        vmax=high,
+        black_bg=False,
+        resampling_interpolation="nearest",
+        width_view=_WIDTH,
+    )
+
+
+def _drawable(img, masker):
+    """Return a copy to be drawn, unknown voxels below the threshold: transparent."""
+    from nibabel import Nifti1Image
+
+    data, affine = _framed(np.asarray(img.dataobj, dtype=float), masker)
+    return Nifti1Image(np.where(np.isnan(data), 0.0, data), affine)
+
+
+def _upright(img):
+    """Return an anatomy with upright cubic voxels, not too many for a page."""
+    from nilearn.image import resample_img
+
+    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
+    extent = (np.array(img.shape) * sizes).max()
+    grid = np.diag([max(sizes.min(), extent / _FINEST_ANATOMY)] * 3)
+    if np.allclose(img.affine[:3, :3], grid):
+        return img
+    return resample_img(img, target_affine=grid, interpolation="linear")
+
+
+def _outlined_mask(fitted):
+    """Return the mask as a white anatomy with a grey edge, upright and isotropic.
+
+    The viewer's crosshair is a voxel wide, so large voxels are cut into several.
+    """
+    from nibabel import Nifti1Image
+    from nilearn.image import resample_img
+    from scipy.ndimage import binary_erosion
+
+    from neuroextrap.images import mask_lattice
+
+    mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
+    sizes = np.linalg.norm(affine[:3, :3], axis=0)
+    extent, size = (np.array(mask.shape) * sizes).max(), sizes.min()
+    parts = int(_FINE * size / extent)
+    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
+    grid = np.diag([max(size, extent / _FINEST)] * 3)
+    img = Nifti1Image(mask.astype(np.float32), affine)
+    img = resample_img(img, target_affine=grid, interpolation="nearest")
+    mask = img.get_fdata() > 0
+    inside = binary_erosion(mask, border_value=1)
+    shade = np.where(inside, 2.0, mask).astype(np.float32)
+    return Nifti1Image(shade, img.affine)
+
+
+def _framed(volume, masker):
+    """Cut a volume to where the mask is, with a margin around it."""
+    from neuroextrap.images import mask_lattice
+
+    mask, affine = mask_lattice(masker)
+    places = np.argwhere(mask)
+    low, high = places.min(axis=0), places.max(axis=0) + 1
+    margin = 1 + max(high - low) // 12
+    box = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+    shift = np.eye(4)
+    shift[:3, 3] = low - margin
+    return np.pad(volume[box], margin), affine @ shift
