@@ -1,0 +1,189 @@
+"""Every piece of Python and every command that the documentation shows does run."""
+
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+from nilearn.reporting import HTMLReport
+
+from neuroextrap import datasets
+from neuroextrap.cli._main import build_parser
+from neuroextrap.decoding import IdentificationSearchLight
+
+ROOT = Path(__file__).resolve().parents[1]
+MADE = {"_build", "auto_examples", "generated"}
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
+PAGES = [page for page in PAGES if not MADE & set(page.parts)]
+PYTHON = {
+    ".rst": re.compile(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", re.M),
+    ".md": re.compile(r"^```python\n((?:.*\n)*?)^```", re.M),
+}
+NAMES = "demo|searchlight|merge|encoding|learning-curve|group"
+COMMANDS = re.compile(rf"^ *(neuroextrap (?:{NAMES}) (?:[^\n\\]|\\\n)*)", re.M)
+
+
+def name(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def snippets(page):
+    """Source of every block of Python."""
+    found = PYTHON[page.suffix].findall(page.read_text(encoding="utf-8"))
+    return [textwrap.dedent(block) for block in found]
+
+
+WITH_PYTHON = [page for page in PAGES if snippets(page)]
+
+
+def volumes(rows):
+    """Images of some samples x 60 voxels."""
+    data = np.asarray(rows, dtype=np.float32).T.reshape(5, 4, 3, -1)
+    return nibabel.Nifti1Image(data, np.diag([3.0, 3.0, 3.0, 1.0]))
+
+
+def decoding_data(seed=0):
+    """Four classes in six runs."""
+    rng = np.random.default_rng(seed)
+    y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
+    X = rng.normal(size=(4, 60))[y] + 0.5 * rng.normal(size=(24, 60))
+    return {"imgs": volumes(X), "y": y, "runs": runs}
+
+
+def coarse_brain(*, resolution, radius, whole=datasets.simulate_brain):
+    """Simulate as a page does, but with an eighth of the voxels, to be quick."""
+    return whole(resolution=2 * resolution, radius=1.3 * radius)
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """What a reader of a page has at hand: variables by name, and files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(HTMLReport, "open_in_browser", lambda self: None)
+    monkeypatch.setattr(datasets, "simulate_brain", coarse_brain)
+    _offer_haxby(tmp_path, monkeypatch)
+    mask_img = nibabel.Nifti1Image(
+        np.ones((5, 4, 3), dtype=np.int8), volumes([]).affine
+    )
+    nibabel.save(mask_img, "mask.nii.gz")
+    return {"mask_img": mask_img, **decoding_data()}
+
+
+def _offer_haxby(folder, monkeypatch):
+    """Files like those that nilearn downloads, without the network."""
+    rng = np.random.default_rng(0)
+    labels = np.tile(["rest", "face", "cat", "house"], 12)
+    table = pd.DataFrame({"labels": labels, "chunks": np.repeat(np.arange(6), 8)})
+    table.to_csv(folder / "labels.txt", sep=" ", index=False)
+    codes = np.unique(labels, return_inverse=True)[1]
+    X = rng.normal(size=(4, 60))[codes] + rng.normal(size=(48, 60))
+    nibabel.save(volumes(X), folder / "bold.nii.gz")
+
+    def fetch_haxby():
+        from sklearn.utils import Bunch
+
+        return Bunch(
+            func=[str(folder / "bold.nii.gz")],
+            mask=str(folder / "mask.nii.gz"),
+            session_target=[str(folder / "labels.txt")],
+        )
+
+    monkeypatch.setattr("nilearn.datasets.fetch_haxby", fetch_haxby)
+
+
+def _of_encoding(known):
+    images = datasets.photo_patches(60, size=16, random_state=0)
+    responses = np.random.default_rng(0).normal(size=(60, 60))
+    train, test = np.arange(60) < 40, np.arange(60) >= 40
+    few = np.zeros((5, 4, 3), dtype=np.int8)
+    few[:2, :2, :2] = 1
+    known["mask_img"] = nibabel.Nifti1Image(few, known["mask_img"].affine)
+    known |= {"images": images, "train": train, "test": test}
+    known["runs"] = np.repeat(np.arange(6), 10)
+    known |= {
+        "imgs_train": volumes(responses[:40]),
+        "imgs_test": volumes(responses[40:]),
+    }
+
+
+def _of_extrapolation(known):
+    problem = datasets.BivariateNormalProblem(0.9)
+    known["margins"], known["y_true"] = problem.sample(n_classes=20, n_repeats=2)
+
+
+def _of_groups(known):
+    subjects = [f"sub-{k}" for k in range(5)]
+    data = {subject: decoding_data(seed) for seed, subject in enumerate(subjects)}
+    for key in ("imgs", "y", "runs"):
+        known[key] = {subject: data[subject][key] for subject in subjects}
+    fitted = [
+        IdentificationSearchLight(known["mask_img"]).fit(d["imgs"], d["y"], d["runs"])
+        for d in data.values()
+    ]
+    known["accuracy_maps"] = [light.maps_["accuracy"] for light in fitted]
+    known |= {"subjects": subjects, "group_mask": known["mask_img"]}
+
+
+def _of_learning_curves(known):
+    from neuroextrap.learning_curves import simulate_hierarchical_scans
+
+    data = simulate_hierarchical_scans(n_subjects=6, n_features=40)
+    known |= {"X": data.X, "labels": data.coarse, "subjects": data.groups}
+
+
+SETUP = {
+    "docs/guide/encoding.rst": _of_encoding,
+    "docs/guide/extrapolation.rst": _of_extrapolation,
+    "docs/guide/group.rst": _of_groups,
+    "docs/guide/learning_curves.rst": _of_learning_curves,
+}
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
+@pytest.mark.filterwarnings("ignore:.*second-level permutations:UserWarning")
+def test_python_on_a_page_runs_from_top_to_bottom(page, reader, capsys):
+    SETUP.get(name(page), lambda known: None)(reader)
+    for number, source in enumerate(snippets(page), 1):
+        code = compile(source, f"{name(page)}, block {number}", "exec")
+        exec(code, reader)
+
+
+def test_pages_with_python_are_found():
+    assert {name(page) for page in WITH_PYTHON} >= {"README.md", "docs/first_map.rst"}
+    assert set(SETUP) <= {name(page) for page in WITH_PYTHON}
+
+
+def commands(page):
+    """Words of every command line, placeholders left out."""
+    found = COMMANDS.findall(page.read_text(encoding="utf-8"))
+    return [shlex.split(command.replace("\\\n", " "))[1:] for command in found]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=name)
+def test_commands_on_a_page_are_understood(page):
+    for words in commands(page):
+        if "--help" not in words:
+            build_parser().parse_args(words)
+
+
+def _examples():
+    """Commands in the examples of every command's help."""
+    parsers = next(
+        action.choices
+        for action in build_parser()._actions
+        if action.metavar == "COMMAND"
+    )
+    for command, parser in parsers.items():
+        for found in COMMANDS.findall(parser.epilog):
+            words = shlex.split(found.replace("\\\n", " ").partition("   (")[0])
+            yield pytest.param(words[1:], id=f"{command}-{len(found)}")
+
+
+@pytest.mark.parametrize("words", list(_examples()))
+def test_examples_of_the_help_are_understood(words):
+    if "..." not in words:
+        build_parser().parse_args(words)
