@@ -25,9 +25,16 @@ import warnings
 import zipfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from neuroextrap.margins import (
+    NaiveBayesClassifier,
+    NearestNeighborClassifier,
+    ShrinkageLDA,
+    ShrinkageQDA,
+)
 from neuroextrap.stats import EXTRAPOLATION_METHODS, AccuracyExtrapolator
 
 N_DRAWERS, N_TRAIN, SIZE = 20, 15, 28
@@ -77,155 +84,57 @@ drawings = read_drawings(folder) if real else simulate_drawings()
 print("real drawings" if real else "simulated drawings", drawings.shape)
 
 # %%
-# Four classifiers, each a matrix of margins
-# ------------------------------------------
-# Rows are test drawings (5 for each character), columns are characters.
-
-
-def split(drawings):
-    """Training drawings (K, 15, p) and test drawings (5 K, p)."""
-    test = drawings[:, N_TRAIN:]
-    return drawings[:, :N_TRAIN], test.reshape(-1, test.shape[-1])
-
-
-def nearest_neighbour(drawings):
-    """Minus the squared distance to a character's nearest training drawing."""
-    train, test = split(drawings)
-    squares = (test**2).sum(1)
-    return np.stack(
-        [
-            -(squares[:, None] + (t**2).sum(1) - 2 * test @ t.T).min(axis=1)
-            for t in train
-        ],
-        axis=1,
-    )
-
-
-def naive_bayes(drawings):
-    """Independent normal pixels, a mean and a variance for each character."""
-    train, test = split(drawings)
-    floor = 0.05 * drawings[0].var()
-    margins = []
-    for t in train:
-        variance = t.var(axis=0) + floor
-        z2 = (test - t.mean(axis=0)) ** 2 / variance
-        margins.append(-0.5 * (z2 + np.log(variance)).sum(axis=1))
-    return np.stack(margins, axis=1)
-
-
-def shrinkage_qda(drawings, shrinkage=0.5):
-    """One covariance for each character, shrunk towards a multiple of identity."""
-    train, test = split(drawings)
-    margins = []
-    for t in train:
-        centred = t - t.mean(axis=0)
-        _, s, axes = np.linalg.svd(centred / np.sqrt(len(t) - 1), full_matrices=False)
-        ridge = shrinkage * (s**2).sum() / t.shape[1]
-        variance = (1 - shrinkage) * s**2 + ridge
-        gap = test - t.mean(axis=0)
-        along = gap @ axes.T
-        rest = (gap**2).sum(axis=1) - (along**2).sum(axis=1)
-        log_det = np.log(variance).sum() + (t.shape[1] - len(s)) * np.log(ridge)
-        margins.append(
-            -0.5 * ((along**2 / variance).sum(axis=1) + rest / ridge + log_det)
-        )
-    return np.stack(margins, axis=1)
-
-
-def shared_lda(drawings, shrinkage=0.3):
-    """One covariance for all characters: not a marginal classifier."""
-    train, test = split(drawings)
-    means = train.mean(axis=1)
-    residuals = (train - means[:, None]).reshape(-1, train.shape[-1])
-    covariance = residuals.T @ residuals / (len(residuals) - len(means))
-    ridge = shrinkage * np.trace(covariance) / len(covariance)
-    covariance = (1 - shrinkage) * covariance + ridge * np.eye(len(covariance))
-    directions = np.linalg.solve(covariance, means.T)
-    return test @ directions - 0.5 * (means.T * directions).sum(axis=0)
-
-
+# Four classifiers: rows are test drawings (5 for each character), columns characters
+# ----------------------------------------------------------------------------------
 CLASSIFIERS = {
-    "1-nearest neighbour": nearest_neighbour,
-    "naive Bayes": naive_bayes,
-    "shrinkage QDA": shrinkage_qda,
-    "LDA (not marginal)": shared_lda,
+    "1-nearest neighbour": NearestNeighborClassifier(),
+    "naive Bayes": NaiveBayesClassifier(variance_floor=0.2),
+    "shrinkage QDA": ShrinkageQDA(shrinkage=0.5),
+    "LDA (not marginal)": ShrinkageLDA(shrinkage=0.4),
 }
+
+
+def score(classifier, drawings):
+    """Margins of the test drawings, and their characters."""
+    n_characters, _, n_pixels = drawings.shape
+    train, test = drawings[:, :N_TRAIN], drawings[:, N_TRAIN:]
+    labels = np.arange(n_characters)
+    classifier.fit(train.reshape(-1, n_pixels), labels.repeat(N_TRAIN))
+    margins = classifier.margins(test.reshape(-1, n_pixels))
+    return margins, labels.repeat(N_DRAWERS - N_TRAIN)
+
 
 # %%
 # Predict 242 from 20, 50 and 100 characters, each from five random subsets
 # -------------------------------------------------------------------------
-n_all = len(drawings)
-sizes_from, n_draws = (20, 50, 100), 5
+n_all, sizes_from, methods = len(drawings), (20, 50, 100), sorted(EXTRAPOLATION_METHODS)
 rng = np.random.default_rng(1)
-subsets = {
-    k: [np.sort(rng.permutation(n_all)[:k]) for _ in range(n_draws)] for k in sizes_from
-}
-
-
-def accuracy(margins, y):
-    """Share of test drawings whose own character scores highest."""
-    return np.mean(margins.argmax(axis=1) == y)
-
-
-def predict_all(margins, y):
-    """Every method's prediction of the accuracy among all characters."""
-    found = {}
-    for method in sorted(EXTRAPOLATION_METHODS):
-        with warnings.catch_warnings():
-            # several methods warn, rightly, that 242 is past what they identify
-            warnings.simplefilter("ignore", UserWarning)
-            found[method] = float(
-                AccuracyExtrapolator(method).fit(margins, y).predict(n_all)
-            )
-    return found
-
-
-results, truths = {}, {}
-for label, classify in CLASSIFIERS.items():
-    everything = classify(drawings)
-    truths[label] = accuracy(everything, np.repeat(np.arange(n_all), 5))
-    for k in sizes_from:
-        y = np.repeat(np.arange(k), N_DRAWERS - N_TRAIN)
-        found = [predict_all(classify(drawings[s]), y) for s in subsets[k]]
-        results[label, k] = {m: np.array([f[m] for f in found]) for m in found[0]}
-
-# %%
-# Truth beside every method: mean prediction, and root mean squared error
-# -----------------------------------------------------------------------
-for label in CLASSIFIERS:
-    print(f"\n{label}: truth among {n_all} = {truths[label]:.3f}")
-    print(f"  {'from':17s}" + "".join(f"{k:>16d}" for k in sizes_from))
-    for method in sorted(EXTRAPOLATION_METHODS):
-        cells = ""
-        for k in sizes_from:
-            p = results[label, k][method]
-            rmse = np.sqrt(np.mean((p - truths[label]) ** 2))
-            cells += f"   {p.mean():.3f} ({rmse:.3f})"
-        print(f"  {method:17s}{cells}")
+subsets = [[rng.permutation(n_all)[:k] for _ in range(5)] for k in sizes_from]
+# several methods warn, rightly, that 242 is past what they identify
+warnings.simplefilter("ignore", UserWarning)
+errors = np.empty((len(CLASSIFIERS), len(methods), len(sizes_from), 5))
+for c, (label, classifier) in enumerate(CLASSIFIERS.items()):
+    margins, y = score(classifier, drawings)
+    truth = np.mean(margins.argmax(axis=1) == y)
+    for s, draws in enumerate(subsets):
+        samples = [score(classifier, drawings[draw]) for draw in draws]
+        for m, method in enumerate(methods):
+            found = [AccuracyExtrapolator(method).fit(*one) for one in samples]
+            errors[c, m, s] = [one.predict(n_all) - truth for one in found]
+    print(f"{label}: truth among {n_all} {truth:.3f}; default from {sizes_from}:")
+    print("  ", (truth + errors[c, methods.index("auto")].mean(axis=-1)).round(3))
 
 # %%
 # The error of each method over all classifiers
 # ---------------------------------------------
-import matplotlib.pyplot as plt
-
-methods = sorted(EXTRAPOLATION_METHODS)
-errors = np.array(
-    [
-        [
-            np.sqrt(np.mean([(results[c, k][m] - truths[c]) ** 2 for c in CLASSIFIERS]))
-            for k in sizes_from
-        ]
-        for m in methods
-    ]
-)
-order = np.argsort(errors.mean(axis=1))
+rmse = np.sqrt((errors**2).mean(axis=(0, 3)))
+order = np.argsort(rmse.mean(axis=1))
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-for j, k in enumerate(sizes_from):
-    axis.plot(errors[order, j], np.arange(len(methods)), "o", label=f"from {k}")
+axis.plot(rmse[order], np.arange(len(methods)), "o")
 axis.set_yticks(np.arange(len(methods)), [methods[i] for i in order])
 axis.set_xlabel(f"root mean squared error of the accuracy among {n_all}")
-axis.legend(frameon=False)
-print("\nRMSE over classifiers, best first")
+axis.legend([f"from {k}" for k in sizes_from], frameon=False)
+print("root mean squared error over classifiers, best first")
 for i in order:
-    print(f"  {methods[i]:17s}", errors[i].round(3))
+    print(f"  {methods[i]:17s}", rmse[i].round(3))
 plt.show()
