@@ -60,7 +60,7 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     )
     beaten = np.count_nonzero(np.less(scores, own), axis=-1)
     tied = np.count_nonzero(np.equal(scores, own), axis=-1) - 1
-    wins = _spread(
+    wins = spread_ties(
         beaten.reshape(-1, n_test),
         tied.reshape(-1, n_test),
         y.reshape(-1, n_test),
@@ -69,13 +69,13 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     return wins.reshape(*lead, n_classes)
 
 
-def _spread(
+def spread_ties(
     beaten: NDArray[np.intp],
     tied: NDArray[np.intp],
     y: NDArray[np.intp],
     n_classes: int,
 ) -> FloatArray:
-    """Turn counts (n_sets, n_test) of wins and ties into (n_sets, n_classes)."""
+    """Turn counts (n_sets, n_test) of wins and ties into wins (n_sets, n_classes)."""
     n_sets = len(y)
     rows = np.broadcast_to(np.arange(n_sets)[:, np.newaxis], y.shape)
     per_class = _counts(rows, y, (n_sets, n_classes))

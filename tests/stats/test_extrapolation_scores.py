@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator
+from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _sample
 from neuroextrap.stats._extrapolation._auto import Auto, Mean
 from neuroextrap.stats._extrapolation._bandwidth import (
     cross_validated_bandwidth,
@@ -280,3 +280,20 @@ def test_options_out_of_range():
         AccuracyExtrapolator("tail", fraction=1.0)
     with pytest.raises(ValueError, match="n_fit_sizes must be at least 1"):
         AccuracyExtrapolator("pitman_yor", n_fit_sizes=0)
+
+
+@pytest.mark.parametrize("largest", [10**6, 7])
+def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
+    """Counted at once or one by one; ties, repeats and a class without test points."""
+    monkeypatch.setattr(_sample, "_MAX_COMPARISONS", largest)
+    rng = np.random.default_rng(3)
+    y = np.r_[rng.integers(0, 8, size=30), np.arange(8)]
+    margins = rng.integers(0, 4, size=(len(y), 9)) + 2 * (y[:, None] == np.arange(9))
+    sample = WinSample.from_margins(margins.astype(float), y)
+    subsets = [np.sort(rng.permutation(9)[:5]) for _ in range(6)]
+    found = sample.subset_wins(subsets)
+    for wins, subset in zip(found, subsets, strict=True):
+        np.testing.assert_array_equal(wins, sample.subset(subset).wins)
+    curves = sample.half_curves(5, np.array([2, 5]), n_draws=4, random_state=0)
+    assert curves.shape == (4, 2)
+    assert len(np.unique(curves[:, 1])) > 1

@@ -3,7 +3,6 @@
 import numpy as np
 
 from neuroextrap.stats._extrapolation._basis import SplineBasis, basis_moments
-from neuroextrap.stats._extrapolation._radial_basis import half_of_classes
 from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 
 DEFAULT_BASES = (1, 2, 3, 4, 6)
@@ -167,7 +166,12 @@ class Moment:
         """Candidate with the least error of predicting A_K from half the classes."""
         n_half = max(sample.n_classes // 2, 2)
         sizes = log_spaced_set_sizes(n_half, self.max_fit_sizes)
-        curves = [half.curve(sizes) for half in self._halves(sample, n_half)]
+        curves = sample.half_curves(
+            n_half,
+            sizes,
+            n_draws=self.n_half_samples,
+            random_state=self.random_state,
+        )
         errors = []
         for candidate in self.bases:
             basis = as_basis(candidate, n_half)
@@ -175,17 +179,6 @@ class Moment:
             risks = [ahead @ self._regress(basis, c, sizes) for c in curves]
             errors.append(np.mean((1 - np.array(risks) - sample.wins[-1]) ** 2))
         return self.bases[int(np.argmin(errors))]
-
-    def _halves(self, sample, n_half):
-        """Half samples of the classes, or the sample itself without scores."""
-        if sample.margins is None:
-            return [sample]
-        rng = np.random.default_rng(self.random_state)
-        tested = np.unique(sample.y_true)
-        return [
-            sample.subset(half_of_classes(rng, sample.n_classes, tested, n_half))
-            for _ in range(self.n_half_samples)
-        ]
 
     def accuracy(self, set_sizes):
         """Predict average accuracy at `set_sizes`, as it comes."""

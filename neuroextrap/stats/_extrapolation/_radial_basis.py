@@ -87,7 +87,12 @@ class RadialBasis:
             return self.bandwidths[0]
         n_half = max(sample.n_classes // 2, 2)
         sizes = equispaced_set_sizes(n_half, self.n_fit_sizes)
-        curves = np.array([half.curve(sizes) for half in self._halves(sample, n_half)])
+        curves = sample.half_curves(
+            n_half,
+            sizes,
+            n_draws=self.n_half_samples,
+            random_state=self.random_state,
+        )
         errors = []
         for h in self.bandwidths:
             knots = radial_knots(n_half, h)
@@ -96,18 +101,6 @@ class RadialBasis:
             predicted = [ahead @ _regress(columns, c) for c in curves]
             errors.append(np.mean((np.array(predicted) - sample.wins[-1]) ** 2))
         return self.bandwidths[int(np.argmin(errors))]
-
-    def _halves(self, sample, n_half):
-        """Half samples of the classes, or the sample itself without scores."""
-        if sample.margins is None:
-            return [sample]
-        rng = np.random.default_rng(self.random_state)
-        draws = range(self.n_half_samples)
-        tested = np.unique(sample.y_true)
-        return [
-            sample.subset(half_of_classes(rng, sample.n_classes, tested, n_half))
-            for _ in draws
-        ]
 
     def accuracy(self, set_sizes):
         """Predict average accuracy at `set_sizes`."""
@@ -126,14 +119,6 @@ def _regress(columns, curve):
     seen = columns.max(0) > _INVISIBLE
     weights[seen] = nonnegative_least_squares(columns[:, seen], curve)
     return weights
-
-
-def half_of_classes(rng, n_classes, tested, n_half):
-    """Draw classes without replacement, at least one of them with test points."""
-    while True:
-        classes = np.sort(rng.permutation(n_classes)[:n_half])
-        if np.isin(classes, tested).any():
-            return classes
 
 
 def equispaced_set_sizes(n_classes, n_sizes):

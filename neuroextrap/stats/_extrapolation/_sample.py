@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._wins import win_distribution
+from neuroextrap.stats._wins import spread_ties, win_distribution
+
+_MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
 
 def log_spaced_set_sizes(n_classes, n_sizes):
@@ -80,6 +82,63 @@ class WinSample:
         counts = np.bincount(self.y_true, minlength=self.n_classes)
         return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
+    def half_curves(self, n_half, set_sizes, *, n_draws, random_state):
+        """Average accuracy among random subsets of `n_half` classes.
+
+        Parameters
+        ----------
+        n_half : int
+            Number of classes of a subset, drawn without replacement, at least one
+            of them with test points.
+        set_sizes : ndarray of int, shape (n_sizes,)
+            Each within 2..n_half.
+        n_draws : int
+            Number of subsets.
+        random_state : None, int or numpy.random.Generator
+            Source of the subsets.
+
+        Returns
+        -------
+        ndarray, shape (n_draws, n_sizes), or (1, n_sizes) without scores
+            Without scores: the sample's own curve.
+        """
+        if self.margins is None:
+            return self.curve(set_sizes)[None]
+        rng = np.random.default_rng(random_state)
+        tested = np.unique(self.y_true)
+        halves = [
+            half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)
+        ]
+        return self.subset_wins(halves) @ accuracy_weights(n_half, set_sizes)
+
+    def subset_wins(self, subsets):
+        """Win distributions of `subset` for several subsets of one size, at once.
+
+        A subset's counts are one product of all comparisons with its indicator.
+        """
+        members = np.zeros((len(subsets), self.n_classes), np.float32)
+        np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
+        counts = np.empty((2, len(subsets), self.n_test), np.intp)
+        step = max(1, _MAX_COMPARISONS // self.n_classes)
+        own = self.own_scores()[:, None]
+        for start in range(0, self.n_test, step):
+            rows = slice(start, start + step)
+            for count, compare in zip(counts, (np.less, np.equal), strict=True):
+                hits = compare(self.margins[rows], own[rows]).astype(np.float32)
+                count[:, rows] = members @ hits.T
+        beaten, tied = counts
+        wins = np.empty((len(subsets), len(subsets[0])))
+        for s, member in enumerate(members > 0):
+            here = member[self.y_true]
+            columns = np.cumsum(member) - 1
+            wins[s] = spread_ties(
+                beaten[s, here][None],
+                tied[s, here][None] - 1,
+                columns[self.y_true[here]][None],
+                wins.shape[1],
+            )[0]
+        return wins
+
     def subset(self, classes):
         """Return the sample of these classes alone, as targets and distractors."""
         columns = np.full(self.n_classes, -1)
@@ -88,3 +147,11 @@ class WinSample:
         return WinSample.from_margins(
             self.margins[np.ix_(rows, classes)], columns[self.y_true[rows]]
         )
+
+
+def half_of_classes(rng, n_classes, tested, n_half):
+    """Draw classes without replacement, at least one of them with test points."""
+    while True:
+        classes = np.sort(rng.permutation(n_classes)[:n_half])
+        if np.isin(classes, tested).any():
+            return classes
