@@ -14,7 +14,9 @@ import time
 
 import numpy as np
 import pytest
+import scipy.spatial
 from nibabel import Nifti1Image
+from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
@@ -99,6 +101,29 @@ def oblique():
     return light.fit(Nifti1Image(data, affine), y, groups=runs)
 
 
+def _ball(center):
+    """A closed mesh of 300 vertices, 40 mm across."""
+    number = np.arange(300) + 0.5
+    height, angle = 1 - number / 150, np.pi * (1 + 5**0.5) * number
+    ring = np.sqrt(1 - height**2)
+    places = np.stack([ring * np.cos(angle), ring * np.sin(angle), height], axis=1)
+    faces = scipy.spatial.ConvexHull(places).simplices
+    return InMemoryMesh(coordinates=20 * places + center, faces=faces)
+
+
+@pytest.fixture(scope="session")
+def surface():
+    """Two balls; the outer side of the left one tells six classes apart."""
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(6), 4), np.repeat(np.arange(4), 6)
+    mesh = PolyMesh(left=_ball([-40, 0, 0]), right=_ball([40, 0, 0]))
+    data = {side: rng.normal(size=(300, 24)) for side in ("left", "right")}
+    outer = np.maximum(-45 - mesh.parts["left"].coordinates[:, 0], 0) / 15
+    data["left"] += outer[:, None] * rng.normal(size=(300, 6))[:, y]
+    light = IdentificationSearchLight(radius=9.0, n_permutations=20)
+    return light.fit(SurfaceImage(mesh=mesh, data=data), y, groups=runs)
+
+
 @pytest.fixture(scope="session")
 def page_data():
     """What a page knows of its regions: a function of its HTML."""
@@ -133,11 +158,26 @@ _STATE = """JSON.stringify({
 })"""
 
 
+_DRAWN = """new Promise(function (done) {
+  requestAnimationFrame(function () {
+    requestAnimationFrame(function () { setTimeout(done, 60); });
+  });
+})"""
+_COLORED = """(function () {
+  var canvas = CANVAS, n = 0;
+  var x = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  for (var i = 0; i < x.length; i += 4) {
+    var low = Math.min(x[i], x[i + 1], x[i + 2]);
+    n += x[i + 3] > 0 && Math.max(x[i], x[i + 1], x[i + 2]) - low > 24;
+  }
+  return n;
+})()"""
 _CODES = {
     "ArrowLeft": {"windowsVirtualKeyCode": 37},
     "ArrowUp": {"windowsVirtualKeyCode": 38},
     "ArrowRight": {"windowsVirtualKeyCode": 39},
     "ArrowDown": {"windowsVirtualKeyCode": 40},
+    "PageUp": {"windowsVirtualKeyCode": 33},
     "End": {"windowsVirtualKeyCode": 35},
     "Home": {"windowsVirtualKeyCode": 36},
 }
@@ -203,6 +243,11 @@ class _Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def settle(self):
+        """Wait until what was asked for is drawn, in frames too."""
+        answer = self.call("Runtime.evaluate", expression=_DRAWN, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+
     def wait_for(self, expression):
         deadline = time.monotonic() + 30
         while not self.value(expression):
@@ -225,6 +270,10 @@ class _Browser:
         return json.loads(
             self.value(f"JSON.stringify({found}.getBoundingClientRect())")
         )
+
+    def colored(self, canvas):
+        """Number of pixels of a canvas that are neither grey nor transparent."""
+        return self.value(_COLORED.replace("CANVAS", canvas))
 
     def click(self, x, y):
         for kind in ("mousePressed", "mouseReleased"):

@@ -92,6 +92,21 @@ def test_names_and_title_are_escaped(one_region):
     assert "<b>" not in page
 
 
+def test_files_and_regions_are_escaped(brain, atlas, tmp_path):
+    path = tmp_path / "<b>mask & 'co'.nii.gz"
+    brain.masker.mask_img_.to_filename(path)
+    light = IdentificationSearchLight(str(path), radius=16.0)
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    page = identification_report(light).get_standalone()
+    _parsed(page)
+    assert "&lt;b&gt;mask &amp; &#x27;co&#x27;.nii.gz" in page
+    assert "<b>" not in page
+    page = identification_report(atlas).get_standalone()
+    _parsed(page)
+    assert "<b>" not in page
+    assert "</script>left" not in page
+
+
 def test_arrays_have_no_maps_and_no_permutation_test(one_region):
     headings = [heading for heading, _ in identification_sections(one_region)]
     assert "Maps" not in headings

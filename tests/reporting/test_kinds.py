@@ -1,14 +1,20 @@
 """Reports of every kind of analysis: surfaces, atlases, encoding models."""
 
+import warnings
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
+import nilearn.plotting
 import numpy as np
 import pytest
 from nibabel import Nifti1Image
+from nibabel.affines import apply_affine
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.plotting._backgrounds import mni152_template
 from neuroextrap.reporting import (
     curve_axes,
     identification_report,
@@ -48,6 +54,51 @@ def test_surface_maps_are_drawn():
     assert peak_table(light)["x"].iloc[0] < 0  # the left sheet tells, and drawing it
     moved = light.masker_.mask_img_.mesh.parts["left"].coordinates  # moved nothing
     np.testing.assert_array_equal(moved, mesh.parts["left"].coordinates)
+
+
+@pytest.mark.parametrize("analysis", ["fitted", "atlas", "surface"])
+def test_nobody_is_warned_of_unknown_voxels(analysis, request):
+    analysis = request.getfixturevalue(analysis)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        analysis.generate_report()
+
+
+def test_maps_are_drawn_over_the_users_anatomy(fitted, monkeypatch):
+    below = []
+    monkeypatch.setattr(
+        "nilearn.plotting.plot_stat_map",
+        lambda img, **how: (
+            below.append(how["bg_img"])
+            or SimpleNamespace(add_contours=lambda *args, **kwargs: None)
+        ),
+    )
+    view_img = nilearn.plotting.view_img
+    monkeypatch.setattr(
+        "nilearn.plotting.view_img",
+        lambda img, **how: below.append(how["bg_img"]) or view_img(img, **how),
+    )
+    mask = fitted.masker_.mask_img_
+    anatomy = Nifti1Image(np.random.default_rng(0).random(mask.shape), mask.affine)
+    fitted.generate_report(bg_img=anatomy)
+    assert len(below) >= 3
+    for img in below:
+        at = tuple(np.random.default_rng(1).integers(0, img.shape))
+        place = apply_affine(img.affine, at)
+        voxel = np.rint(apply_affine(np.linalg.inv(mask.affine), place)).astype(int)
+        assert img.get_fdata()[at] == pytest.approx(anatomy.get_fdata()[tuple(voxel)])
+    below.clear()
+    fitted.generate_report()
+    assert all(img is mni152_template() for img in below)
+    assert below
+
+
+def test_maps_without_anything_to_draw_are_said(brain):
+    light = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    light.region_scores_["information_bound"][:] = 0.0
+    section = dict(identification_sections(light))["Maps"]
+    assert "Nothing to draw: information bound is nowhere above zero." in section
 
 
 def test_atlas_regions_are_listed_by_name(brain):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 
 import numpy as np
 import pytest
@@ -104,7 +103,7 @@ def _shown_at(browser, page, path, *spots):
     for right, down in spots:
         x, y = box["x"] + right * box["width"], box["y"] + down * box["height"]
         browser.click(x, y)
-        time.sleep(0.2)
+        browser.settle()
         states.append(browser.state())
     assert browser.complaints() == []
     return states
@@ -167,7 +166,7 @@ def test_the_colour_under_the_cross_is_the_number_shown(browser, oblique, tmp_pa
     ):
         x, y = box["x"] + right * box["width"], box["y"] + down * box["height"]
         browser.click(x, y)
-        time.sleep(0.1)
+        browser.settle()
         drawn, state = browser.value("window.last"), browser.state()
         shown = dict(item.split("=") for item in state["numbers"])
         if not state["place"].startswith("Not analysed"):

@@ -2,13 +2,13 @@
 // the map. Nilearn's page keeps its viewer to itself; the function that makes it is global.
 (function () {
   "use strict";
-  var make = window.brainsprite;
+  var make = window.brainsprite, asked = 0;
 
   function tell(brain) {
     var at = brain.coordinatesSlice, n = brain.nbSlice, matrix = brain.affine;
     parent.postMessage({
       neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z], value: brain.voxelValue,
-      slice: [brain.numSlice.X, brain.numSlice.Y, brain.numSlice.Z],
+      asked: asked, slice: [brain.numSlice.X, brain.numSlice.Y, brain.numSlice.Z],
       height: document.body.offsetHeight,
       grid: {
         shape: [n.X, n.Y, n.Z], columns: brain.nbCol, height: brain.sprite.height,
@@ -44,7 +44,10 @@
       var message = event.data || {};
       if (event.source !== parent || !/^(paint|go|tell)$/.test(message.neuroextrap)) { return; }
       if (message.neuroextrap === "paint") { paint(brain, message); }
-      if (message.neuroextrap === "go") { go(brain, message.slice); }
+      if (message.neuroextrap === "go") {
+        asked = message.asked;
+        go(brain, message.slice);
+      }
       brain.init();
       brain.drawAll();
       if (message.neuroextrap !== "paint") { tell(brain); }

@@ -57,7 +57,9 @@ function distance(a, b) {
 
 function featureAt(data, voxel) {
   var shape = data.shape;
-  if (voxel.some(function (v, i) { return v < 0 || v >= shape[i]; })) { return -1; }
+  for (var axis = 0; axis < 3; axis++) {
+    if (voxel[axis] < 0 || voxel[axis] >= shape[axis]) { return -1; }
+  }
   return data.featureAt[(voxel[0] * shape[1] + voxel[1]) * shape[2] + voxel[2]];
 }
 
@@ -84,8 +86,11 @@ function nearest(data, xyz) {
   return best;
 }
 
+// Halves always go up, whatever the last digit.
+function nearestIndex(x) { return Math.floor(x + 0.500001); }
+
 function find(data, xyz) {
-  var voxel = transform(data.inverse, xyz).map(Math.round);
+  var voxel = transform(data.inverse, xyz).map(nearestIndex);
   var row = rowOf(data, featureAt(data, voxel));
   if (row < 0) { return nearest(data, xyz); }
   return {row: row, xyz: transform(data.affine, voxel), miss: 0};

@@ -6,7 +6,8 @@ function stateOf(section) {
   if (!states.has(section)) {
     var data = dataOf(section);
     states.set(section, {
-      map: data.maps[data.shown], level: data.maps[data.shown].start, painters: []
+      map: data.maps[data.shown], level: data.maps[data.shown].start, painters: [],
+      paint: null, asked: 0
     });
   }
   return states.get(section);
@@ -39,11 +40,18 @@ function paintOf(section) {
   });
 }
 
+// Numbers at once; pictures when the browser next draws, however often the slider moved.
 function repaint(section) {
-  var paint = paintOf(section), state = stateOf(section);
-  state.painters.forEach(function (painter) { painter(paint, state.map); });
-  count(section, paint);
+  var state = stateOf(section), waiting = state.paint !== null;
+  state.paint = paintOf(section);
+  count(section, state.paint);
   drawBar(section);
+  if (waiting) { return; }
+  requestAnimationFrame(function () {
+    var paint = state.paint;
+    state.paint = null;
+    state.painters.forEach(function (painter) { painter(paint, state.map); });
+  });
 }
 
 function short(value) { return String(Number(value.toPrecision(3))); }

@@ -1,13 +1,31 @@
 // Slices, drawn in a frame by nilearn's viewer, and a glass brain, drawn here.
 
+// From voxels of an upright grid to voxels of the mask, as one matrix.
+function gridToMask(data, grid) {
+  var origin = transform(data.inverse, transform(grid.affine, [0, 0, 0]));
+  var steps = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(function (unit) {
+    return transform(data.inverse, transform(grid.affine, unit));
+  });
+  return [0, 1, 2].map(function (axis) {
+    return steps.map(function (step) { return step[axis] - origin[axis]; })
+      .concat([origin[axis]]);
+  });
+}
+
 // The region under every voxel of an upright grid, -1 where there is none.
 function gridRegions(data, grid) {
   var n = grid.shape, found = new Int32Array(n[0] * n[1] * n[2]), at = 0;
-  for (var i = 0; i < n[0]; i++) {
-    for (var j = 0; j < n[1]; j++) {
-      for (var k = 0; k < n[2]; k++) {
-        var voxel = transform(data.inverse, transform(grid.affine, [i, j, k]));
-        found[at++] = regionOf(data, featureAt(data, voxel.map(Math.round)));
+  var matrix = gridToMask(data, grid), voxel = [0, 0, 0], place = [0, 0, 0];
+  for (place[0] = 0; place[0] < n[0]; place[0]++) {
+    for (place[1] = 0; place[1] < n[1]; place[1]++) {
+      for (place[2] = 0; place[2] < n[2]; place[2]++) {
+        for (var axis = 0; axis < 3; axis++) {
+          var row = matrix[axis];
+          voxel[axis] = nearestIndex(
+            row[0] * place[0] + row[1] * place[1] + row[2] * place[2] + row[3]
+          );
+        }
+        found[at++] = regionOf(data, featureAt(data, voxel));
       }
     }
   }
@@ -30,9 +48,11 @@ function spriteRegions(grid, regions) {
 }
 
 function painted(regions, paint) {
-  return Uint32Array.from(regions, function (region) {
-    return region < 0 ? 0 : paint[region];
-  });
+  var out = new Uint32Array(regions.length);
+  for (var i = 0; i < out.length; i++) {
+    if (regions[i] >= 0) { out[i] = paint[regions[i]]; }
+  }
+  return out;
 }
 
 function slicePainter(frame, grid, regions) {
@@ -109,11 +129,13 @@ function glassPainter(canvas, glass, grid, regions) {
 // Sliders of the three cuts, in voxels of the grid, with their place in mm.
 function setUpSlices(section, frame, grid) {
   var sliders = Array.from(section.querySelectorAll(".nx-slice"));
+  var state = stateOf(section);
   sliders.forEach(function (slider, axis) {
     slider.max = grid.shape[axis] - 1;
     slider.addEventListener("input", function () {
       frame.contentWindow.postMessage({
-        neuroextrap: "go", slice: sliders.map(function (one) { return Number(one.value); })
+        neuroextrap: "go", asked: ++state.asked,
+        slice: sliders.map(function (one) { return Number(one.value); })
       }, "*");
     });
   });
@@ -140,7 +162,9 @@ function setUpVolume(section, frame, grid) {
 
 function hear(section, frame, message) {
   frame.height = message.height + 8;
-  if (!stateOf(section).painters.length) { setUpVolume(section, frame, message.grid); }
+  var state = stateOf(section);
+  if (!state.painters.length) { setUpVolume(section, frame, message.grid); }
+  if (message.asked !== state.asked) { return; }  // the sliders have moved on
   followSlices(section, message);
   showPlace(section, message.xyz);
 }

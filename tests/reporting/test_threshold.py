@@ -1,0 +1,187 @@
+"""The threshold, the cuts and the menu of maps, moved in a real browser."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.reporting import interactive_viewer, make_page
+from neuroextrap.reporting._map_data import FIRST_MAPS
+from neuroextrap.reporting._viewer import viewer_section
+
+SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
+GLASS = "document.querySelectorAll('.nx-glass canvas')[{}]"
+SHOWN = "document.querySelector('.nx-shown').textContent"
+LEVEL = "Number(document.querySelector('.nx-level').value)"
+
+
+def _open(browser, folder, *args, **kwargs):
+    path = folder / "page.html"
+    page = interactive_viewer(*args, **kwargs).get_standalone()
+    path.write_text(page, encoding="utf-8")
+    browser.open(path)
+    browser.settle()
+    return page
+
+
+def _press(browser, selector, *keys):
+    browser.value(f"document.querySelector({selector!r}).focus()")
+    for key in keys:
+        browser.press(key)
+    browser.settle()
+
+
+def _choose(browser, selector, number):
+    browser.value(
+        f"(function () {{var menu = document.querySelector({selector!r});"
+        f"menu.selectedIndex = {number}; menu.dispatchEvent(new Event('change'));}})()"
+    )
+    browser.settle()
+
+
+def _n_shown(browser):
+    return int(browser.value(SHOWN).split()[0])
+
+
+def test_the_slider_hides_more_and_more(browser, fitted, tmp_path):
+    _open(browser, tmp_path, fitted, bg_img=False)
+    views = [SLICES, *(GLASS.format(i) for i in range(3))]
+    values = fitted.region_scores_["implied_information"]
+    counts, levels = [], []
+    _press(browser, ".nx-threshold", "Home")
+    for _ in range(10):
+        counts.append([browser.colored(view) for view in views])
+        levels.append(browser.value(LEVEL))
+        step = values.max() / 200
+        expected = [(values > levels[-1] + sign * step).sum() for sign in (1, -1)]
+        assert expected[0] <= _n_shown(browser) <= expected[1]
+        _press(browser, ".nx-threshold", "PageUp")
+    assert np.all(np.diff(levels) > 0)
+    assert np.all(np.diff(counts, axis=0) <= 0)
+    assert np.all(np.array(counts)[0] > np.array(counts)[-1])
+    _press(browser, ".nx-threshold", "End")
+    assert _n_shown(browser) == 0
+    assert browser.colored(views[1]) == 0
+    assert browser.complaints() == []
+    assert browser.requests() <= {"file", "data", "about"}
+
+
+def test_a_typed_threshold_is_exact(browser, fitted, tmp_path):
+    _open(browser, tmp_path, fitted, map_name="accuracy")
+    values = fitted.region_scores_["accuracy"]
+    assert "above 0.25" in browser.value(SHOWN)  # chance, with four classes
+    assert _n_shown(browser) == (values > 0.25).sum()
+    for level in np.unique(values)[[3, -3]]:
+        browser.value(
+            "(function () {var box = document.querySelector('.nx-level');"
+            f"box.value = {float(level)!r};"
+            "box.dispatchEvent(new Event('change'));})()"
+        )
+        assert _n_shown(browser) == (values > level).sum()
+
+
+def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
+    _open(browser, tmp_path, fitted)
+    menu = "document.querySelector('.nx-map')"
+    names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
+    names = [name.replace(" ", "_") for name in names.split(",")]
+    scores = fitted.region_scores_
+    assert names == [n for n in FIRST_MAPS if n in scores and scores[n].max() > 0]
+    for number, name in enumerate(names):
+        _choose(browser, ".nx-map", number)
+        start = {"neg_log10_p_fwe": 1.301}.get(name, 0.25 * ("accuracy" in name))
+        assert browser.value(LEVEL) == pytest.approx(start, rel=1e-2)
+        assert _n_shown(browser) == (scores[name] > start).sum()
+        unit = browser.value("document.querySelector('.nx-unit').textContent")
+        assert ("bits" in unit) == ("information" in name)
+    assert "family-wise" in browser.value(
+        "document.querySelector('.nx-what').textContent"
+    )
+
+
+def test_small_p_values_are_the_strong_ones(browser, fitted, tmp_path):
+    _open(browser, tmp_path, fitted, map_name="p_value_fwe")
+    values = fitted.region_scores_["p_value_fwe"]
+    assert "at or below 0.05" in browser.value(SHOWN)
+    assert _n_shown(browser) == (values <= 0.05).sum() > 0
+    _press(browser, ".nx-threshold", "Home")
+    assert _n_shown(browser) == np.isfinite(values).sum()
+    assert browser.colored(GLASS.format(0)) > 0
+
+
+def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):
+    _open(browser, tmp_path, fitted)
+    places = "Array.from(document.querySelectorAll('.nx-slice + output')).map("
+    places += "o => o.textContent).join()"
+    before, panel = browser.value(places), browser.state()
+    _press(browser, ".nx-slice", *(["ArrowRight"] * 8))
+    after = browser.value(places)
+    moved = [int(text.split()[0]) for text in (before, after)]
+    assert moved[1] - moved[0] == pytest.approx(8 * 2, abs=1)  # the template's 2 mm
+    assert browser.state() != panel
+    assert browser.state()["place"].startswith("(") or "Not analysed" in str(
+        browser.state()
+    )
+    assert browser.complaints() == []
+
+
+def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
+    sections = [("", viewer_section(fitted, max_regions=50)) for _ in range(2)]
+    path = tmp_path / "two.html"
+    path.write_text(make_page("Two", sections).get_standalone(), encoding="utf-8")
+    browser.open(path)
+    second = "document.querySelectorAll('.nx-shown')[1].textContent"
+    browser.wait_for(f"{second} !== ''")
+    before = browser.value(second)
+    _press(browser, ".nx-threshold", "End")
+    assert _n_shown(browser) == 0
+    assert browser.value(second) == before
+
+
+def test_surfaces_are_coloured_turned_and_clicked(
+    browser, surface, tmp_path, page_data
+):
+    data = page_data(_open(browser, tmp_path, surface))
+    left = "document.querySelectorAll('.nx-mesh canvas')[0]"
+    counts = []
+    _press(browser, ".nx-threshold", "Home")
+    for _ in range(10):
+        counts.append(browser.colored(left))
+        _press(browser, ".nx-threshold", "PageUp")
+    assert np.all(np.diff(counts) <= 0)
+    assert counts[0] > counts[5] > counts[-1]
+    _press(browser, ".nx-threshold", "Home")
+    seen = browser.colored(left)
+    _press(browser, ".nx-mesh canvas", "ArrowLeft", "ArrowUp")
+    assert browser.colored(left) != seen
+    _choose(browser, ".nx-look", 0)
+    assert browser.colored(left) == seen
+    box = browser.box(".nx-mesh canvas")
+    browser.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    browser.settle()
+    state = browser.state()
+    vertex = int(state["place"].split()[1])
+    side = data["hemispheres"][0]
+    place = side["coordinates"][vertex]  # the left side of the left ball
+    np.testing.assert_allclose(place, [-60, 0, 0], atol=3.0)
+    shown = dict(item.split("=") for item in state["numbers"])
+    region = data["region_of"][side["features"][vertex]]
+    for label in ("accuracy", "implied information", "p value fwe"):
+        value = surface.region_scores_[label.replace(" ", "_")][region]
+        assert float(shown[label]) == pytest.approx(value, rel=1e-3)
+    assert browser.complaints() == []
+    assert browser.requests() <= {"file", "data", "about"}
+
+
+@pytest.mark.parametrize("analysis", ["fitted", "atlas", "surface"])
+def test_reports_fit_wide_and_narrow_screens(browser, analysis, request, tmp_path):
+    report = request.getfixturevalue(analysis).generate_report(f"A report: {analysis}")
+    path = tmp_path / f"{analysis}.html"
+    path.write_text(report.get_standalone(), encoding="utf-8")
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(path)
+        wide = browser.value("document.documentElement.scrollWidth")
+        assert wide <= browser.value("document.documentElement.clientWidth")
+        picture = tmp_path / f"{analysis}_{width}.png"
+        browser.screenshot(picture, width)
+        assert picture.stat().st_size > 50_000
+    assert browser.complaints() == []
