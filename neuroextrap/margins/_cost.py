@@ -5,8 +5,9 @@ import time
 
 import numpy as np
 
-from neuroextrap.margins._engine import make_block, task_size
-from neuroextrap.margins._task import PASS_SIZE, run_task
+from neuroextrap.margins._engine import make_block, task_size, with_path
+from neuroextrap.margins._paths import work_of_a_task
+from neuroextrap.margins._task import KEPT_INDICATORS, PASS_SIZE, run_task
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -86,6 +87,7 @@ def estimate_seconds(X, regions, plan, *, n_regions=32):
     >>> estimate_seconds(X, regions, plan) > 0
     True
     """
+    plan = with_path(plan, regions)
     filled = np.flatnonzero(np.diff(regions.indptr))
     some = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
     block = make_block(X, regions, filled[some])
@@ -136,32 +138,40 @@ def estimate_memory(X, regions, plan, n_workers=1):
     >>> estimate_memory(X, regions, plan) > X.nbytes
     True
     """
+    plan = with_path(plan, regions)
     n_regions, n_classes = regions.shape[0], plan.design.n_classes
     n_weightings = 0 if plan.weightings is None else len(plan.weightings)
     results = 8 * n_regions * (n_classes * (1 + n_weightings) + 40)
     data = 3 * X.nbytes  # in float32, and as it was read
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
-    if not plan.is_additive:
-        labels += 4 * plan.n_trained * plan.size  # indicators of the classes
-    return int(
-        data + members + results + labels + n_workers * _task_bytes(regions, plan)
-    )
+    if not plan.by_sums:
+        labels += 12 * min(plan.n_trained * plan.size, KEPT_INDICATORS)
+    work = work_of_a_task(plan, regions, task_size(plan))
+    task = _sums_bytes(plan, work) if plan.by_sums else _regions_bytes(plan, regions)
+    n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))
+    n_workers = min(n_workers, n_tasks)
+    waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
+    block = 4 * plan.design.n_samples * work.n_features + 10 * work.n_memberships
+    return int(data + members + results + labels + waiting * block + n_workers * task)
 
 
-def _task_bytes(regions, plan):
-    """Bytes of one task at its peak: margins of a pass, and the arrays made of them."""
-    step = task_size(plan)
-    if plan.is_additive:
-        return 4 * plan.size * (2 * _features_of_a_task(regions, step) + 3 * step)
-    null = 8 * plan.n_permutations * step if plan.keep_null else 0
-    return 8 * 12 * max(plan.size, PASS_SIZE) + null
+def _sums_bytes(plan, work):
+    """Bytes of a task that sums: margins of its features and of its regions."""
+    return 4 * plan.size * (work.n_features + 3 * work.n_regions)
 
 
-def _features_of_a_task(regions, step):
-    """Count the features of a task in the middle of the regions."""
-    filled = np.flatnonzero(np.diff(regions.indptr))
-    start = max(0, (len(filled) - step) // 2)
-    here = np.zeros(regions.shape[1], dtype=bool)
-    here[regions[filled[start : start + step]].indices] = True
-    return int(here.sum())
+def _regions_bytes(plan, regions):
+    """Bytes of a task that takes regions one by one, at the largest of them."""
+    sizes = np.diff(regions.indptr)
+    sizes = sizes[sizes > 0].astype(np.int64)
+    step, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples
+    ends = np.cumsum(sizes)
+    together = int((ends[step - 1 :] - np.append(0, ends[:-step])).max())
+    samples = 4 * n * (together + 6 * min(2**14, int(sizes.max())))  # some in float64
+    grams = 32 * n * n * step
+    margins = 8 * 12 * max(plan.size, PASS_SIZE)
+    null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
+    own = getattr(plan.whitener or plan.kernel, "workspace", None)
+    own = 0 if own is None else own(int(sizes.max()))
+    return samples + grams + margins + null + own

@@ -1,7 +1,7 @@
 """The one loop over regions and permutations."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -9,6 +9,7 @@ import threadpoolctl
 from joblib import Parallel, delayed
 
 from neuroextrap.margins._checkpoint import Checkpoint, array_digest
+from neuroextrap.margins._paths import sums_are_faster
 from neuroextrap.margins._task import Block, first_margins, run_task
 
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
@@ -124,6 +125,7 @@ def score_regions(  # noqa: PLR0913
     >>> scores.score, scores.maxima
     (array([1.]), array([0.]))
     """
+    plan = with_path(plan, regions)
     tasks = _tasks(regions, plan)
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
@@ -244,7 +246,24 @@ def observed_margins(X, regions, plan, region):
     if regions.indptr[region] == regions.indptr[region + 1]:
         raise ValueError(f"region {region} was not analysed: too few usable voxels")
     block = make_block(X, regions, np.array([region]))
-    return first_margins(plan, block)[:, :, 0]
+    return first_margins(with_path(plan, regions), block)[:, :, 0]
+
+
+def with_path(plan, regions):
+    """Return a plan that says how margins are made, from all regions of the run.
+
+    Parameters
+    ----------
+    plan : Plan
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+
+    Returns
+    -------
+    Plan
+    """
+    summing = replace(plan, by_sums=True)
+    chosen = sums_are_faster(plan, regions, task_size(summing))
+    return replace(plan, by_sums=chosen)
 
 
 def task_size(plan):
@@ -259,7 +278,7 @@ def task_size(plan):
     n_regions : int
     """
     step = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
-    if not plan.is_additive or plan.n_permutations:
+    if not plan.by_sums or plan.n_permutations:
         step = min(step, _PERMUTED_TASK_REGIONS)
     return int(step)
 

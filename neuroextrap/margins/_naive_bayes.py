@@ -4,7 +4,8 @@ import numpy as np
 
 from neuroextrap.margins._operators import check_regions, checked_counts
 
-FEATURES = 1024  # features handled together; changes no result
+FEATURES = 1024  # features handled together for one labelling; changes no result
+REGION_FEATURES = 256  # the same for many labellings
 LABELINGS = 64  # labellings handled together
 
 
@@ -122,8 +123,32 @@ class GaussianNBMargins:
         _, counts = _members(codes, design)
         return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
 
+    def costs(self, work, design):
+        """Estimate what a task takes by sums over features, and region by region.
+
+        Parameters
+        ----------
+        work : Work
+            What the task has to do.
+        design : Design
+            Cross-validation folds.
+
+        Returns
+        -------
+        by_sums, by_regions : float
+            Nanoseconds, to be compared with one another.
+        """
+        n_test, n_classes = len(design.test), design.n_classes
+        by_sums = n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
+        by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        classes = len(design.folds) * n_classes * work.n_labelings
+        by_regions = 15 * classes * work.n_memberships
+        by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions
+        batches = np.ceil(work.n_labelings / LABELINGS) * work.n_regions
+        return by_sums, by_regions + 2.5e4 * len(design.folds) * batches
+
     def prepare(self, xs, design):
-        """Centre each region's features and note their variance floors.
+        """Check the options and the regions; nothing is computed without labels.
 
         Parameters
         ----------
@@ -135,7 +160,7 @@ class GaussianNBMargins:
         Returns
         -------
         state : tuple
-            The design and the features; for `margins`.
+            The design and the samples; for `margins`.
 
         Raises
         ------
@@ -144,7 +169,7 @@ class GaussianNBMargins:
         """
         self._check()
         check_regions(xs, design)
-        return design, [self._features(x) for x in xs]
+        return design, xs
 
     def margins(self, state, labelings):
         """Compute out-of-fold margins of every region and labelling.
@@ -177,15 +202,23 @@ class GaussianNBMargins:
             part = slice(start, start + LABELINGS)
             flat = members[:, :, part].reshape(n, -1)
             flat_counts = counts[:, :, part].reshape(len(counts), -1)
-            for s, (x, floor) in enumerate(regions):
-                statistics = _statistics(x, floor, flat, flat_counts, design)
-                for fold, (mean, variance) in enumerate(statistics):
-                    test = x[design.folds[fold][1]]
-                    scores = _region_log_density(test, mean, variance)
-                    rows = design.fold_slices[fold]
-                    scores = scores.reshape(len(test), K, -1)
-                    margins[rows, :, s, part] = scores + priors[fold, :, part]
+            for s, x in enumerate(regions):
+                scores = self._region_scores(x, flat, flat_counts, design)
+                margins[:, :, s, part] = scores.reshape(len(scores), K, -1)
+        margins += priors[design.fold_of_test][:, :, None]
         return margins.reshape(len(design.test), K, -1)
+
+    def _region_scores(self, x, members, counts, design):
+        """Sum log densities over a region's features, shape (n_test, c)."""
+        scores = np.zeros((len(design.test), members.shape[1]))
+        for start in range(0, x.shape[1], REGION_FEATURES):
+            some, floor = self._features(x[:, start : start + REGION_FEATURES])
+            statistics = _statistics(some, floor, members, counts, design)
+            for fold, (mean, variance) in enumerate(statistics):
+                test = some[design.folds[fold][1]]
+                rows = design.fold_slices[fold]
+                scores[rows] += _region_log_density(test, mean, variance)
+        return scores
 
     def _check(self):
         """Raise unless the options are in range."""

@@ -13,6 +13,7 @@ import numpy as np
 
 MAX_INTENSITY = 0.999
 FLOAT32_PENALTY = 1e-2
+_GRAM_FEATURES = 2**14
 
 
 def ledoit_wolf_intensity(gram, n_features):
@@ -110,11 +111,20 @@ def ridge_penalty(x, *, shrinkage="auto"):
     return float(_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
 
 
-def centred_gram(x):
-    """Inner products of the samples in float64, feature means removed."""
-    x = np.asarray(x, dtype=float)
-    x = x - x.mean(axis=0)
-    return x @ x.T
+def centred_gram(x, order=None):
+    """Inner products of the samples in float64, feature means removed.
+
+    `order` gives other rows than all in their order. Some features at a time, so that
+    a region as large as a brain takes no memory but its own.
+    """
+    x = np.asarray(x)
+    gram = np.zeros((len(x) if order is None else len(order),) * 2)
+    for start in range(0, x.shape[1], _GRAM_FEATURES):
+        some = x[:, start : start + _GRAM_FEATURES]
+        some = np.array(some if order is None else some[order], dtype=float)
+        some -= some.mean(axis=0)
+        gram += some @ some.T
+    return gram
 
 
 def _penalties(grams, n_features, shrinkage):

@@ -22,6 +22,8 @@ from neuroextrap.margins._wins import (
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
+# indicators of the classes of all labellings, kept for the next region up to this size
+KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
 
 
@@ -32,7 +34,7 @@ class Plan:
     Parameters
     ----------
     kernel : object with ``prepare`` and ``margins``
-        And with ``feature_margins`` and ``constant`` if additive.
+        And with ``feature_margins``, ``constant`` and ``costs`` if additive.
     design : Design
         Folds of the cross-validation.
     codes : ndarray of int, shape (1 + n_permutations, n_samples)
@@ -47,6 +49,8 @@ class Plan:
         (feature indices, x) -> transformed x.
     keep_null : bool
         Return every permuted statistic.
+    by_sums : bool
+        Sum margins over features; chosen for an additive plan by what is faster.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Plan:
     weightings: np.ndarray | None = None
     whitener: Callable | None = None
     keep_null: bool = False
+    by_sums: bool = False
     _cache: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -98,14 +103,24 @@ class Plan:
 
     @property
     def is_additive(self):
-        """Whether margins are summed over features rather than made per region."""
-        additive = hasattr(self.kernel, "feature_margins") and self.whitener is None
-        return additive and self.n_trained <= _max_additive_labelings(self.kernel)
+        """Whether a region's margins are sums over its features."""
+        return hasattr(self.kernel, "feature_margins") and self.whitener is None
 
     @property
     def size(self):
         """Numbers in the margins of one labelling of one region."""
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
+
+    @property
+    def chunk_width(self):
+        """Number of trained labellings in one batch."""
+        return max(1, min(PASS_SIZE // self.size, self.n_trained))
+
+    @property
+    def pass_regions(self):
+        """Number of regions whose margins are made in one pass."""
+        step = PASS_SIZE // (self.size * self.chunk_width)
+        return max(1, min(_MAX_REGIONS_PER_PASS, step))
 
     def chunks(self):
         """Return the trained labellings in batches of equal width but for one.
@@ -173,11 +188,6 @@ class Plan:
         if np.ndim(weights) == 0:
             return weights
         return np.tile(weights[:, columns], n_regions)
-
-
-def _max_additive_labelings(kernel):
-    """Up to how many labellings summing over features beats one Gram per region."""
-    return getattr(kernel, "max_additive_labelings", 8)
 
 
 @dataclass(frozen=True)
@@ -257,7 +267,7 @@ def first_margins(plan, block):
     margins : ndarray, shape (n_test, K, n_regions of the pass)
     """
     observed = replace(plan, codes=plan.codes[:1])
-    passes = _additive_passes if observed.is_additive else _region_passes
+    passes = _additive_passes if observed.by_sums else _region_passes
     _, _, batches = next(passes(observed, block))
     margins, _, _ = next(batches)
     return margins
@@ -269,7 +279,7 @@ def _all_counts(plan, block):
     The counts are (beaten, tied, first labelling, number of labellings), with arrays of
     shape (n_test, n_regions * n_labelings), region-major.
     """
-    passes = _additive_passes if plan.is_additive else _region_passes
+    passes = _additive_passes if plan.by_sums else _region_passes
     for first, n_regions, batches in passes(plan, block):
         if plan.pairing:
             margins, _, _ = next(batches)
@@ -316,9 +326,7 @@ def _additive_passes(plan, block):
 
 def _region_passes(plan, block):
     """Yield the margins of a few regions at a time, from each region's own data."""
-    chunks = plan.chunks()
-    width = chunks[0].n_labelings
-    step = max(1, min(_MAX_REGIONS_PER_PASS, PASS_SIZE // (plan.size * width)))
+    chunks, step = plan.chunks(), plan.pass_regions
     for first in range(0, block.n_regions, step):
         some = range(first, min(first + step, block.n_regions))
         xs = [block.samples(region) for region in some]

@@ -81,8 +81,9 @@ def test_sums_over_features_equal_gram_matrices():
 
     by_sums = margins.score_regions(X, regions, make_plan(y, runs))
     by_grams = margins.score_regions(X, regions, make_plan(y, runs, kernel=GramOnly()))
-    assert make_plan(y, runs).is_additive
-    assert not make_plan(y, runs, kernel=GramOnly()).is_additive
+    assert _engine.with_path(make_plan(y, runs), regions).by_sums
+    grams = make_plan(y, runs, kernel=GramOnly())
+    assert not _engine.with_path(grams, regions).by_sums
     np.testing.assert_array_equal(by_sums.wins, by_grams.wins)
 
 
@@ -147,7 +148,9 @@ def test_pairing_permutes_test_labels_against_fixed_margins():
             np.testing.assert_allclose(null[b, region], expected, atol=1e-6)
 
 
-def test_general_splits_equal_refits_by_hand():
+@pytest.mark.parametrize("sums", [False, True])
+def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
+    monkeypatch.setattr(_engine, "sums_are_faster", lambda *_: sums)
     X, y, runs, regions = make_case(n_runs=6)
     cv = [
         (np.flatnonzero(runs < 3), np.flatnonzero(runs == 5)),
@@ -160,7 +163,6 @@ def test_general_splits_equal_refits_by_hand():
         codes=np.concatenate([y[None], y[None, ::-1].repeat(10, axis=0)]),
         statistic=margins.resolve_statistic("accuracy", 4, [2, 4]),
     )
-    assert not plan.is_additive
     found = margins.score_regions(X, regions, plan)
     np.testing.assert_allclose(
         found.wins, naive_wins(X, regions, y, design), atol=1e-12
@@ -319,11 +321,10 @@ def test_margins_of_one_region_on_demand():
     np.testing.assert_allclose(found - own, expected - by_hand, atol=1e-4)
 
 
-def test_cost_grows_with_regions_and_memory_with_workers():
+def test_cost_is_more_than_nothing_and_memory_more_than_the_data():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 10)
     assert margins.estimate_seconds(X, regions, plan, n_regions=4) > 0
-    one = margins.estimate_memory(X, regions, plan, 1)
-    assert margins.estimate_memory(X, regions, plan, 2) > one > X.nbytes
+    assert margins.estimate_memory(X, regions, plan) > X.nbytes
     with pytest.raises(ValueError, match="must be a size such as"):
         margins.parse_memory("lots")

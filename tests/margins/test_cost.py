@@ -1,0 +1,82 @@
+"""Memory asked for against memory taken, for spheres, atlases and whole masks."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from neuroextrap import margins, regions
+
+_FACTOR = 4  # an estimate is at least the peak, and at most so many times the peak
+
+
+def spheres():
+    """5,832 spheres of up to 57 voxels."""
+    mask = np.ones((18, 18, 18), dtype=bool)
+    return regions.lattice_spheres(mask, np.diag([3.0, 3, 3, 1]), 7.0)
+
+
+def slabs(n_regions, n_features=20_000):
+    """Return an atlas; of one region, the whole mask."""
+    owner = np.arange(n_features) * n_regions // n_features
+    members = (np.ones(n_features, dtype=bool), (owner, np.arange(n_features)))
+    return scipy.sparse.csr_array(members, shape=(n_regions, n_features))
+
+
+REGIONS = {"spheres": spheres, "atlas": lambda: slabs(40), "mask": lambda: slabs(1)}
+
+
+def make_plan(classifier, n_classes, n_runs, n_permutations):
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    permuted = [
+        np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
+        for _ in range(n_permutations)
+    ]
+    return margins.Plan(
+        kernel=margins.resolve_classifier(classifier),
+        design=margins.make_design(y, n_classes, groups=runs),
+        codes=np.stack([y, *permuted]),
+        statistic=margins.resolve_statistic("accuracy", n_classes, [2, n_classes]),
+    )
+
+
+@pytest.mark.parametrize("shape", REGIONS)
+@pytest.mark.parametrize(
+    ("classifier", "n_classes", "n_runs", "n_permutations"),
+    [
+        ("nearest_centroid", 8, 24, 0),
+        ("nearest_centroid", 60, 4, 4),
+        ("gaussian_nb", 8, 24, 0),
+        ("ridge", 8, 24, 4),
+        ("lda", 8, 24, 0),
+        ("nearest_neighbor", 40, 6, 0),
+    ],
+)
+def test_estimate_is_near_the_peak(
+    shape, classifier, n_classes, n_runs, n_permutations
+):
+    members = REGIONS[shape]()
+    plan = make_plan(classifier, n_classes, n_runs, n_permutations)
+    X = np.random.default_rng(1).standard_normal(
+        (plan.design.n_samples, members.shape[1]), dtype=np.float32
+    )
+    summed = classifier in ("nearest_centroid", "gaussian_nb") and not n_permutations
+    if shape == "spheres" and not summed:  # a few tasks are enough
+        members = members[::40]
+    margins.score_regions(X, members[:1], plan)  # imports
+    again = make_plan(classifier, n_classes, n_runs, n_permutations)
+    tracemalloc.start()
+    margins.score_regions(X, members, again)
+    peak = X.nbytes + tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= margins.estimate_memory(X, members, plan) <= _FACTOR * peak
+
+
+def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
+    plan = make_plan("ridge", 8, 6, 2)
+    X = np.zeros((48, 20_000), dtype=np.float32)
+    for members, more in ((slabs(400), True), (slabs(40), False)):
+        one, two = (margins.estimate_memory(X, members, plan, n) for n in (1, 2))
+        assert (two > one) == more
