@@ -84,7 +84,8 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     memory : None, path or joblib.Memory
         Folder where what is read from image files (through the masker, and a computed
         mask) is remembered, so that fitting again does not read them again; a changed
-        file is read anew. None remembers nothing. Does not affect results.
+        file is read anew. Keeps surface discs too, by mesh and radius. None remembers
+        nothing. Does not affect results.
     memory_level : int
         0 remembers nothing, 1 and above do, as in nilearn.
     n_jobs : int

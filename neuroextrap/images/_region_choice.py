@@ -13,6 +13,7 @@ from neuroextrap.images._geometry import (
     mask_lattice,
 )
 from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._remembering import memory_folder
 from neuroextrap.images._surface_regions import surface_regions
 
 
@@ -106,7 +107,7 @@ def choose_regions(  # noqa: PLR0913
     ----------
     masker : fitted NiftiMasker or SurfaceMasker, or None
         None for plain arrays, where all features are one region unless ``regions`` says
-        otherwise.
+        otherwise. A SurfaceMasker with ``memory`` keeps the discs there too.
     n_features : int
         Number of features (voxels, vertices, columns).
     radius : float
@@ -196,7 +197,9 @@ def _neighbourhoods(masker, radius, n_nearest, centers):
             raise ValueError(
                 "n_nearest is for volumes; on a surface give radius (mm along the mesh)"
             )
-        return surface_regions(masker, radius, centers=centers)
+        folder = memory_folder(masker)
+        folder = None if folder is None else folder / "surface_discs"
+        return surface_regions(masker, radius, centers=centers, cache_dir=folder)
     if n_nearest is not None:
         coordinates = feature_coordinates(masker)
         return region_sets.nearest_features(coordinates, n_nearest, centers=centers)

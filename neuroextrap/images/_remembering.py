@@ -2,6 +2,7 @@
 
 import copy
 import os
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -69,16 +70,40 @@ def remembered(read, named, masker, *settings):
     object
         What ``read`` returns.
     """
-    memory = joblib.Memory(None) if masker.memory is None else masker.memory
-    if isinstance(memory, (str, os.PathLike)):
-        memory = joblib.Memory(os.path.expanduser(os.fspath(memory)), verbose=0)
+    memory = _memory_of(masker)
     files = [_fingerprint_of_image(img) for img in named]
-    if memory.location is None or masker.memory_level == 0 or None in files:
+    if memory.location is None or None in files:
         return read(named, masker, *settings)
     key = joblib.hash([files, _fingerprint_of_masker(masker), _stamped(settings)])
     call = memory.cache(_call, ignore=["read", "named", "masker", "settings"])
     name = f"{read.__module__}.{read.__qualname__}"
     return call(name, key, read, named, _forgetful(masker), settings)
+
+
+def memory_folder(masker):
+    """Return the folder in which a masker remembers, for what joblib does not keep.
+
+    Parameters
+    ----------
+    masker : NiftiMasker or SurfaceMasker
+        Fitted or not.
+
+    Returns
+    -------
+    pathlib.Path or None
+        None when it remembers nothing.
+    """
+    location = _memory_of(masker).location
+    return None if location is None else Path(location)
+
+
+def _memory_of(masker):
+    """Return a masker's memory; one without a place when it remembers nothing."""
+    memory = None if masker.memory_level == 0 else masker.memory
+    if memory is None or isinstance(memory, (str, os.PathLike)):
+        place = None if memory is None else os.path.expanduser(os.fspath(memory))
+        return joblib.Memory(place, verbose=0)
+    return memory
 
 
 def _call(name, key, read, named, masker, settings):  # noqa: ARG001

@@ -1,9 +1,11 @@
 """Both hemispheres of a surface: maps as surfaces, a disc as an array, folders."""
 
+import joblib
 import numpy as np
 import pytest
 from nilearn.datasets import load_fsaverage
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
+from scipy.sparse import csgraph
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
 from neuroextrap.regions import surface_discs
@@ -113,3 +115,30 @@ def test_atlas_labels_and_lesions_on_a_surface():
     loss = found.maps["accuracy_loss"].data.parts
     assert loss["right"][0] > loss["left"][0]
     assert np.isnan(loss["left"][3])
+
+
+def test_memory_keeps_the_discs_of_a_mesh_and_radius(tmp_path, monkeypatch):
+    img, y, runs = small()
+    calls, search = [], csgraph.dijkstra
+
+    def counted(*args, **options):
+        calls.append(1)
+        return search(*args, **options)
+
+    monkeypatch.setattr(csgraph, "dijkstra", counted)
+
+    def n_searches(radius=1.0, **options):
+        before = len(calls)
+        searchlight = IdentificationSearchLight(radius=radius, **options)
+        wins = searchlight.fit(img, y, groups=runs).wins_
+        if radius == 1.0:
+            np.testing.assert_array_equal(wins, plain)
+        return len(calls) - before
+
+    plain = IdentificationSearchLight(radius=1.0).fit(img, y, groups=runs).wins_
+    assert n_searches() == 2
+    assert n_searches(memory=tmp_path) == 1  # both sides have the same mesh
+    assert n_searches(memory=joblib.Memory(tmp_path, verbose=0)) == 0
+    assert len(list((tmp_path / "surface_discs").glob("discs_*.npz"))) == 1
+    assert n_searches(memory=tmp_path, radius=1.5) == 1
+    assert n_searches(memory=tmp_path, memory_level=0) == 2
