@@ -4,6 +4,7 @@ import numpy as np
 
 from neuroextrap.plotting._axes import (
     COLORS,
+    add_legend,
     log_set_sizes,
     resolve_axes,
     same_length,
@@ -152,4 +153,4 @@ def _finish(ax, sizes, chance):
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("identification accuracy")
     log_set_sizes(ax)
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)

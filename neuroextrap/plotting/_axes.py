@@ -4,6 +4,9 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 """Okabe and Ito's colours, told apart by colour-blind readers."""
 
 
+_LONG_LEGEND, _MOST_TICKS = 6, 20
+
+
 def resolve_axes(ax):
     """Return the given axes, or those of a new figure.
 
@@ -58,6 +61,38 @@ def same_length(reference, **others):
     return found
 
 
+def add_legend(ax):
+    """Name what is drawn: inside the axes, readable over lines; beside them when long.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    """
+    look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
+    if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
+        look |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    ax.legend(**look)
+
+
+def class_ticks(ax, names):
+    """Label both axes with classes, some of them where all would overlap.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    names : sequence of str
+        In the order of rows and columns.
+    """
+    import numpy as np
+
+    ticks = np.arange(0, len(names), -(-len(names) // _MOST_TICKS))
+    labels = [str(names[tick]) for tick in ticks]
+    size = "small" if len(ticks) > _MOST_TICKS // 2 else "medium"
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(ticks, labels=labels, fontsize=size, **slanted)
+    ax.set_yticks(ticks, labels=labels, fontsize=size)
+
+
 def log_set_sizes(ax, label="set size (number of stimuli)"):
     """Label the horizontal axis as set sizes, on a log scale with plain numbers.
 
@@ -71,7 +106,6 @@ def log_set_sizes(ax, label="set size (number of stimuli)"):
         MultipleLocator,
         NullFormatter,
         NullLocator,
-        ScalarFormatter,
     )
 
     ax.set_xscale("log")
@@ -79,9 +113,15 @@ def log_set_sizes(ax, label="set size (number of stimuli)"):
     if high < 13:
         ax.xaxis.set_major_locator(MultipleLocator(1))
         ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_formatter(ScalarFormatter())
+        ax.xaxis.set_major_formatter(_plain)
     elif high / low < 1e5:
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(ScalarFormatter())
+        subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+        ax.xaxis.set_major_locator(LogLocator(subs=subs))
+        ax.xaxis.set_major_formatter(_plain)
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel(label)
+
+
+def _plain(number, _position):
+    """Write a tick without powers of ten."""
+    return f"{number:g}" if number < 1e5 else f"{number:.0f}"

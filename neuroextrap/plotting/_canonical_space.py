@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
 from neuroextrap.plotting._brain_maps import plot_map, read_map
 
 
@@ -77,7 +77,7 @@ def plot_canonical_coordinates(
         ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
     ax.autoscale_view()
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)
     return ax
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import resolve_axes
+from neuroextrap.plotting._axes import class_ticks, resolve_axes
 
 
 def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
@@ -43,9 +43,7 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
     shares, names = _shares(confusion, class_names)
     ax = resolve_axes(ax)
     image = ax.imshow(shares, vmin=0, vmax=1, cmap="cividis")
-    ticks = np.arange(len(shares))
-    ax.set_xticks(ticks, labels=names, rotation=45, ha="right")
-    ax.set_yticks(ticks, labels=names)
+    class_ticks(ax, names)
     ax.set(xlabel="answer", ylabel="true class")
     ax.figure.colorbar(image, ax=ax, label="proportion of the true class")
     return ax

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, resolve_axes, same_length
+from neuroextrap.plotting._axes import (
+    COLORS,
+    add_legend,
+    log_set_sizes,
+    resolve_axes,
+    same_length,
+)
 
 _Z95 = 1.959963984540054
 
@@ -72,10 +78,10 @@ def plot_information_vs_size(
         ax.plot(sizes, lower_bound, "--", color=COLORS[0], label="lower bound")
     if truth is not None:
         ax.plot(sizes, truth, color="0.25", label="truth")
-    ax.set_xscale("log")
-    ax.set(xlabel="voxels in the region", ylabel="information (bits)")
+    log_set_sizes(ax, "voxels in the region")
+    ax.set_ylabel("information (bits)")
     ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)
     return ax
 
 
@@ -136,9 +142,9 @@ def plot_model_comparison(
     ax.errorbar(values, rows, xerr=bars, fmt="o", color=COLORS[0])
     if chance is not None:
         ax.axvline(chance, ls=":", color="0.5", label="chance")
-        ax.legend(frameon=False, fontsize="small")
+        add_legend(ax)
     ax.set_yticks(rows, labels=list(names))
     ax.invert_yaxis()
     ax.margins(y=0.25)
-    ax.set_xlabel(xlabel)
+    ax.set_xlabel(xlabel, loc="right")  # may be longer than the axis
     return ax

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, class_ticks, resolve_axes
 
 _PANELS = {
     "information": ("information (bits)", "label entropy"),
@@ -67,7 +67,7 @@ def plot_information_vs_reproducibility(curves, *, ax=None):
         xlabel="map reproducibility (correlation)",
         ylabel="information (bits)",
     )
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)
     return ax
 
 
@@ -124,7 +124,7 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
         _draw_curve(ax, curve, panel, name, COLORS[i % len(COLORS)], spread)
     _draw_reference(ax, list(curves.values()), panel)
     ax.set(xlabel="training subjects", ylabel=_PANELS[panel][0])
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)
     return ax
 
 
@@ -192,7 +192,8 @@ def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
     Raises
     ------
     ValueError
-        A matrix that is not square, negative or not finite, or names that do not fit.
+        A matrix that is not square, negative, not finite or above one, or names that
+        do not fit.
 
     References
     ----------
@@ -212,6 +213,11 @@ def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
         raise ValueError(f"confusion must be square; got shape {confusion.shape}.")
     if not (np.isfinite(confusion).all() and confusion.min() >= 0):
         raise ValueError("confusion must be finite and not negative.")
+    if confusion.max() > 1 + 1e-9:
+        raise ValueError(
+            f"confusion must hold probabilities, got {confusion.max():g}; divide "
+            "counts by their row's sum."
+        )
     names = range(len(confusion)) if class_names is None else class_names
     if len(names) != len(confusion):
         raise ValueError(
@@ -221,9 +227,7 @@ def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
     for (true, predicted), value in np.ndenumerate(confusion):
         color = COLORS[0] if true == predicted else "0.4"
         ax.add_patch(Circle((true, predicted), 0.48 * np.sqrt(value), color=color))
-    ticks = np.arange(len(confusion))
-    ax.set_xticks(ticks, labels=[str(name) for name in names], rotation=45, ha="right")
-    ax.set_yticks(ticks, labels=[str(name) for name in names])
+    class_ticks(ax, names)
     ax.set(
         xlabel="true class",
         ylabel="predicted class",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
 
 
 def plot_null_distribution(
@@ -71,9 +71,7 @@ def plot_null_distribution(
         name = "observed" if number == 0 else None
         ax.axvline(value, color=COLORS[1], label=name)
     ax.set(xlabel=xlabel, ylabel="permutations")
-    # above the axes: a line may be anywhere
-    where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
-    ax.legend(frameon=False, fontsize="small", **where)
+    add_legend(ax)
     return ax
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.plotting import plot_accuracy_curve
-from neuroextrap.plotting._axes import log_set_sizes
+from neuroextrap.plotting._axes import add_legend, log_set_sizes
 
 EXTRAPOLATION = "gaussian_mixture"
 """How curves are carried on beyond the classes of the data."""
@@ -58,7 +58,7 @@ def curve_axes(fitted, region):
         targets, beyond = _extrapolated(fitted, region)
         ax.plot(targets, beyond, ":", color="#0072B2", label="extrapolated")
         log_set_sizes(ax)
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax)
     return ax
 
 

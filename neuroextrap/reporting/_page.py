@@ -24,11 +24,12 @@ th, td {padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e8
 th:first-child, td:first-child {text-align: left;}
 th {background: #f3f5f7; vertical-align: bottom;}
 .wide {font-size: .8rem;}
-.wide td.text {min-width: 10rem;}
-.wide th, .wide td {padding: .25rem .35rem;}
+.wide td.text {min-width: 8rem;}
+th.text {text-align: left;}
+.wide th, .wide td {padding: .25rem .28rem;}
 td.text {text-align: left; overflow-wrap: anywhere; max-width: 40rem;}
 figure {display: inline-block; margin: .6rem .8rem .6rem 0; vertical-align: top;}
-figcaption {font-size: .85rem; color: #57606a; max-width: 44rem;}
+figcaption {font-size: .85rem; color: #57606a; max-width: 33rem;}
 img {max-width: 100%; height: auto;}
 .note {background: #fff8e1; border-left: 4px solid #e69f00; padding: .5rem .9rem;
        margin: .6rem 0;}
@@ -159,7 +160,7 @@ def frame_table(frame):
     >>> "<td>0.333</td>" in frame_table(pandas.DataFrame({"share": [1 / 3]}))
     True
     """
-    head = "".join(f"<th>{_heading(name)}</th>" for name in frame.columns)
+    head = "".join(_heading(name, column) for name, column in frame.items())
     rows = []
     for row in frame.itertuples(index=False):
         cells = "".join(_cell(value) for value in row)
@@ -170,13 +171,18 @@ def frame_table(frame):
 
 def _cell(value):
     """Return a cell; text is set apart from numbers."""
-    kind = ' class="text"' if isinstance(value, str) else ""
-    return f"<td{kind}>{escape(format_number(value))}</td>"
+    return f"<td{_kind(value)}>{escape(format_number(value))}</td>"
 
 
-def _heading(name):
+def _heading(name, column):
     """Return a column's name in words, so that it can be broken into lines."""
-    return escape(str(name).replace("_", " "))
+    kind = _kind(column.iloc[0]) if len(column) else ""
+    return f"<th{kind}>{escape(str(name).replace('_', ' '))}</th>"
+
+
+def _kind(value):
+    """Return the class of a cell with this value."""
+    return ' class="text"' if isinstance(value, str) else ""
 
 
 def format_number(value):

@@ -166,7 +166,7 @@ def _surface_figure(img, greys, span, threshold):
     figure, axes = plt.subplots(
         len(views),
         len(sides),
-        figsize=(2.2 * len(sides) + 0.6, 1.9 * len(views)),
+        figsize=(2 * len(sides) + 0.6, 1.75 * len(views)),
         subplot_kw={"projection": "3d"},
         squeeze=False,
     )

@@ -99,6 +99,37 @@ def test_confusion_rows_are_proportions():
     np.testing.assert_allclose(ax.images[0].get_array(), [[0.75, 0.25], [0, 1]])
 
 
+def test_axes_have_few_plain_ticks():
+    ax = plot_information_vs_size([1, 10, 20000], [0.1, 1, 2])
+    ax.figure.canvas.draw()
+    labels = [tick.get_text() for tick in ax.get_xticklabels() if tick.get_text()]
+    assert {"1", "10", "100", "1000", "10000"} <= set(labels)
+    assert not any(set(text) & set("e$") for text in labels)
+    ax = plot_confusion_matrix(np.eye(60), [f"class {i}" for i in range(60)])
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert labels[:2] == ["class 0", "class 3"]
+    assert len(labels) == 20
+
+
+@pytest.mark.parametrize("n_methods", [2, 9])
+def test_names_of_many_methods_stand_beside_the_curves(n_methods):
+    curves = {f"a method, number {i}": [0.5, 0.1] for i in range(n_methods)}
+    ax = plot_extrapolation_fan([2, 8], [0.9, 0.6], [20, 1000], curves)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert legend.fully_overlaps(ax.get_window_extent()) == (n_methods == 2)
+    assert legend.x1 <= ax.figure.bbox.x1
+
+
+def test_long_names_leave_the_label_on_the_figure():
+    names = ["a very long name of a model with many layers", "b"]
+    ax = plot_model_comparison(names, [0.1, 0.2], xlabel="accuracy among 120 stimuli")
+    ax.figure.canvas.draw()
+    label = ax.xaxis.label.get_window_extent()
+    assert label.x0 >= 0
+    assert label.x1 <= ax.figure.bbox.x1
+
+
 def test_figures_save_as_vectors():
     ax = plot_accuracy_curve([2, 3], [0.9, 0.8])
     target = io.BytesIO()

@@ -142,5 +142,7 @@ def test_input_is_checked():
         plot_confusion_discs(np.ones((2, 3)))
     with pytest.raises(ValueError, match="finite and not negative"):
         plot_confusion_discs([[np.nan, 1], [0, 1]])
+    with pytest.raises(ValueError, match="must hold probabilities, got 7"):
+        plot_confusion_discs([[7, 1], [0, 1]])
     with pytest.raises(ValueError, match="3 class_names given for 2 classes"):
         plot_confusion_discs(np.eye(2), list("abc"))

@@ -24,7 +24,7 @@ def test_numbers_are_short(value, text):
 
 def test_table_escapes_names_and_cells():
     html = frame_table(pd.DataFrame({"<x>": ["a&b"]}))
-    assert "<th>&lt;x&gt;</th>" in html
+    assert '<th class="text">&lt;x&gt;</th>' in html
     assert '<td class="text">a&amp;b</td>' in html
 
 
