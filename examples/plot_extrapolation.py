@@ -35,8 +35,8 @@ def subsample(n_people):
 # %%
 # Up to 400 the accuracy among k is an average over all subsets, without a model;
 # beyond, every method has one. A spline describes what was seen and ends there. The
-# default is a mean of methods that err in different directions far out: near 400 it
-# need not meet the measured curve, which is the better one as far as it goes.
+# default is a mean of methods that err in different directions far out, joined to the
+# measured curve up to 800.
 sample = subsample(400)
 measured = sizes[sizes <= 400]
 seen = average_accuracy(win_distribution(*sample), measured)

@@ -253,7 +253,7 @@ def test_auto_is_the_mean_of_its_members(n_repeats, expected):
     """With many test points the biases of tail and kernel density show."""
     noise = 0.5 if n_repeats == 1 else 0.15
     margins, y = nearest_centre(100, noise, 13, n_repeats, n_dims=3)
-    sample, sizes = WinSample.from_margins(margins, y), np.array([100, 1000])
+    sample, sizes = WinSample.from_margins(margins, y), np.array([200, 1000])
     observed = sample.wins[-1]
     allowed = 2 * np.sqrt(observed * (1 - observed) / len(y))
     tail, density = Tail(calibrate=False).fit(sample), KernelDensity().fit(sample)
@@ -273,6 +273,25 @@ def test_auto_is_the_mean_of_its_members(n_repeats, expected):
     assert model.certificate_ == {"converged": True}
     direct = Auto().fit(sample)
     np.testing.assert_allclose(direct.accuracy(sizes), mean, rtol=1e-12)
+
+
+def test_auto_continues_the_measured_curve():
+    """Measured up to K; what is missed there fades with log k until 2 K."""
+    margins, y = nearest_centre(100, 0.5, 13, n_dims=3)
+    model = AccuracyExtrapolator().fit(margins, y)
+    wins, mean = win_distribution(margins, y), model.method_._mean
+    sizes = np.array([2, 7, 50, 99, 100])
+    expected = average_accuracy(wins, sizes)
+    np.testing.assert_allclose(model.predict(sizes), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict(7.25), expected[1] + (average_accuracy(wins, 8) - expected[1]) / 4
+    )
+    missed = wins[-1] - mean(np.array([100.0]))[0]
+    assert abs(missed) > 0.005
+    between = 100 * np.sqrt([1.0, 2.0, 4.0, 9.0])
+    bridged = mean(between) + missed * np.array([1.0, 0.5, 0.0, 0.0])
+    np.testing.assert_allclose(model.predict(between), bridged, rtol=1e-12)
+    assert (np.diff(model.predict(np.arange(2.0, 400.0, 0.5))) <= 0).all()
 
 
 def test_options_out_of_range():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.stats._accuracy import average_accuracy
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
     SMALL_N_CLASSES,
     GaussianMixture,
@@ -15,7 +16,11 @@ _LARGEST_LIKELIHOOD = 10_000
 
 
 class Mean:
-    """Unweighted mean of the predictions of several methods.
+    """Mean of several methods, joined to the measured curve.
+
+    Up to K classes the measured curve is unbiased and needs no method. What it
+    differs from the mean at K fades, linearly in the logarithm of the set size, and
+    is gone at 2 K: so the prediction continues what was seen.
 
     Parameters
     ----------
@@ -25,7 +30,7 @@ class Mean:
 
     needs_scores = False
     reliable_factor = np.inf
-    monotone = True
+    monotone = False
 
     def __init__(self, members):
         self.members = list(members)
@@ -48,14 +53,34 @@ class Mean:
         certificates = [getattr(m, "certificate_", None) for m in self.members]
         given = [c["converged"] for c in certificates if c is not None]
         self.certificate_ = {"converged": all(given)}
+        self.wins_ = sample.wins
+        self.residual_ = sample.wins[-1] - self._mean(np.array([sample.n_classes]))[0]
         return self
 
     def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+        """Measured average accuracy up to K, predicted beyond."""
+        sizes = np.asarray(set_sizes, float)
+        n_classes = len(self.wins_)
+        share = np.clip(1 - np.log2(sizes / n_classes), 0, 1)
+        accuracy = self._mean(sizes) + share * self.residual_
+        measured = sizes <= n_classes
+        if measured.any():
+            accuracy[measured] = self._measured(sizes[measured])
+        return accuracy
+
+    def _mean(self, set_sizes):
+        """Unweighted mean of the members."""
         return np.mean([m.accuracy(set_sizes) for m in self.members], axis=0)
 
+    def _measured(self, set_sizes):
+        """Measured curve, linear between whole set sizes."""
+        below = np.floor(set_sizes)
+        ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
+        low, high = average_accuracy(self.wins_, ends.ravel()).reshape(ends.shape)
+        return low + (set_sizes - below) * (high - low)
+
     def cdf(self, u):
-        """Pr(U <= u), the mean of the members'."""
+        """Pr(U <= u), the mean of the members': the law behind the curve from 2 K."""
         return np.mean([m.cdf(u) for m in self.members], axis=0)
 
 
@@ -67,13 +92,14 @@ class Auto:
     ridge likelihood (up to 10,000 classes), the `tail`, uncalibrated, and the kernel
     density `kde_ucv`, whose errors partly cancel. A member that would move the
     mean's accuracy at K by more than two binomial standard errors of the observed
-    one is calibrated (`tail`) or left out (`kde_ucv`). The members were chosen on
-    simulations of their own seeds.
+    one is calibrated (`tail`) or left out (`kde_ucv`). Up to K it is the measured
+    curve; what the mean misses of it at K fades until 2 K. The members were chosen
+    on simulations of their own seeds.
     """
 
     needs_scores = False
     reliable_factor = np.inf
-    monotone = True
+    monotone = False
 
     def resolve(self, sample):
         """Return the method that this sample calls for.

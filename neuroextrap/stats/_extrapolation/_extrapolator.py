@@ -258,7 +258,8 @@ class AccuracyExtrapolator:
         -------
         ndarray
             D(u), shaped as `u`. Raw for "moment" and "radial_basis", which do not
-            constrain it to be a distribution.
+            constrain it to be a distribution. For "auto" the law behind its
+            predictions from 2 K on; nearer it continues the measured curve.
 
         Raises
         ------
