@@ -104,8 +104,7 @@ def _edge_graph(coordinates, faces):
     lengths = np.linalg.norm(
         coordinates[pairs[:, 0]] - coordinates[pairs[:, 1]], axis=1
     )
-    # scipy before 1.12 finds paths in graphs with 32-bit indices only
-    both = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int32)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
     graph = sparse.coo_array(
         (np.concatenate([lengths, lengths]), (both[:, 0], both[:, 1])),
         shape=(n_vertices, n_vertices),
