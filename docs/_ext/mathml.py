@@ -1,6 +1,7 @@
 """Formulas as MathML, written when the pages are built: no script, no network."""
 
 import html
+from xml.etree import ElementTree
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -9,11 +10,29 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ACCENTS = ("\N{MODIFIER LETTER CIRCUMFLEX ACCENT}", "\N{MODIFIER LETTER MACRON}")
+ElementTree.register_namespace("", MATHML)
+
+
+def place_indices(markup):
+    """Put the index of an accented letter beside it; docutils puts it beneath."""
+    root = ElementTree.fromstring(markup)
+    for found in root.iter(f"{{{MATHML}}}munderover"):
+        letter, index, over = found
+        if (over.text or "").strip() not in ACCENTS:
+            continue
+        accented = ElementTree.Element(f"{{{MATHML}}}mover", {"accent": "true"})
+        accented.extend([letter, over])
+        found.tag = f"{{{MATHML}}}msub"
+        found[:] = [accented, index]
+    return ElementTree.tostring(root, encoding="unicode")
+
 
 def formula(node, *, as_block):
     """Return the MathML of a node, or its source with a warning."""
     try:
-        return tex2mathml(node.astext(), as_block=as_block)
+        return place_indices(tex2mathml(node.astext(), as_block=as_block))
     except MathError as error:
         logger.warning("formula %r: %s", node.astext(), error, location=node)
         return f"<code>{html.escape(node.astext())}</code>"

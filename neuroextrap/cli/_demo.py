@@ -7,11 +7,11 @@ from neuroextrap.cli._console import say
 logger = logging.getLogger(__name__)
 
 _DESCRIPTION = """\
-Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three spheres of
-known information, analyse it blindly, and print truth against estimate. Act A: 8
-categories in 12 runs, one run left out at a time, labels permuted within runs. Act B:
-96 stimuli in 4 runs, trained on three and tested on the fourth, lower bounds, stimuli
-permuted against responses.
+Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
+spheres of known information, analyse it blindly, and print truth against
+estimate. Act A: 8 categories in 12 runs, one run left out at a time, labels
+permuted within runs. Act B: 96 stimuli in 4 runs, trained on three and tested
+on the fourth, lower bounds, stimuli permuted against responses.
 """
 
 _EXAMPLES = """\

@@ -21,14 +21,16 @@ _EXAMPLES = """\
   set         train or test
   run         optional; pairings are permuted within runs
   stimulus    optional; rows of the same stimulus are its repeats
-  and, without --features or --stimulus-images, the features in all other columns.
---features: .npy (n_volumes x n_features) or .tsv (a header, then one row a volume).
---stimulus-images: .npy (n_volumes x height x width), turned into --model features.
-Results of images with BIDS names are BIDS derivatives, as of neuroextrap searchlight.
+  and, without --features or --stimulus-images, the features in all others.
+--features: .npy (n_volumes x n_features) or .tsv (a header, then one row a
+  volume).
+--stimulus-images: .npy (n_volumes x height x width), turned into --model
+  features.
+Results of images with BIDS names are BIDS derivatives, as of searchlight.
 
 examples:
-  neuroextrap encoding --imgs betas.nii.gz --stimuli volumes.tsv --features gabor.npy \\
-      --radius 9 --n-permutations 1000 --report results
+  neuroextrap encoding --imgs betas.nii.gz --stimuli volumes.tsv \\
+      --features gabor.npy --radius 9 --n-permutations 1000 --report results
   neuroextrap encoding --imgs neurons.npy --stimuli volumes.tsv \\
       --stimulus-images photographs.npy --model gabor --encoder ridge results
 """
@@ -46,7 +48,7 @@ def add_parser(subparsers):
         "encoding",
         help="identify stimuli through an encoding model",
         usage="neuroextrap encoding --imgs A [B ...] --stimuli TSV [options] OUT",
-        description="Fit an encoding model to training volumes and identify the "
+        description="Fit an encoding model to training volumes and identify the\n"
         "stimuli of test volumes, region by region.",
         epilog=_EXAMPLES,
     )

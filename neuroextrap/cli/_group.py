@@ -10,17 +10,19 @@ from neuroextrap.cli._parser import (
 )
 
 _EXAMPLES = """\
-without --null, the mean over subjects is tested by flipping signs; with --null, the
-smallest score over subjects tells in how many of the population there is information.
+without --null, the mean over subjects is tested by flipping signs; with --null,
+the smallest score over subjects tells in how many of the population there is
+information.
+
+Results of maps with BIDS names go to OUT/group, and their names say of what
+they are: .._desc-accuracyPvaluefwe_stat.nii.gz.
 
 examples:
   neuroextrap group --imgs sub-*/accuracy.nii.gz --baseline 0.125 group_mean
   neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
       --mask mask.nii.gz group_prevalence
-  neuroextrap group --imgs derivatives/sub-*/func/sub-*_desc-accuracy_stat.nii.gz \\
-      --baseline 0.125 derivatives
-
-Results of maps with BIDS names are OUT/group/.._desc-accuracyPvaluefwe_stat.nii.gz.
+  neuroextrap group --baseline 0.125 \\
+      --imgs maps/sub-*/func/sub-*_desc-accuracy_stat.nii.gz maps
 """
 
 _ALL_VOXELS = "all voxels at once"

@@ -14,8 +14,8 @@ from neuroextrap.cli._parser import (
 logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
-scans: tab-separated, one row a volume (of all images, in order) or a row of the array,
-  with a column of labels and a column that names the subject (or run).
+scans: tab-separated, one row a volume (of all images, in order) or a row of the
+  array, with a column of labels and one that names the subject (or run).
 
 examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
@@ -37,8 +37,8 @@ def add_parser(subparsers):
         "learning-curve",
         help="information about unseen subjects against training subjects",
         usage="neuroextrap learning-curve (--imgs A [B ...] | --array X.npy) "
-        "--scans TSV [options] OUT",
-        description="Mutual information learning curves: what canonical variates "
+        "\n       --scans TSV [options] OUT",
+        description="Mutual information learning curves: what canonical variates\n"
         "trained on some subjects tell about the scans of others, in bits.",
         epilog=_EXAMPLES,
     )

@@ -21,8 +21,8 @@ examples:
       --t-r 2 --exclude rest --n-permutations 1000 --report results
   neuroextrap searchlight --help
 
-exit codes: 0 the work was done, 2 input that cannot be used (one line on standard
-error says what and why), 130 interrupted.
+exit codes: 0 the work was done, 2 input that cannot be used (one line on
+standard error says what and why), 130 interrupted.
 """
 
 

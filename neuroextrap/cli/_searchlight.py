@@ -17,17 +17,18 @@ logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
 events: tab-separated, one table for each image or one for all volumes.
-  BIDS events have columns onset, duration (seconds) and trial_type, and need --t-r.
-  Otherwise one row a volume, with columns trial_type and run.
+  BIDS events have columns onset, duration (seconds) and trial_type, and need
+  --t-r. Otherwise one row a volume, with columns trial_type and run.
 
 names: when all images have BIDS names, results are BIDS derivatives, such as
-  OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz: with the
-  entities that the images share, all results of a run side by side. Subjects can go to
-  the same OUT. Otherwise results are called implied_information.nii.gz and so on.
+  OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
+  with the entities that the images share; subjects can go to the same OUT.
+  Otherwise results are called implied_information.nii.gz and so on.
 
 examples:
-  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv --mask mask.nii.gz \\
-      --exclude rest --radius 12 --n-permutations 1000 --report results
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --mask mask.nii.gz --exclude rest --radius 12 --n-permutations 1000 \\
+      --report results
   neuroextrap searchlight --imgs run-1.nii.gz run-2.nii.gz \\
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
@@ -48,7 +49,7 @@ def add_parser(subparsers):
         help="maps of accuracy, information, bounds and p-values",
         usage="neuroextrap searchlight --imgs A [B ...] --events C [D ...] "
         "[options] OUT",
-        description="Maps of identification accuracy, implied information, lower "
+        description="Maps of identification accuracy, implied information, lower\n"
         "bounds and family-wise p-values.",
         epilog=_EXAMPLES,
     )

@@ -100,6 +100,15 @@ def test_an_interruption_is_code_130(monkeypatch, capsys, tmp_path):
     assert "interrupted; no results were written" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["", *sorted(_commands())])
+def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("command", sorted(_commands()))
 def test_every_option_says_what_it_does(command):
     for action in _commands()[command]._actions:
