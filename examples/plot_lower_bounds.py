@@ -47,13 +47,13 @@ for title, brain, fitted in (
 
 # %%
 # Two maps: at least so many bits, and the index that implies the observed curve
-from nilearn.plotting import plot_stat_map, show
+from nilearn.plotting import show
+
+from neuroextrap.plotting import plot_map
 
 cut = tuple(many.coordinates[1])
 for name in ("information_bound", "implied_information"):
-    plot_stat_map(
-        fitted_many.maps_[name], cut_coords=cut, vmin=0, cmap="viridis", title=name
-    )
+    plot_map(fitted_many.maps_[name], cut_coords=cut, title=name)
 show()
 
 # %%

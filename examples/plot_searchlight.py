@@ -26,14 +26,14 @@ print(sorted(light.maps_))
 # -----------------------------
 # The same brain three times: accuracy among all eight, information in bits, and the
 # family-wise p-value.
-from nilearn.plotting import plot_stat_map, show
+from nilearn.plotting import show
+
+from neuroextrap.plotting import plot_map
 
 cut = tuple(brain.coordinates[1])
-plot_stat_map(light.maps_["accuracy"], cut_coords=cut, vmin=1 / 8, cmap="viridis")
-plot_stat_map(
-    light.maps_["implied_information"], cut_coords=cut, vmin=0, cmap="viridis"
-)
-plot_stat_map(light.maps_["neg_log10_p_fwe"], cut_coords=cut, vmin=0, cmap="viridis")
+plot_map(light.maps_["accuracy"], cut_coords=cut, threshold=1 / 8)
+plot_map(light.maps_["implied_information"], cut_coords=cut)
+plot_map(light.maps_["neg_log10_p_fwe"], cut_coords=cut, threshold=1.3)
 show()
 
 # %%
@@ -85,6 +85,6 @@ if "NEUROEXTRAP_DATA" in os.environ and folder.is_dir():
     )
     real = IdentificationSearchLight(samples.masker, radius=12, n_permutations=100)
     real.fit(to_img(samples.data, samples.masker), samples.y, groups=samples.runs)
-    plot_stat_map(real.maps_["implied_information"], bg_img=None, vmin=0)
+    plot_map(real.maps_["implied_information"], bg_img=False)
     show()
     print(f"best accuracy {np.nanmax(real.region_scores_['accuracy']):.2f}")
