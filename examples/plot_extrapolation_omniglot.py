@@ -85,7 +85,7 @@ print("real drawings" if real else "simulated drawings", drawings.shape)
 
 # %%
 # Four classifiers: rows are test drawings (5 for each character), columns characters
-# ----------------------------------------------------------------------------------
+# -----------------------------------------------------------------------------------
 CLASSIFIERS = {
     "1-nearest neighbour": NearestNeighborClassifier(),
     "naive Bayes": NaiveBayesClassifier(variance_floor=0.2),

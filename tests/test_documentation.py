@@ -1,6 +1,7 @@
 """What the documentation links to exists, under its public name."""
 
 import importlib
+import itertools
 import re
 from pathlib import Path
 
@@ -37,11 +38,14 @@ def test_linked_names_are_public(page):
 @pytest.mark.parametrize(
     "example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
 )
-def test_example_opens_with_a_title(example):
+def test_headings_of_an_example_are_underlined(example):
     lines = example.read_text(encoding="utf-8").split("\n")
     assert lines[0].lstrip("r") == '"""'
     assert set(lines[2]) == {"="}
     assert len(lines[2]) >= len(lines[1])
+    for above, line in itertools.pairwise(lines):
+        if re.fullmatch("# [-=~]+", line):
+            assert len(line) >= len(above), above
 
 
 def test_a_name_that_is_not_public_is_found_out():

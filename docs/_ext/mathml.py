@@ -1,6 +1,7 @@
 """Formulas as MathML, written when the pages are built: no script, no network."""
 
 import html
+import re
 from xml.etree import ElementTree
 
 from docutils import nodes
@@ -12,12 +13,13 @@ logger = logging.getLogger(__name__)
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
 ACCENTS = ("\N{MODIFIER LETTER CIRCUMFLEX ACCENT}", "\N{MODIFIER LETTER MACRON}")
+NAMED = re.compile(r"&(?!amp;|lt;|gt;)\w+;")  # characters that HTML names, XML not
 ElementTree.register_namespace("", MATHML)
 
 
 def place_indices(markup):
     """Put the index of an accented letter beside it; docutils puts it beneath."""
-    root = ElementTree.fromstring(markup)
+    root = ElementTree.fromstring(NAMED.sub(lambda m: html.unescape(m[0]), markup))
     for found in root.iter(f"{{{MATHML}}}munderover"):
         letter, index, over = found
         if (over.text or "").strip() not in ACCENTS:
