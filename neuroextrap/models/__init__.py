@@ -3,9 +3,9 @@
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.models._degrees_of_freedom import elastic_net_degrees_of_freedom
 from neuroextrap.models._elastic_net import ElasticNetEncoder, encoder_splits
+from neuroextrap.models._elastic_net_options import SearchOptions
 from neuroextrap.models._elastic_net_search import (
     ElasticNetFit,
-    SearchOptions,
     cross_validated_elastic_net,
 )
 from neuroextrap.models._gabor import GaborPyramid

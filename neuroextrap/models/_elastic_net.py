@@ -3,11 +3,8 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._elastic_net_search import (
-    SearchOptions,
-    choose_solver,
-    cross_validated_elastic_net,
-)
+from neuroextrap.models._elastic_net_options import SearchOptions, choose_solver
+from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 
 
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -148,7 +145,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.cv_error_, self.alphas_ = fit.cv_error, fit.alphas
         self.cv_predictions_ = fit.cv_predictions
         self.dual_gap_, self.n_stalled_ = fit.dual_gap, fit.n_stalled
-        self.solver_ = choose_solver(self.solver)
+        self.solver_ = choose_solver(self.solver, X.shape[1])
         return self
 
     def predict(self, X):

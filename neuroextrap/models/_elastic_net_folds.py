@@ -35,6 +35,27 @@ class FoldGrams(NamedTuple):
     features: np.ndarray
 
 
+class Targets(NamedTuple):
+    """What a solver needs of a block of targets, centred.
+
+    Attributes
+    ----------
+    products : ndarray, shape (n_targets, n_folds + 1, n_features)
+        X'y of the training rows, both centred on training means.
+    y_mean : ndarray, shape (n_targets, n_folds + 1)
+        Training means of the targets.
+    norm : ndarray, shape (n_targets, n_folds + 1)
+        Sum of squares of the centred training targets.
+    values : ndarray, shape (n_targets, n_samples)
+        The targets in float64, rows in the order of the folds.
+    """
+
+    products: np.ndarray
+    y_mean: np.ndarray
+    norm: np.ndarray
+    values: np.ndarray
+
+
 def fold_grams(X, splits):
     """Compute the Gram matrix of every training fold as total minus the left out.
 
@@ -92,7 +113,7 @@ def fold_grams(X, splits):
     )
 
 
-def target_products(folds, X, Y):
+def prepare_targets(folds, X, Y):
     """Products of the centred training features with centred training targets.
 
     Parameters
@@ -106,19 +127,15 @@ def target_products(folds, X, Y):
 
     Returns
     -------
-    products : ndarray, shape (n_targets, n_folds + 1, n_features)
-        X'y of the training rows, both centred on training means.
-    y_mean : ndarray, shape (n_targets, n_folds + 1)
-        Training means of the targets.
-    norm : ndarray, shape (n_targets, n_folds + 1)
-        Sum of squares of the centred training targets.
+    targets : Targets
+        Products, means, sums of squares and values.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
     >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
-    >>> target_products(folds, X, 2 * X)[0].ravel()
+    >>> prepare_targets(folds, X, 2 * X).products.ravel()
     array([1., 1., 4.])
     """
     total = Y.T @ X
@@ -133,7 +150,34 @@ def target_products(folds, X, Y):
         norm[:, fold] = squares - count * mean**2
         correction = np.outer(count * mean, folds.x_mean[fold])
         products[:, fold] = total - Y[rows].T @ X[rows] - correction
-    return products, y_mean, norm
+    values = np.ascontiguousarray(Y[folds.order].T, dtype=np.float64)
+    return Targets(products, y_mean, norm, values)
+
+
+def predict_fold(folds, targets, fold, which, weights):
+    """Predict the rows that a fold tests.
+
+    Parameters
+    ----------
+    folds : FoldGrams
+        From `fold_grams`.
+    targets : Targets
+        From `prepare_targets`.
+    fold : int
+        Which fold.
+    which : ndarray of int, shape (n,)
+        Targets.
+    weights : ndarray, shape (n, n_features)
+        Their coefficients.
+
+    Returns
+    -------
+    predictions : ndarray, shape (n, n_test)
+        In the order of the folds.
+    """
+    rows = slice(folds.start[fold], folds.start[fold + 1])
+    offset = targets.y_mean[which, fold] - weights @ folds.x_mean[fold]
+    return weights @ folds.features[:, rows] + offset[:, None]
 
 
 def alpha_grid(products, count, l1_ratios, n_alphas, eps):

@@ -1,7 +1,7 @@
 """Compiled coordinate descent: working sets over shared fold Gram matrices.
 
 Importing this module needs numba (the extra ``fast``). Functions here are small
-because the compiler inlines them; ``cross_validate_targets`` is the entry.
+because the compiler inlines them; `solve_entry` and `predict` are what solvers call.
 """
 
 from collections import namedtuple
@@ -9,20 +9,23 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from neuroextrap.models import _elastic_net_gap
+
 # one target's view of the folds; the last entry of each is "all samples"
-Problem = namedtuple(
-    "Problem", "gram products x_mean y_mean norm count features target start"
-)
+Problem = namedtuple("Problem", "gram products x_mean y_mean norm features start")
 # per fold: members of the working set, their coefficients, Gram block, gradient
 State = namedtuple("State", "members weights block size is_member gradient inner")
-Settings = namedtuple("Settings", "tol max_iter max_rounds patience max_rise")
 
 FIRST_CAPACITY = 64
 N_ITERATES = 5
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+_duality_gap = njit(cache=True, nogil=True)(_elastic_net_gap.duality_gap)
+objective = njit(cache=True, nogil=True)(_elastic_net_gap.objective)
 
 
 @njit(cache=True, nogil=True)
-def _new_state(problem):
+def new_state(problem):
     n_entries, n_features = problem.products.shape
     capacity = min(FIRST_CAPACITY, n_features)
     return State(
@@ -55,14 +58,10 @@ def _grow(state, needed):
 
 
 @njit(cache=True, nogil=True)
-def _gap(sums, dual_norm, norm, l1, l2):
-    """Duality gap from (w'q, w'gradient, |w|_1, |w|^2) and the dual norm."""
-    fitted, left, absolute, squares = sums
-    residual = norm - fitted - left
+def gap_closed(sums, dual_norm, norm, l1, l2, goal):
+    """Whether the duality gap is at most `goal`."""
     scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
-    primal = 0.5 * residual + l1 * absolute + 0.5 * l2 * squares
-    dual = scale * (norm - fitted) - 0.5 * scale**2 * (residual + l2 * squares)
-    return primal - dual
+    return _duality_gap(sums, scale, norm, l1, l2) <= goal
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +77,7 @@ def _weight_sums(state, problem, f):
     return fitted, left, absolute, squares
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _largest(values):
     """Largest absolute value."""
     largest = values.dtype.type(0)
@@ -96,15 +95,45 @@ def _member_dual_norm(state, f, l2):
 
 
 @njit(cache=True, nogil=True)
-def _full_gap(state, problem, f, l1, l2):
-    """Duality gap over all features (a member of weight w has gradient - l2 w)."""
+def _is_solved(state, problem, f, l1, l2, goal):
+    """Check the gap over all features (a member of weight w has gradient - l2 w)."""
     gradient = state.gradient[f]
     for i in range(state.size[f]):
         gradient[state.members[f, i]] -= l2 * state.weights[f, i]
     dual = float(_largest(gradient))
     for i in range(state.size[f]):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
-    return _gap(_weight_sums(state, problem, f), dual, problem.norm[f], l1, l2)
+    sums = _weight_sums(state, problem, f)
+    return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
+
+
+@njit(cache=True, nogil=True)
+def _enter(state, problem, f, j):
+    """Make feature `j` a member, with a coefficient of zero."""
+    size = state.size[f]
+    state.is_member[f, j] = True
+    state.members[f, size] = j
+    state.weights[f, size] = 0.0
+    state.inner[f, size] = state.gradient[f, j]
+    row = problem.gram[f, j]
+    for i in range(size + 1):
+        value = row[state.members[f, i]]
+        state.block[f, size, i] = value
+        state.block[f, i, size] = value
+    state.size[f] = size + 1
+
+
+@njit(cache=True, nogil=True)
+def start_from(state, problem, f, weights):
+    """Enter the features of nonzero weight; return the state, its gradient fresh."""
+    support = np.flatnonzero(weights)
+    if support.size > state.members.shape[1]:
+        state = _grow(state, support.size)
+    for j in support:
+        _enter(state, problem, f, j)
+        state.weights[f, state.size[f] - 1] = weights[j]
+    refresh(state, problem, f)
+    return state
 
 
 @njit(cache=True, nogil=True)
@@ -115,27 +144,17 @@ def _admit(state, problem, f, l1):
     for j in range(gradient.size):
         if abs(gradient[j]) > l1 and not is_member[j]:
             fresh += 1
-    size = state.size[f]
-    if size + fresh > state.members.shape[1]:
-        state = _grow(state, size + fresh)
+    needed = state.size[f] + fresh
+    if needed > state.members.shape[1]:
+        state = _grow(state, needed)
     for j in range(gradient.size):
         if abs(gradient[j]) > l1 and not is_member[j]:
-            is_member[j] = True
-            state.members[f, size] = j
-            state.weights[f, size] = 0.0
-            state.inner[f, size] = gradient[j]
-            row = problem.gram[f, j]
-            for i in range(size + 1):
-                value = row[state.members[f, i]]
-                state.block[f, size, i] = value
-                state.block[f, i, size] = value
-            size += 1
-    state.size[f] = size
+            _enter(state, problem, f, j)
     return state
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
-def _subtract(target, scale, row):
+@njit(cache=True, nogil=True, fastmath=FAST)
+def subtract(target, scale, row):
     for k in range(target.size):
         target[k] -= scale * row[k]
 
@@ -155,26 +174,19 @@ def _sweep(weights, inner, block, l1, l2):
             new = -new
         if new != old:
             weights[i] = new
-            _subtract(inner, new - old, block[i, :size])
+            subtract(inner, new - old, block[i, :size])
 
 
 @njit(cache=True, nogil=True)
-def _objective(sums, l1, l2):
-    """Value to minimise, up to a constant, from the sums of `_weight_sums`."""
-    fitted, left, absolute, squares = sums
-    return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares
-
-
-@njit(cache=True, nogil=True)
-def _mixture(history):
+def mixture(history):
     """Weights, summing to one, that make the mixed residual of iterates small."""
     n_kept = len(history) - 1
     steps = history[1:] - history[:-1]
     cross = steps @ steps.T
     ridge = 1e-12 * np.trace(cross) + 1e-300
     cross += ridge * np.eye(n_kept)
-    mixture = np.linalg.solve(cross, np.ones(n_kept))
-    return mixture / mixture.sum()
+    mixed = np.linalg.solve(cross, np.ones(n_kept))
+    return mixed / mixed.sum()
 
 
 @njit(cache=True, nogil=True)
@@ -182,15 +194,15 @@ def _jump(state, problem, f, l1, l2, trial):
     """Replace the working set's coefficients by a trial if the objective falls."""
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
-    before = _objective(_weight_sums(state, problem, f), l1, l2)
+    before = objective(_weight_sums(state, problem, f), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
     weights[:] = trial
     for i in range(size):
         inner[i] = problem.products[f, state.members[f, i]]
     for i in range(size):
         if weights[i] != 0.0:
-            _subtract(inner, weights[i], state.block[f, i, :size])
-    if _objective(_weight_sums(state, problem, f), l1, l2) >= before:
+            subtract(inner, weights[i], state.block[f, i, :size])
+    if objective(_weight_sums(state, problem, f), l1, l2) >= before:
         weights[:] = kept_weights
         inner[:] = kept_inner
 
@@ -198,10 +210,10 @@ def _jump(state, problem, f, l1, l2, trial):
 @njit(cache=True, nogil=True)
 def _extrapolate(state, problem, f, l1, l2, history):
     """Jump along the last iterates (Anderson acceleration)."""
-    mixture = _mixture(history)
+    mixed = mixture(history)
     trial = np.zeros(state.size[f])
-    for k in range(mixture.size):
-        trial += mixture[k] * history[k + 1]
+    for k in range(mixed.size):
+        trial += mixed[k] * history[k + 1]
     _jump(state, problem, f, l1, l2, trial)
 
 
@@ -213,7 +225,7 @@ def _solve_posdef(matrix, right):
         right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
     for i in range(right.size - 1, -1, -1):
         right[i] /= lower[i, i]
-        _subtract(right[:i], right[i], lower[i, :i])
+        subtract(right[:i], right[i], lower[i, :i])
     return right
 
 
@@ -255,7 +267,7 @@ def _descend(state, problem, f, l1, l2, goal, max_iter):
         _sweep(weights, inner, state.block[f], l1, l2)
         dual = _member_dual_norm(state, f, l2)
         sums = _weight_sums(state, problem, f)
-        if _gap(sums, dual, problem.norm[f], l1, l2) <= goal:
+        if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
         if l2 > 0.0 and (n + 1) % patience == 0:
             _newton(state, problem, f, l1, l2)
@@ -266,36 +278,40 @@ def _descend(state, problem, f, l1, l2, goal, max_iter):
 
 
 @njit(cache=True, nogil=True)
-def _refresh(state, problem, f):
+def refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
     gradient = state.gradient[f]
     gradient[:] = problem.products[f]
     for i in range(state.size[f]):
         if state.weights[f, i] != 0.0:
             scale = gradient.dtype.type(state.weights[f, i])
-            _subtract(gradient, scale, problem.gram[f, state.members[f, i]])
+            subtract(gradient, scale, problem.gram[f, state.members[f, i]])
     for i in range(state.size[f]):
         state.inner[f, i] = gradient[state.members[f, i]]
 
 
 @njit(cache=True, nogil=True)
-def _solve(state, problem, f, l1, l2, settings):
-    """Minimise for one penalty; return the state and whether the gap closed."""
-    goal = settings.tol * problem.norm[f]
-    for _ in range(settings.max_rounds):
-        if _full_gap(state, problem, f, l1, l2) <= goal:
+def solve_entry(state, problem, f, l1, l2, limits):
+    """Minimise for one penalty; return the state and whether the gap closed.
+
+    `limits`: tolerance, sweeps a round and rounds.
+    """
+    tol, max_iter, max_rounds = limits
+    goal = tol * problem.norm[f]
+    for _ in range(max_rounds):
+        if _is_solved(state, problem, f, l1, l2, goal):
             return state, True
         state = _admit(state, problem, f, l1)
-        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, settings.max_iter)
-        _refresh(state, problem, f)
+        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_iter)
+        refresh(state, problem, f)
         if not moved:
             break
-    return state, _full_gap(state, problem, f, l1, l2) <= goal
+    return state, _is_solved(state, problem, f, l1, l2, goal)
 
 
 @njit(cache=True, nogil=True)
-def _predict(state, problem, f, out):
-    """Write the fold's test predictions; return their sum of squared errors."""
+def predict(state, problem, f, out):
+    """Write the fold's test predictions."""
     begin, end = problem.start[f], problem.start[f + 1]
     values = out[begin:end]
     values[:] = 0.0
@@ -305,135 +321,5 @@ def _predict(state, problem, f, out):
         if w != 0.0:
             j = state.members[f, i]
             offset -= w * problem.x_mean[f, j]
-            _subtract(values, -w, problem.features[j, begin:end])
+            subtract(values, -w, problem.features[j, begin:end])
     values += offset
-    return ((problem.target[begin:end] - values) ** 2).sum()
-
-
-@njit(cache=True, nogil=True)
-def _path(problem, l1_ratio, alphas, settings, errors, best):
-    """Follow one ratio's path in lockstep over folds.
-
-    Writes the mean error of each penalty; `best` (predictions and their error)
-    is overwritten by better ones. Returns the number of stalled problems.
-    """
-    predictions, record = best
-    n_folds = problem.count.size - 1
-    state = _new_state(problem)
-    scratch = np.empty_like(predictions)
-    stalled, since, lowest = 0, 0, np.inf
-    for a in range(alphas.size):
-        error = 0.0
-        for f in range(n_folds):
-            l1 = alphas[a] * l1_ratio * problem.count[f]
-            l2 = alphas[a] * (1.0 - l1_ratio) * problem.count[f]
-            state, closed = _solve(state, problem, f, l1, l2, settings)
-            stalled += 0 if closed else 1
-            squares = _predict(state, problem, f, scratch)
-            error += squares / (problem.start[f + 1] - problem.start[f])
-        errors[a] = error / n_folds
-        since = 0 if errors[a] < lowest else since + 1
-        lowest = min(lowest, errors[a])
-        if errors[a] < record[0]:
-            record[0] = errors[a]
-            predictions[:] = scratch
-        if since >= settings.patience or errors[a] > settings.max_rise * lowest:
-            break
-    return stalled
-
-
-@njit(cache=True, nogil=True)
-def _all_paths(problem, l1_ratios, alphas, settings, errors, best):
-    """Follow the paths of all ratios; return the number of stalled problems."""
-    stalled = 0
-    for r in range(l1_ratios.size):
-        stalled += _path(problem, l1_ratios[r], alphas[r], settings, errors[r], best)
-    return stalled
-
-
-@njit(cache=True, nogil=True)
-def _refit(problem, l1_ratio, alphas, settings, coefficients):
-    """Follow a short path on all samples down to the last penalty."""
-    last = problem.count.size - 1
-    state = _new_state(problem)
-    closed = False
-    for alpha in alphas:
-        l1 = alpha * l1_ratio * problem.count[last]
-        l2 = alpha * (1.0 - l1_ratio) * problem.count[last]
-        state, closed = _solve(state, problem, last, l1, l2, settings)
-    for i in range(state.size[last]):
-        coefficients[state.members[last, i]] = state.weights[last, i]
-    return closed
-
-
-def _problem(folds, products, y_mean, norm, target):
-    """One target's view of the folds, in the types the kernel is compiled for."""
-    return Problem(
-        folds.gram,
-        products,
-        folds.x_mean,
-        y_mean,
-        norm,
-        folds.count,
-        folds.features,
-        target,
-        folds.start,
-    )
-
-
-def cross_validate_target(folds, data, alphas, l1_ratios, settings):
-    """Cross-validate one target over a grid of penalties.
-
-    Parameters
-    ----------
-    folds : FoldGrams
-        What the targets share.
-    data : tuple of ndarray
-        The target's products (n_folds + 1, n_features), training means and norms
-        (n_folds + 1,), and its values (n_samples,) in the order of the folds.
-    alphas : ndarray, shape (n_ratios, n_alphas)
-        Penalties, decreasing.
-    l1_ratios : ndarray, shape (n_ratios,)
-        Mixing parameters.
-    settings : Settings
-        Tolerance, limits and early stopping.
-
-    Returns
-    -------
-    errors : ndarray, shape (n_ratios, n_alphas)
-        Mean over folds of the mean squared test error; NaN where not computed.
-    predictions : ndarray, shape (n_samples,)
-        Out-of-fold predictions of the best penalty, in the order of the folds.
-    stalled : int
-        Number of problems whose duality gap did not reach the tolerance.
-    """
-    problem = _problem(folds, *data)
-    errors = np.full(alphas.shape, np.nan)
-    best = (np.empty(len(folds.order)), np.array([np.inf]))
-    stalled = _all_paths(problem, l1_ratios, alphas, settings, errors, best)
-    return errors, best[0], stalled
-
-
-def solve_target(folds, data, path, l1_ratio, settings):
-    """Solve one target on all samples along a short path of penalties.
-
-    Parameters
-    ----------
-    folds, data, settings
-        As in `cross_validate_target`.
-    path : ndarray, shape (n_steps,)
-        Decreasing penalties; the last one is wanted.
-    l1_ratio : float
-        Mixing parameter.
-
-    Returns
-    -------
-    coefficients : ndarray, shape (n_features,)
-        In float64.
-    closed : bool
-        Whether the duality gap reached the tolerance.
-    """
-    problem = _problem(folds, *data)
-    coefficients = np.zeros(folds.gram.shape[1])
-    closed = _refit(problem, l1_ratio, path, settings, coefficients)
-    return coefficients, bool(closed)

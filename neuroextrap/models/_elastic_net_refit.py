@@ -2,14 +2,13 @@
 
 import numpy as np
 
+from neuroextrap.models._elastic_net_gap import duality_gap
+
 MAX_ROUNDS = 20
 
 
-def polish(X, y, weights, l1, l2):
-    """Solve the optimality conditions on the active set, in float64.
-
-    With the support and the signs fixed the elastic net is a linear system. Features
-    whose sign flips leave, features that break their condition enter, until none does.
+class FeatureProblem:
+    """A target given by features: nothing of size n_features squared is needed.
 
     Parameters
     ----------
@@ -17,6 +16,62 @@ def polish(X, y, weights, l1, l2):
         Centred features.
     y : ndarray, shape (n_samples,)
         Centred target, float64.
+    """
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+        self.norm = y @ y
+
+    def system(self, active):
+        """X'X and X'y of the active features, float64."""
+        columns = self.X[:, active].astype(np.float64)
+        return columns.T @ columns, columns.T @ self.y
+
+    def fitted(self, active, weights):
+        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw)."""
+        prediction = self.X[:, active].astype(np.float64) @ weights
+        residual = self.y - prediction
+        gradient = (residual.astype(self.X.dtype) @ self.X).astype(np.float64)
+        return gradient, prediction @ self.y, prediction @ residual
+
+
+class GramProblem:
+    """A target given by products; cheaper where there are fewer features than samples.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (n_features, n_features)
+        X'X, float64.
+    products : ndarray, shape (n_features,)
+        X'y.
+    norm : float
+        y'y.
+    """
+
+    def __init__(self, gram, products, norm):
+        self.gram, self.products, self.norm = gram, products, norm
+
+    def system(self, active):
+        """X'X and X'y of the active features."""
+        return self.gram[active[:, None], active], self.products[active]
+
+    def fitted(self, active, weights):
+        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw)."""
+        gradient = self.products - weights @ self.gram[active]
+        right = self.products[active]
+        return gradient, weights @ right, weights @ gradient[active]
+
+
+def polish(problem, weights, l1, l2):
+    """Solve the optimality conditions on the active set, in float64.
+
+    With the support and the signs fixed the elastic net is a linear system. Features
+    whose sign flips leave, features that break their condition enter, until none does.
+
+    Parameters
+    ----------
+    problem : FeatureProblem or GramProblem
+        The target.
     weights : ndarray, shape (n_features,)
         A nearly optimal start.
     l1, l2 : float
@@ -39,18 +94,19 @@ def polish(X, y, weights, l1, l2):
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    >>> polish(X, np.array([2.0, 0.1, -2.1]), np.array([1.0, 0.0]), 0.5, 0.0)[0]
+    >>> problem = FeatureProblem(X, np.array([2.0, 0.1, -2.1]))
+    >>> polish(problem, np.array([1.0, 0.0]), 0.5, 0.0)[0]
     array([1.8, 0. ])
     """
     signs = np.sign(weights).astype(np.float64)
     best, best_gap = np.asarray(weights, dtype=np.float64), np.inf
     for _ in range(MAX_ROUNDS):
-        solved = _solve_active(X, y, signs, l1, l2)
+        solved = _solve_active(problem, signs, l1, l2)
         if solved is None:
             break
         flipped = solved * signs < 0
         trial = np.where(flipped, 0.0, solved)
-        gap, gradient = relative_gap(X, y, trial, l1, l2)
+        gap, gradient = relative_gap(problem, trial, l1, l2)
         if gap <= best_gap:
             best, best_gap = trial, gap
         entering = (signs == 0) & (np.abs(gradient) > l1 * (1 + 1e-10))
@@ -59,19 +115,17 @@ def polish(X, y, weights, l1, l2):
         signs[flipped] = 0.0
         signs[entering] = np.sign(gradient[entering])
     if best_gap == np.inf:
-        best_gap = relative_gap(X, y, best, l1, l2)[0]
+        best_gap = relative_gap(problem, best, l1, l2)[0]
     return best, best_gap
 
 
-def relative_gap(X, y, weights, l1, l2):
+def relative_gap(problem, weights, l1, l2):
     """Duality gap of an elastic net, relative to the target's sum of squares.
 
     Parameters
     ----------
-    X : ndarray, shape (n_samples, n_features)
-        Centred features.
-    y : ndarray, shape (n_samples,)
-        Centred target.
+    problem : FeatureProblem or GramProblem
+        The target.
     weights : ndarray, shape (n_features,)
         Coefficients.
     l1, l2 : float
@@ -84,38 +138,30 @@ def relative_gap(X, y, weights, l1, l2):
     gradient : ndarray, shape (n_features,)
         X'(y - Xw).
 
-    References
-    ----------
-    Zou & Hastie 2005, Lemma 1 (the elastic net as a lasso on augmented data).
-
     Examples
     --------
     >>> import numpy as np
     >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-    >>> float(relative_gap(X, y, np.array([0.0]), 2.0, 0.0)[0])
+    >>> float(relative_gap(FeatureProblem(X, y), np.array([0.0]), 2.0, 0.0)[0])
     0.0
     """
     active = np.flatnonzero(weights)
-    residual = y - X[:, active].astype(np.float64) @ weights[active]
-    gradient = (residual.astype(X.dtype) @ X).astype(np.float64)
-    squares = l2 * (weights @ weights)
+    gradient, fitted, left = problem.fitted(active, weights[active])
     dual_norm = np.abs(gradient - l2 * weights).max()
     scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
-    left = residual @ residual + squares
-    primal = 0.5 * left + l1 * np.abs(weights).sum()
-    dual = scale * (residual @ y) - 0.5 * scale**2 * left
-    return max(primal - dual, 0.0) / (y @ y), gradient
+    sums = fitted, left, np.abs(weights).sum(), weights @ weights
+    gap = duality_gap(sums, scale, problem.norm, l1, l2)
+    return max(gap, 0.0) / problem.norm, gradient
 
 
-def _solve_active(X, y, signs, l1, l2):
+def _solve_active(problem, signs, l1, l2):
     """Solve the linear system of the given signs; None when it is singular."""
     active = np.flatnonzero(signs)
     weights = np.zeros(len(signs))
-    columns = X[:, active].astype(np.float64)
-    gram = columns.T @ columns
+    gram, right = problem.system(active)
     gram.flat[:: len(active) + 1] += l2
     try:
-        weights[active] = np.linalg.solve(gram, columns.T @ y - l1 * signs[active])
+        weights[active] = np.linalg.solve(gram, right - l1 * signs[active])
     except np.linalg.LinAlgError:
         return None
     return weights

@@ -1,6 +1,5 @@
 """Cross-validated elastic nets of many targets: blocks, refits, warnings."""
 
-import importlib.util
 import logging
 import time
 import warnings
@@ -8,15 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.models._elastic_net_folds import (
-    alpha_grid,
-    fold_grams,
-    target_products,
+from neuroextrap.models._elastic_net_blocks import fit_block
+from neuroextrap.models._elastic_net_folds import fold_grams
+from neuroextrap.models._elastic_net_options import (
+    SearchOptions,
+    check_options,
+    is_dense,
 )
-from neuroextrap.models._elastic_net_reference import Settings
-from neuroextrap.models._elastic_net_refit import polish
 
-SOLVERS = ("auto", "numba", "scikit-learn")
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -58,44 +56,10 @@ class ElasticNetFit(NamedTuple):
     dual_gap: np.ndarray
     n_stalled: np.ndarray
 
-
-class SearchOptions(NamedTuple):
-    """Options of `cross_validated_elastic_net`.
-
-    Parameters
-    ----------
-    l1_ratios : tuple of float
-        Shares of the absolute penalty, each in (0, 1].
-    n_alphas : int
-        Penalties a ratio.
-    eps : float
-        Smallest penalty as a fraction of the largest.
-    early_stopping : bool
-        Leave a ratio's path after five penalties without improvement, or when the
-        error exceeds the path's lowest by 2%.
-    tol : float
-        Duality gap, relative to y'y, at which a problem counts as solved.
-    max_sweeps : int
-        Limit of coordinate sweeps a problem.
-    solver : {"auto", "numba", "scikit-learn"}
-        "auto" takes the compiled kernel when numba is installed.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-
-    Examples
-    --------
-    >>> SearchOptions(n_alphas=10).eps
-    0.001
-    """
-
-    l1_ratios: tuple = (0.1, 0.5, 0.9)
-    n_alphas: int = 25
-    eps: float = 1e-3
-    early_stopping: bool = True
-    tol: float = 1e-4
-    max_sweeps: int = 1000
-    solver: str = "auto"
-    n_jobs: int | None = 1
+    def of_targets(self, some):
+        """View the part of some targets (a slice)."""
+        views = {name: values[some] for name, values in self._asdict().items()}
+        return ElasticNetFit(**views | {"cv_predictions": self.cv_predictions[:, some]})
 
 
 def cross_validated_elastic_net(X, Y, splits, options=None):
@@ -157,144 +121,66 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     >>> fit.coef.shape, bool(fit.dual_gap.max() < 1e-12)
     ((1, 5), True)
     """
-    options = _check_options(options or SearchOptions())
+    options = check_options(options or SearchOptions(), X.shape[1])
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
-    Xc = X - x_mean.astype(X.dtype)
-    folds = fold_grams(Xc, splits)
-    parts = _fit_blocks(folds, Xc, Y - y_mean.astype(Y.dtype), options)
-    fit = _assemble(parts, x_mean, y_mean, X.dtype)
+    dense = is_dense(options, X.shape[1])
+    Xc = (X - x_mean).astype(np.float64 if dense else X.dtype)
+    Yc = (Y - y_mean).astype(Xc.dtype)
+    fit = _empty_fit(X, Y.shape[1], options)
+    _fit_blocks(fold_grams(Xc, splits), Xc, Yc, options, fit)
+    fit.intercept[:] = y_mean - fit.coef @ x_mean
+    fit.cv_predictions[:] += y_mean
     _warn_about(fit, options)
     return fit
 
 
-def choose_solver(solver):
-    """Resolve the name of a solver to "numba" or "scikit-learn".
-
-    Parameters
-    ----------
-    solver : {"auto", "numba", "scikit-learn"}
-        What was asked for.
-
-    Returns
-    -------
-    name : str
-        What will run.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or numba is asked for and not installed.
-
-    Examples
-    --------
-    >>> choose_solver("scikit-learn")
-    'scikit-learn'
-    """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver={solver!r} is unknown; choose one of {SOLVERS}")
-    installed = importlib.util.find_spec("numba") is not None
-    if solver == "numba" and not installed:
-        raise ValueError(
-            "solver='numba' needs numba, which is not installed; install "
-            "neuroextrap[fast] or pass solver='scikit-learn'"
-        )
-    return "numba" if installed and solver != "scikit-learn" else "scikit-learn"
-
-
-def _engine(solver):
-    """Functions (cross_validate_target, solve_target) and Settings of a solver."""
-    if choose_solver(solver) == "numba":
-        from neuroextrap.models import _elastic_net_kernel as engine
+def _blocks(shape, n_entries, dense):
+    """Slices of targets: a few megabytes in the cache, or hundreds in memory."""
+    n_targets, n_features = shape
+    if dense:
+        step = int(np.clip(2**17 / n_features, 64, 1024))
     else:
-        from neuroextrap.models import _elastic_net_reference as engine
-    return engine
-
-
-def _settings(engine, options):
-    """Translate options into the solver's limits."""
-    patience = 5 if options.early_stopping else options.n_alphas
-    rise = 1.02 if options.early_stopping else np.inf
-    limits = Settings(options.tol, options.max_sweeps, 100, patience, rise)
-    return engine.Settings(*limits)
-
-
-def _blocks(n_targets, n_features, n_entries, max_bytes=2e8):
-    """Slices of targets whose products fit in a few hundred megabytes."""
-    step = int(max_bytes / (8 * n_features * n_entries))
-    step = int(np.clip(step, 1, 64))
+        step = int(np.clip(2.5e7 / (n_features * n_entries), 1, 64))
     return [slice(b, min(b + step, n_targets)) for b in range(0, n_targets, step)]
 
 
-def _fit_blocks(folds, X, Y, options):
+def _fit_blocks(folds, X, Y, options, out):
     """Fit all targets block by block, telling what is done and what is left."""
     from joblib import Parallel, delayed
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    blocks = _blocks(Y.shape[1], X.shape[1], len(folds.count))
-    jobs = (delayed(_fit_block)(folds, X, Y[:, b], options) for b in blocks)
-    started, parts = time.monotonic(), []
+    shape = Y.shape[1], X.shape[1]
+    blocks = _blocks(shape, len(folds.count), is_dense(options, X.shape[1]))
+    jobs = (
+        delayed(fit_block)(folds, X, Y[:, b], options, out.of_targets(b))
+        for b in blocks
+    )
+    started = time.monotonic()
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # stalled problems are counted and reported once, by `_warn_about`
         warnings.simplefilter("ignore", ConvergenceWarning)
         runner = Parallel(options.n_jobs, prefer="threads", return_as="generator")
-        for done, part in enumerate(runner(jobs), 1):
-            parts.append(part)
+        for done, _ in enumerate(runner(jobs), 1):
             spent = time.monotonic() - started
             left = spent * (len(blocks) - done) / done
             message = "elastic net: %d of %d targets, %.0f s spent, about %.0f s left"
             _LOGGER.info(message, blocks[done - 1].stop, Y.shape[1], spent, left)
-    return parts
 
 
-def _fit_block(folds, X, Y, options):
-    """Search and refit a block of targets."""
-    engine = _engine(options.solver)
-    settings = _settings(engine, options)
-    ratios = np.asarray(options.l1_ratios, dtype=np.float64)
-    products, y_mean, norm = target_products(folds, X, Y)
-    grid = alpha_grid(products[:, -1], len(X), ratios, options.n_alphas, options.eps)
-    rows = []
-    for v, alphas in enumerate(grid):
-        target = Y[folds.order, v].astype(np.float64)
-        data = (products[v], y_mean[v], norm[v], target)
-        searched = engine.cross_validate_target(folds, data, alphas, ratios, settings)
-        r, a = np.unravel_index(np.nanargmin(searched[0]), alphas.shape)
-        step = max(1, a // 4)
-        path = alphas[r, a % step : a + 1 : step].copy()
-        start, _ = engine.solve_target(folds, data, path, ratios[r], settings)
-        l1, l2 = np.array([ratios[r], 1 - ratios[r]]) * alphas[r, a] * len(X)
-        # feature-major, rows in the order of the folds: columns are contiguous
-        weights, gap = polish(folds.features.T, target, start, l1, l2)
-        errors, predictions, stalled = searched
-        found = (alphas[r, a], ratios[r], errors, stalled, gap, alphas)
-        rows.append((weights.astype(X.dtype), predictions.astype(X.dtype), *found))
-    return folds.order, rows
-
-
-def _assemble(parts, x_mean, y_mean, dtype):
-    """Stack what the blocks returned, freeing the largest parts on the way."""
-    order = parts[0][0]
-    rows = [row for _, block in parts for row in block]
-    parts.clear()
-    coef = np.empty((len(rows), len(x_mean)), dtype=dtype)
-    fitted = np.empty((len(order), len(rows)), dtype=dtype)
-    for v, (weights, predictions, *small) in enumerate(rows):
-        coef[v] = weights
-        fitted[order, v] = predictions + y_mean[v]
-        rows[v] = small
-    columns = [np.stack([row[c] for row in rows]) for c in range(6)]
-    alpha, l1_ratio, errors, stalled, gap, alphas = columns
+def _empty_fit(X, n_targets, options):
+    """Room for the result in the features' precision; errors are NaN until computed."""
+    grid = (n_targets, len(options.l1_ratios), options.n_alphas)
     return ElasticNetFit(
-        coef=coef,
-        intercept=y_mean - np.array([weights @ x_mean for weights in coef]),
-        alpha=alpha,
-        l1_ratio=l1_ratio,
-        cv_error=errors,
-        alphas=alphas,
-        cv_predictions=fitted,
-        dual_gap=gap,
-        n_stalled=stalled,
+        coef=np.empty((n_targets, X.shape[1]), dtype=X.dtype),
+        intercept=np.empty(n_targets),
+        alpha=np.empty(n_targets),
+        l1_ratio=np.empty(n_targets),
+        cv_error=np.full(grid, np.nan),
+        alphas=np.empty(grid),
+        cv_predictions=np.empty((len(X), n_targets), dtype=X.dtype),
+        dual_gap=np.empty(n_targets),
+        n_stalled=np.zeros(n_targets, dtype=int),
     )
 
 
@@ -307,28 +193,6 @@ def _column_means(values, what):
             f"column {constant[0]}); drop them before fitting"
         )
     return values.mean(axis=0, dtype=np.float64)
-
-
-def _check_options(options):
-    """Raise for options out of range."""
-    ratios = np.atleast_1d(np.asarray(options.l1_ratios, dtype=float))
-    if ratios.size == 0 or not ((ratios > 0) & (ratios <= 1)).all():
-        raise ValueError(
-            f"l1_ratios must lie in (0, 1], got {options.l1_ratios}; for a pure ridge "
-            "use sklearn.linear_model.RidgeCV"
-        )
-    if options.n_alphas < 1 or not 0 < options.eps < 1:
-        raise ValueError(
-            f"n_alphas must be at least 1 and eps in (0, 1), got "
-            f"{options.n_alphas} and {options.eps}"
-        )
-    if not options.tol > 0 or options.max_sweeps < 1:
-        raise ValueError(
-            f"tol must be positive and max_sweeps at least 1, got {options.tol} and "
-            f"{options.max_sweeps}"
-        )
-    choose_solver(options.solver)
-    return options._replace(l1_ratios=tuple(ratios))
 
 
 def _warn_about(fit, options):

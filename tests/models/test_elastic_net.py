@@ -13,15 +13,30 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from neuroextrap.models import (
     ElasticNetEncoder,
     SearchOptions,
+    _elastic_net_options,
     cross_validated_elastic_net,
     encoder_splits,
 )
-from neuroextrap.models._elastic_net_folds import fold_grams, target_products
-from neuroextrap.models._elastic_net_refit import polish, relative_gap
+from neuroextrap.models._elastic_net_folds import fold_grams, prepare_targets
+from neuroextrap.models._elastic_net_refit import (
+    FeatureProblem,
+    GramProblem,
+    polish,
+    relative_gap,
+)
 
-SOLVERS = ("numba", "scikit-learn")
+SOLVERS = ("numba", "numba, working sets", "numpy", "scikit-learn")
 # small grids end early on purpose; one test asserts the warning itself
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")
+
+
+@pytest.fixture(params=SOLVERS)
+def solver(request, monkeypatch):
+    """Each solver by its name; that of many features even for a few."""
+    if request.param == "numba, working sets":
+        monkeypatch.setattr(_elastic_net_options, "MOST_DENSE", 0)
+        monkeypatch.setattr(_elastic_net_options, "MOST_DENSE_EARLY", 0)
+    return request.param.split(",")[0]
 
 
 def _data(n_samples=80, n_features=30, n_targets=6, seed=0, dtype=np.float64):
@@ -47,7 +62,6 @@ def _naive(X, y, splits, options):
     ).fit(X, y)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_full_grid_equals_scikit_learn(solver):
     X, Y = _data()
     splits = list(KFold(4).split(X))
@@ -64,7 +78,6 @@ def test_full_grid_equals_scikit_learn(solver):
         assert fit.l1_ratio[v] == naive.l1_ratio_
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_refit_and_out_of_fold_predictions_equal_scikit_learn(solver):
     X, Y = _data(seed=1)
     splits = list(KFold(5).split(X))
@@ -85,12 +98,12 @@ def test_refit_and_out_of_fold_predictions_equal_scikit_learn(solver):
         assert fit.intercept[v] == pytest.approx(naive.intercept_, abs=1e-7)
 
 
-def test_solvers_agree_on_choice_and_coefficients():
+def test_solvers_agree_on_choice_and_coefficients(solver):
     X, Y = _data(n_targets=12, seed=2)
     splits = list(KFold(5).split(X))
     fits = [
-        cross_validated_elastic_net(X, Y, splits, SearchOptions(solver=solver))
-        for solver in SOLVERS
+        cross_validated_elastic_net(X, Y, splits, SearchOptions(solver=name))
+        for name in (solver, "scikit-learn")
     ]
     np.testing.assert_array_equal(fits[0].alpha, fits[1].alpha)
     np.testing.assert_array_equal(fits[0].l1_ratio, fits[1].l1_ratio)
@@ -118,7 +131,6 @@ def test_float32_stays_close_to_float64():
     np.testing.assert_allclose(single.coef_, double.coef_, atol=1e-4)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_threads_do_not_change_results(solver):
     X, Y = _data(n_targets=70, seed=5)
     one, two = (
@@ -143,7 +155,7 @@ def test_fold_grams_equal_direct_products():
     Xc, Yc = X - X.mean(0), Y - Y.mean(0)
     splits = list(KFold(3, shuffle=True, random_state=0).split(X))
     folds = fold_grams(Xc, splits)
-    products, y_mean, norm = target_products(folds, Xc, Yc)
+    products, y_mean, norm, _ = prepare_targets(folds, Xc, Yc)
     for f, (train, _) in enumerate([*splits, (np.arange(len(X)), None)]):
         x = Xc[train] - Xc[train].mean(0)
         y = Yc[train] - Yc[train].mean(0)
@@ -167,7 +179,7 @@ def test_polish_finds_the_minimum_from_a_poor_start():
     X, Y = _data(n_targets=1, seed=9)
     X, y = X - X.mean(0), Y[:, 0] - Y.mean()
     l1, l2 = 20.0, 5.0
-    weights, gap = polish(X, y, np.zeros(X.shape[1]), l1, l2)
+    problems = FeatureProblem(X, y), GramProblem(X.T @ X, X.T @ y, y @ y)
     naive = ElasticNet(
         alpha=(l1 + l2) / len(X),
         l1_ratio=l1 / (l1 + l2),
@@ -175,8 +187,10 @@ def test_polish_finds_the_minimum_from_a_poor_start():
         tol=1e-14,
         max_iter=10**6,
     ).fit(X, y)
-    np.testing.assert_allclose(weights, naive.coef_, atol=1e-9)
-    assert gap < 1e-13
+    for problem in problems:
+        weights, gap = polish(problem, np.zeros(X.shape[1]), l1, l2)
+        np.testing.assert_allclose(weights, naive.coef_, atol=1e-9)
+        assert gap < 1e-13
 
 
 def test_gap_bounds_the_excess_of_the_objective():
@@ -188,11 +202,12 @@ def test_gap_bounds_the_excess_of_the_objective():
         return 0.5 * ((y - X @ w) ** 2).sum() + l1 * abs(w).sum() + 0.5 * l2 * w @ w
 
     for l1, l2 in itertools.product((1.0, 30.0), (0.0, 10.0)):
-        best, _ = polish(X, y, np.zeros(X.shape[1]), l1, l2)
+        problem = FeatureProblem(X, y)
+        best, _ = polish(problem, np.zeros(X.shape[1]), l1, l2)
         for scale in (0.01, 0.3):
             w = best + scale * rng.normal(size=best.shape)
             excess = objective(w, l1, l2) - objective(best, l1, l2)
-            assert relative_gap(X, y, w, l1, l2)[0] * (y @ y) >= excess
+            assert relative_gap(problem, w, l1, l2)[0] * (y @ y) >= excess
 
 
 def test_duplicated_features_with_a_pure_lasso_still_certify():
@@ -202,7 +217,6 @@ def test_duplicated_features_with_a_pure_lasso_still_certify():
     assert encoder.dual_gap_.max() <= 1e-7
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_a_stalled_solver_stops_and_says_so(solver):
     X, Y = _data(n_targets=3, seed=12)
     encoder = ElasticNetEncoder(max_sweeps=1, early_stopping=False, solver=solver)
@@ -285,7 +299,8 @@ def test_numba_missing_is_said(monkeypatch):
     with pytest.raises(ValueError, match=r"install neuroextrap\[fast\]"):
         ElasticNetEncoder(solver="numba").fit(X, Y)
     encoder = ElasticNetEncoder(n_alphas=3, eps=0.1).fit(X, Y[:, :1])
-    assert encoder.solver_ == "scikit-learn"
+    assert encoder.solver_ == "numpy"
+    assert _elastic_net_options.choose_solver("auto", 10**4) == "scikit-learn"
 
 
 @parametrize_with_checks(
