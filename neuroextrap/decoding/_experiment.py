@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from neuroextrap import images, margins, regions, stats
 from neuroextrap.decoding._inputs import (
@@ -113,7 +112,13 @@ def plan_experiment(estimator, imgs, y, groups):
         ),
         keep_null=estimator.save_null is not None,
     )
-    n_workers = _affordable_workers(estimator, samples.X, usable.regions, plan)
+    n_workers = margins.affordable_workers(
+        samples.X,
+        usable.regions,
+        plan,
+        max_memory=estimator.max_memory,
+        n_jobs=estimator.n_jobs,
+    )
     return Experiment(labels, samples, choice, usable, bounds, plan, sizes, n_workers)
 
 
@@ -156,34 +161,3 @@ def _weightings(estimator, labels, design, bounds):
         return bounds.weighting
     folds, _ = margins.fold_weightings(labels.codes, design)
     return np.concatenate([bounds.weighting, folds])
-
-
-def _affordable_workers(estimator, X, members, plan):
-    """Return the number of workers that fits the memory budget."""
-    budget = margins.parse_memory(estimator.max_memory)
-    for n_workers in range(effective_n_jobs(estimator.n_jobs), 0, -1):
-        if margins.estimate_memory(X, members, plan, n_workers) <= budget:
-            return n_workers
-    needed = margins.estimate_memory(X, members, plan, 1) / 2**30
-    raise ValueError(
-        f"max_memory={estimator.max_memory!r} is too little: about {needed:.1f} GiB "
-        "are needed; raise it, or use fewer voxels (mask, stride) or a smaller radius"
-    )
-
-
-def parse_shard(shard):
-    """Return (index from 0, number of parts) of a shard counted from 1.
-
-    Parameters
-    ----------
-    shard : tuple of (int, int), str "i/N", or None
-
-    Returns
-    -------
-    tuple of (int, int), or None
-    """
-    if shard is None:
-        return None
-    parts = shard.split("/") if isinstance(shard, str) else shard
-    index, n_parts = (int(part) for part in parts)
-    return index - 1, n_parts

@@ -59,42 +59,10 @@ def check_parameters(estimator):
     ValueError
         When a parameter is outside its range.
     """
-    _check_range(estimator, "radius", 0, np.inf, "a length in mm above 0")
-    _check_range(estimator, "confidence_level", 0, 1, "a number between 0 and 1")
-    for name, least in (("min_voxels", 1), ("stride", 1), ("n_permutations", 0)):
-        value = getattr(estimator, name)
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
+    maps.check_run_parameters(estimator)
     shrinkage = estimator.shrinkage
     if shrinkage != "auto" and not (np.isreal(shrinkage) and shrinkage >= 0):
         raise ValueError(f"shrinkage={shrinkage!r} must be 'auto' or a number >= 0")
-    _check_shard(estimator.shard)
-    if estimator.save_null is not None and estimator.n_permutations == 0:
-        raise ValueError("save_null needs permutations; set n_permutations")
-    if estimator.save_null is not None and estimator.shard is not None:
-        raise ValueError("save_null and shard do not go together; save in one run")
-
-
-def _check_shard(shard):
-    """Raise unless a shard is i of N."""
-    if shard is None:
-        return
-    parts = shard.split("/") if isinstance(shard, str) else shard
-    try:
-        index, n_parts = (int(part) for part in parts)
-    except (TypeError, ValueError):
-        index, n_parts = 0, 0
-    if not 1 <= index <= n_parts:
-        raise ValueError(
-            f"shard={shard!r} must be 'i/N' with i from 1 to N, such as '1/4'"
-        )
-
-
-def _check_range(estimator, name, low, high, allowed):
-    """Raise unless a parameter is a number strictly between two others."""
-    value = getattr(estimator, name)
-    if not isinstance(value, (int, float, np.number)) or not low < value < high:
-        raise ValueError(f"{name}={value!r} must be {allowed}")
 
 
 def code_labels(y, classes, groups, blocks):

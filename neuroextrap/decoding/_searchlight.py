@@ -7,8 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import maps, margins
-from neuroextrap.decoding._experiment import parse_shard, plan_experiment
-from neuroextrap.decoding._storage import read_fitted, write_fitted
+from neuroextrap.decoding._experiment import plan_experiment
 
 
 class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
@@ -150,6 +149,8 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     1.0
     """
 
+    _index_file = "searchlight.json"
+
     def __init__(  # noqa: PLR0913
         self,
         mask=None,
@@ -256,21 +257,10 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     def _run(self):
         """Compute every region's wins, observed and permuted."""
         run = self._experiment
-        plan, n_regions = run.plan, run.choice.n_regions
-        with margins.null_file(self.save_null, plan.n_permutations, n_regions) as null:
-            scores = margins.score_regions(
-                run.samples.X,
-                run.usable.regions,
-                plan,
-                n_jobs=run.n_workers,
-                checkpoint=self.checkpoint,
-                shard=parse_shard(self.shard),
-                null=null,
-                progress=margins.Progress(self.verbose),
-            )
-            tail = None
-            if null is not None:
-                tail = maps.local_tail_p_values(scores.score, null)
+        plan = run.plan
+        scores, tail = maps.score_analysis(
+            self, run.samples.X, run.usable.regions, plan, n_workers=run.n_workers
+        )
         n_bound = len(run.bounds.weighting)
         self.fold_wins_ = scores.weighted_wins[n_bound:] if self.per_fold else None
         scores = replace(
@@ -341,52 +331,13 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         np.add.at(confusion, self.test_codes_, share)
         return confusion
 
-    def to_directory(self, path, *, overwrite=False, bids=None):
-        """Write maps with sidecars, table and results; no pickle.
+    def _inputs(self):
+        """Return the data that maps were computed from."""
+        if self._experiment is None:
+            return {}
+        run = self._experiment
+        return {"samples": run.samples.X, "labels": run.plan.codes[0]}
 
-        Parameters
-        ----------
-        path : path-like
-            A folder that is not there or empty.
-        overwrite : bool
-            Replace what is there.
-        bids : dict of str to str, or None
-            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
-            placed as BIDS derivatives.
-        """
-        check_is_fitted(self, "region_scores_")
-        write_fitted(self, path, overwrite=overwrite, bids=bids)
-
-    @classmethod
-    def from_directory(cls, path):
-        """Read what :meth:`to_directory` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            Folder of results, or one above it that holds no others.
-
-        Returns
-        -------
-        fitted : IdentificationSearchLight
-            Everything but the samples: margins and confusion matrices need the data.
-        """
-        return read_fitted(cls(), path)
-
-    def merge(self, *others):
-        """Join the parts (shards) of one run.
-
-        Parameters
-        ----------
-        *others : IdentificationSearchLight
-            Fitted or read from folders.
-
-        Returns
-        -------
-        self : IdentificationSearchLight
-        """
-        check_is_fitted(self, "region_scores_")
-        for other in others:
-            self._results = self._results.merge(other._results)
-        self._publish()
-        return self
+    def _forget_data(self):
+        """Say that there are results, but no data."""
+        self._experiment = self.test_codes_ = self.fold_wins_ = None

@@ -23,6 +23,22 @@ class NoiseWhitener:
         digest = images.array_hash(self.residuals)
         return f"NoiseWhitener({digest})"
 
+    def workspace(self, n_features, n_samples):
+        """Return the bytes that whitening a region takes.
+
+        Parameters
+        ----------
+        n_features : int
+            Of the region.
+        n_samples : int
+
+        Returns
+        -------
+        n_bytes : int
+        """
+        rows = 3 * len(self.residuals) + 3 * n_samples
+        return 8 * n_features * (rows + 4 * n_features)
+
     def __call__(self, features, x):
         """Return samples in which the noise is white.
 

@@ -114,7 +114,8 @@ def _check_pair(first, second):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
-    if not np.array_equal(first._experiment.codes, second._experiment.codes):
+    here, there = first._data(), second._data()
+    if not np.array_equal(here.codes, there.codes):
         raise ValueError("first and second identified other test points; use the same")
     if first.wins_.shape != second.wins_.shape:
         raise ValueError(
@@ -124,7 +125,6 @@ def _check_pair(first, second):
     one, other = first._choice.regions, second._choice.regions
     if one.shape != other.shape or (one != other).nnz:
         raise ValueError("first and second have other regions; use the same radius")
-    here, there = first._experiment, second._experiment
     both = here.usable & there.usable
     if not np.allclose(
         (here.responses + first._location)[:, both],
@@ -150,7 +150,7 @@ def _stimulus_scores(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     from joblib import Parallel, delayed
 
-    codes = model._experiment.codes
+    codes = model._data().codes
     present, place = np.unique(codes, return_inverse=True)
     scores = np.full((model._choice.n_regions, len(present)), np.nan)
     filled = np.flatnonzero(np.diff(model._usable.regions.indptr))

@@ -1,5 +1,7 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -77,8 +79,14 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         Of the lower bounds.
     save_null : path or None
         A .npy file for every region's permuted statistics.
+    max_memory : str or int
+        Memory budget of :meth:`identify`, such as "2G" or a number of bytes. Does not
+        affect results.
     checkpoint : path or None
         Folder for finished work; the same call resumes from it.
+    shard : tuple of (int, int), str "i/N", or None
+        Identify in the i-th of N parts of the regions only, counting from 1; parts are
+        joined by :meth:`merge`. Every part fits the whole encoder.
     memory : None, path or joblib.Memory
         Folder where what is read from image files (through the masker, and a computed
         mask) is remembered, so that fitting again does not read them again; a changed
@@ -145,6 +153,8 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
     1.0
     """
 
+    _index_file = "encoding.json"
+
     def __init__(  # noqa: PLR0913
         self,
         mask=None,
@@ -168,7 +178,9 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         n_permutations=0,
         confidence_level=0.95,
         save_null=None,
+        max_memory="2G",
         checkpoint=None,
+        shard=None,
         memory=None,
         memory_level=1,
         n_jobs=1,
@@ -195,7 +207,9 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         self.n_permutations = n_permutations
         self.confidence_level = confidence_level
         self.save_null = save_null
+        self.max_memory = max_memory
         self.checkpoint = checkpoint
+        self.shard = shard
         self.memory = memory
         self.memory_level = memory_level
         self.n_jobs = n_jobs
@@ -356,19 +370,13 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
 
     def _run(self):
         """Compute every region's wins, observed and permuted."""
-        plan, n_regions = self._plan, self._choice.n_regions
-        with margins.null_file(self.save_null, plan.n_permutations, n_regions) as null:
-            scores = margins.score_regions(
-                self._experiment.rows,
-                self._usable.regions,
-                plan,
-                n_jobs=self.n_jobs,
-                checkpoint=self.checkpoint,
-                null=null,
-                progress=margins.Progress(self.verbose),
-            )
+        plan, data = self._plan, (self._experiment.rows, self._usable.regions)
+        n_workers = margins.affordable_workers(
+            *data, plan, max_memory=self.max_memory, n_jobs=self.n_jobs
+        )
+        scores, tail = maps.score_analysis(self, *data, plan, n_workers=n_workers)
         self._results = maps.RegionResults(
-            scores=scores,
+            scores=replace(scores, null=None),
             choice=self._choice,
             n_voxels=self._usable.n_features,
             n_test=len(plan.design.test),
@@ -376,6 +384,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
             n_repeats=self._experiment.bound_repeats(),
             confidence_level=self.confidence_level,
             notes=(*self._fit_notes, *self._plan_notes),
+            p_value_tail=tail,
         )
         self.classes_ = np.arange(plan.design.n_classes)
         self.test_codes_ = self._experiment.codes

@@ -178,6 +178,24 @@ class EncodingMargins:
             f"{self.repeats.tolist()}, {self.covariance!r})"
         )
 
+    def workspace(self, n_features, n_rows):
+        """Return the bytes that a region takes besides its samples.
+
+        Parameters
+        ----------
+        n_features : int
+            Of the region.
+        n_rows : int
+            Responses, candidates and residuals.
+
+        Returns
+        -------
+        n_bytes : int
+        """
+        tests = self.n_responses + self.n_candidates
+        residuals = 20 * n_features * (n_rows - tests)  # copied, squared, scaled
+        return residuals + 32 * n_features**2 + 16 * n_features * tests
+
     def prepare(self, xs, design):
         """Compute the margins of regions.
 

@@ -5,7 +5,6 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import images, maps, margins
-from neuroextrap.encoding._storage import write_identification
 from neuroextrap.encoding._voxel_scores import prediction_scores
 
 
@@ -31,11 +30,11 @@ class EncodingViews(maps.RegionAnalysis):
         Raises
         ------
         ValueError
-            If the region was not analysed.
+            If the region was not analysed, or the data are not there (results read
+            from a folder).
         """
-        check_is_fitted(self, "region_scores_")
         return margins.observed_margins(
-            self._experiment.rows,
+            self._data().rows,
             self._usable.regions,
             self._plan,
             self.find_region(region),
@@ -88,8 +87,7 @@ class EncodingViews(maps.RegionAnalysis):
         images : dict of images (of ndarray for array input)
             Named r2, correlation, and p_value and p_value_fwe of the correlation.
         """
-        check_is_fitted(self, "region_scores_")
-        test = self._experiment
+        test = self._data()
         values = prediction_scores(
             test.responses[:, test.usable],
             test.predictions[test.codes][:, test.usable],
@@ -105,18 +103,20 @@ class EncodingViews(maps.RegionAnalysis):
             return full
         return {name: images.to_img(v, self.masker_) for name, v in full.items()}
 
-    def to_directory(self, path, *, overwrite=False, bids=None):
-        """Write maps with sidecars, table and results; no pickle.
-
-        Parameters
-        ----------
-        path : path-like
-            A folder that is not there or empty.
-        overwrite : bool
-            Replace what is there.
-        bids : dict of str to str, or None
-            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
-            placed as BIDS derivatives.
-        """
+    def _data(self):
+        """Return the test responses, predictions and residuals."""
         check_is_fitted(self, "region_scores_")
-        write_identification(self, path, overwrite=overwrite, bids=bids)
+        if self._experiment is None:
+            raise ValueError(
+                "responses and predictions are not stored with results; fit and "
+                "identify again"
+            )
+        return self._experiment
+
+    def _inputs(self):
+        """Return the data that maps were computed from."""
+        return {} if self._experiment is None else {"data": self._experiment.rows}
+
+    def _forget_data(self):
+        """Say that there are results, but no data."""
+        self._experiment = self.test_codes_ = None

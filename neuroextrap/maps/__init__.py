@@ -20,6 +20,7 @@ from neuroextrap.maps._identification import (
 from neuroextrap.maps._region_analysis import RegionAnalysis
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._results import RegionResults, region_images, region_table
+from neuroextrap.maps._scoring import check_run_parameters, score_analysis
 
 __all__ = [
     "MAPS_FILE",
@@ -32,6 +33,7 @@ __all__ = [
     "bound_set_sizes",
     "bound_statistics",
     "check_output_directory",
+    "check_run_parameters",
     "describe_dataset",
     "describe_map",
     "file_entities",
@@ -40,6 +42,7 @@ __all__ = [
     "read_maps",
     "region_images",
     "region_table",
+    "score_analysis",
     "shared_entities",
     "write_maps",
 ]

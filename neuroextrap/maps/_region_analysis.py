@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
 from neuroextrap.images import feature_coordinates
+from neuroextrap.maps._analysis_files import read_analysis, write_analysis
 from neuroextrap.maps._results import region_images, region_table
 
 
@@ -14,8 +15,10 @@ class RegionAnalysis:
     """Public results, curves, extrapolations and reports of an analysis of regions.
 
     Holds no parameters. The analysis sets ``_results`` (:class:`RegionResults`, which
-    :attr:`results_` publishes), ``masker_``, ``test_codes_`` (None where the data are
-    gone) and has ``region_margins(region)``.
+    :attr:`results_` publishes), ``masker_``, ``classes_``, ``n_elements_``,
+    ``test_codes_`` (None where the data are gone) and has ``region_margins(region)``.
+    ``_index_file`` names the file that tells its folders from others', ``_inputs()``
+    returns the data to be hashed, and ``_forget_data()`` says that there are none.
 
     Examples
     --------
@@ -190,6 +193,78 @@ class RegionAnalysis:
         """
         model = stats.AccuracyExtrapolator(method)
         return model.fit(self.region_margins(region), self.test_codes_)
+
+    def to_directory(self, path, *, overwrite=False, bids=None):
+        """Write maps with sidecars, table and results; no pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that is not there or empty.
+        overwrite : bool
+            Replace what is there.
+        bids : dict of str to str, or None
+            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
+            placed as BIDS derivatives.
+        """
+        check_is_fitted(self, "region_scores_")
+        shared = {"overwrite": overwrite, "bids": bids}
+        write_analysis(self, path, self._index_file, inputs=self._inputs(), **shared)
+
+    @classmethod
+    def from_directory(cls, path):
+        """Read what :meth:`to_directory` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            Folder of results, or one above it that holds no others.
+
+        Returns
+        -------
+        fitted : estimator of this class
+            Everything but the data, without which there are no margins.
+
+        Raises
+        ------
+        ValueError
+            When the folder holds no such analysis, or several.
+        """
+        fitted, table = read_analysis(cls(), path, cls._index_file)
+        fitted._forget_data()
+        fitted._publish()
+        fitted.table_ = table  # with the standard errors, which need the data
+        return fitted
+
+    def merge(self, *others):
+        """Join the parts (shards) of one run.
+
+        Parameters
+        ----------
+        *others : estimator of this class
+            Fitted or read from folders.
+
+        Returns
+        -------
+        self : estimator of this class
+
+        Raises
+        ------
+        TypeError
+            When a part is of another class.
+        ValueError
+            When parts hold the same region, or belong to different runs.
+        """
+        check_is_fitted(self, "region_scores_")
+        for other in others:
+            if type(other) is not type(self):
+                raise TypeError(
+                    f"parts to be merged must all be {type(self).__name__}, got "
+                    f"{type(other).__name__}"
+                )
+            self._results = self._results.merge(other.results_)
+        self._publish()
+        return self
 
     def generate_report(self, title=None, *, bg_img=None):
         """Make a self-contained HTML page of the results.

@@ -6,11 +6,7 @@ from neuroextrap.margins._classifiers import (
     NaiveBayesClassifier,
     NearestNeighborClassifier,
 )
-from neuroextrap.margins._cost import (
-    estimate_memory,
-    estimate_seconds,
-    parse_memory,
-)
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import (
     RegionScores,
@@ -29,6 +25,11 @@ from neuroextrap.margins._operators import ridge_penalty
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._qda import QDAMargins
 from neuroextrap.margins._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins._resources import (
+    affordable_workers,
+    parse_memory,
+    parse_shard,
+)
 from neuroextrap.margins._ridge import RidgeMargins
 from neuroextrap.margins._shrinkage_classifiers import (
     RidgeIndicatorClassifier,
@@ -68,11 +69,13 @@ __all__ = [
     "Plan",
     "Progress",
     "RegionScores",
+    "affordable_workers",
     "estimate_memory",
     "estimate_seconds",
     "null_file",
     "observed_margins",
     "parse_memory",
+    "parse_shard",
     "DECIMALS",
     "resolve_statistic",
     "run_identity",

@@ -1,6 +1,5 @@
 """What a run will take: seconds by timing a few regions, memory by counting."""
 
-import re
 import time
 
 import numpy as np
@@ -8,42 +7,6 @@ import numpy as np
 from neuroextrap.margins._engine import make_block, task_size, with_path
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._task import KEPT_INDICATORS, PASS_SIZE, run_task
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def parse_memory(memory):
-    """Turn "2G" into a number of bytes.
-
-    Parameters
-    ----------
-    memory : str or number
-        A number of bytes, or text with a unit K, M, G or T (powers of 1024).
-
-    Returns
-    -------
-    n_bytes : int
-        Rounded down.
-
-    Raises
-    ------
-    ValueError
-        When the text is not a size.
-
-    Examples
-    --------
-    >>> from neuroextrap.margins import parse_memory
-    >>> parse_memory("1.5G")
-    1610612736
-    """
-    if isinstance(memory, (int, float, np.number)) and memory > 0:
-        return int(memory)
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?B)?\s*", str(memory).upper())
-    if match is None:
-        raise ValueError(
-            f"max_memory={memory!r} must be a size such as '2G', or a number of bytes"
-        )
-    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def estimate_seconds(X, regions, plan, *, n_regions=32):
@@ -169,9 +132,11 @@ def _regions_bytes(plan, regions):
     ends = np.cumsum(sizes)
     together = int((ends[step - 1 :] - np.append(0, ends[:-step])).max())
     samples = 4 * n * (together + 6 * min(2**14, int(sizes.max())))  # some in float64
-    grams = 32 * n * n * step
+    workspace = 32 * n * n * step  # inner products and what is made of them
+    if hasattr(plan.kernel, "workspace"):
+        workspace = plan.kernel.workspace(int(sizes.max()), n)
+    if hasattr(plan.whitener, "workspace"):
+        workspace += plan.whitener.workspace(int(sizes.max()), n)
     margins = 8 * 12 * max(plan.size, PASS_SIZE)
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
-    own = getattr(plan.whitener or plan.kernel, "workspace", None)
-    own = 0 if own is None else own(int(sizes.max()))
-    return samples + grams + margins + null + own
+    return samples + workspace + margins + null

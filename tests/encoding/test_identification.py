@@ -290,7 +290,7 @@ def test_searchlight_maps_find_the_responsive_corner(brain, tmp_path):
     stored = nibabel.load(tmp_path / "out" / "p_value_fwe.nii.gz").get_fdata()
     np.testing.assert_allclose(stored, p, rtol=1e-6)
     about = json.loads((tmp_path / "out" / "encoding.json").read_text())
-    assert about["n_candidates"] == 30
+    assert about["classes"] == list(range(30))
     with pytest.raises(ValueError, match="overwrite"):
         model.to_directory(tmp_path / "out")
 
@@ -325,10 +325,16 @@ def test_mismatched_images_are_refused(brain):
         ({"covariance": "full"}, "covariance='full' is unknown; choose one of"),
         ({"residuals": "test"}, "residuals='test' is unknown"),
         ({"repeats": "drop"}, "repeats='drop' is unknown"),
-        ({"radius": 0}, r"radius=0 must be a number in \(0, inf\)"),
+        ({"radius": 0}, "radius=0 must be a length in mm above 0"),
         ({"confidence_level": 1.0}, "confidence_level=1.0 must be"),
         ({"n_permutations": -1}, "n_permutations=-1 must be an integer"),
         ({"save_null": "x.npy"}, "save_null needs permutations"),
+        ({"shard": "3/2"}, "shard='3/2' must be 'i/N' with i from 1 to N"),
+        ({"max_memory": "much"}, "max_memory='much' must be a size such as '2G'"),
+        (
+            {"save_null": "x.npy", "shard": "1/2", "n_permutations": 9},
+            "save_null and shard do not go together",
+        ),
         ({"cv": 200}, "cv=200 folds need at least 200 samples"),
         ({"noise_covariance": np.zeros((2, 30))}, "at least three observations"),
         ({"noise_covariance": np.full((9, 30), np.nan)}, "holds NaN or infinity"),

@@ -1,24 +1,31 @@
-"""Fitted searchlights as folders of maps, tables and arrays."""
+"""Fitted analyses as folders of maps, tables and arrays."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-from neuroextrap import images, maps
+from neuroextrap import images
+from neuroextrap.maps._files import MAPS_FILE, describe_map, read_maps, write_maps
+from neuroextrap.maps._identification import MAP_DESCRIPTIONS
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._results import RegionResults
 
-_RESULTS, _ABOUT, _TABLE = "results.npz", "searchlight.json", "table.tsv"
-_MASK = "mask"
+_RESULTS, _TABLE, _MASK = "results.npz", "table.tsv", "mask"
 
 
-def write_fitted(fitted, path, *, overwrite=False, bids=None):
+def write_analysis(fitted, path, index, *, inputs, overwrite=False, bids=None):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
     Parameters
     ----------
-    fitted : IdentificationSearchLight
+    fitted : RegionAnalysis
         Fitted.
     path : path-like
+    index : str
+        Name of the file that says what analysis it is, such as "searchlight.json".
+    inputs : dict of str to ndarray
+        What the maps were computed from; hashed.
     overwrite : bool
     bids : dict of str to str, or None
         Entities of BIDS names.
@@ -28,13 +35,13 @@ def write_fitted(fitted, path, *, overwrite=False, bids=None):
     ValueError
         When the folder is not empty, or not writable.
     """
-    files = maps.ResultFiles.below(path, bids)
+    files = ResultFiles.below(path, bids)
     files.check(overwrite=overwrite)
     files.create()
     if fitted.masker_ is not None:
-        found, sidecars = _maps_and_sidecars(fitted)
-        maps.write_maps(path, found, sidecars, overwrite=True, bids=bids)
-    _whole(files.path(_RESULTS), fitted._results.save)
+        found, sidecars = _maps_and_sidecars(fitted, inputs)
+        write_maps(path, found, sidecars, overwrite=True, bids=bids)
+    _whole(files.path(_RESULTS), fitted.results_.save)
     if fitted.table_ is not None:
         _whole(
             files.path(_TABLE),
@@ -48,54 +55,60 @@ def write_fitted(fitted, path, *, overwrite=False, bids=None):
     }
     text = json.dumps(about, indent=2) + "\n"
     _whole(
-        files.path(_ABOUT), lambda file: Path(file).write_text(text, encoding="utf-8")
+        files.path(index), lambda file: Path(file).write_text(text, encoding="utf-8")
     )
 
 
-def read_fitted(empty, path):
-    """Fill an estimator from what :func:`write_fitted` wrote.
+def read_analysis(empty, path, index):
+    """Fill an estimator from what :func:`write_analysis` wrote.
 
     Parameters
     ----------
-    empty : IdentificationSearchLight
+    empty : RegionAnalysis
         Not fitted.
     path : path-like
-        Folder, or one above it, or the file ``searchlight.json`` (under its BIDS name).
+        Folder, or one above it, or the index file (under its BIDS name).
+    index : str
+        Plain name of the index file.
 
     Returns
     -------
-    IdentificationSearchLight
+    fitted : RegionAnalysis
+        ``empty``, with results but without data.
+    table : pandas.DataFrame or None
+        As it was written.
 
     Raises
     ------
     ValueError
-        When the folder holds no searchlight, or several.
+        When the folder holds no such analysis, or several.
     """
-    files = maps.ResultFiles.find(path, _ABOUT)
+    files = ResultFiles.find(path, index)
     if files is None or not files.path(_RESULTS).is_file():
         raise ValueError(
-            f"{path} holds no searchlight; give a folder that to_directory wrote"
+            f"{path} holds no {index}; give a folder that to_directory wrote"
         )
-    about = json.loads(files.path(_ABOUT).read_text(encoding="utf-8"))
-    known = empty.get_params()
+    about = json.loads(files.path(index).read_text(encoding="utf-8"))
+    known = empty.get_params(deep=False)
     kept = about["parameters"]
     empty.set_params(**{name: kept[name] for name in known if name in kept})
-    empty._results = maps.RegionResults.load(files.path(_RESULTS))
-    empty._experiment = None
-    empty.test_codes_ = None
+    empty._results = RegionResults.load(files.path(_RESULTS))
     empty.classes_ = np.array(about["classes"])
     empty.n_elements_ = about["n_elements"]
-    empty.fold_wins_ = None
     empty.masker_ = None
     if about["has_images"]:
-        found = maps.read_maps(files.path(maps.MAPS_FILE))
+        found = read_maps(files.path(MAPS_FILE))
         empty.masker_ = images.resolve_masker(images.finite_mask(found[_MASK]))
-    empty._publish()
-    if files.path(_TABLE).is_file():
-        import pandas as pd
+    return empty, _read_table(files.path(_TABLE))
 
-        empty.table_ = pd.read_csv(files.path(_TABLE), sep="\t", dtype={"name": str})
-    return empty
+
+def _read_table(path):
+    """Return the table of regions, or None where there is none."""
+    if not path.is_file():
+        return None
+    import pandas as pd
+
+    return pd.read_csv(path, sep="\t", dtype={"name": str})
 
 
 def plain_parameters(estimator):
@@ -103,7 +116,7 @@ def plain_parameters(estimator):
 
     Parameters
     ----------
-    estimator : IdentificationSearchLight
+    estimator : RegionAnalysis
 
     Returns
     -------
@@ -125,11 +138,12 @@ def plain_parameters(estimator):
     return found
 
 
-def _maps_and_sidecars(fitted):
+def _maps_and_sidecars(fitted, inputs):
     """Return the maps, the mask among them, and what to say of each."""
     given = fitted.get_params(deep=False)
+    plain = plain_parameters(fitted)
     parameters = {
-        name: value if name in plain_parameters(fitted) else repr(value)
+        name: value if name in plain else repr(value)
         for name, value in given.items()
         if name != "random_state"
     }
@@ -138,19 +152,18 @@ def _maps_and_sidecars(fitted):
         "set_sizes": fitted.set_sizes_.tolist(),
         "notes": list(fitted.notes_),
     }
-    inputs = {"wins": fitted.wins_}
-    if fitted._experiment is not None:
-        run = fitted._experiment
-        inputs |= {"samples": run.samples.X, "labels": run.plan.codes[0]}
-    seed = given["random_state"]
-    about = maps.describe_map(
-        "-", "-", parameters=parameters, inputs=inputs, random_state=_plain_seed(seed)
+    about = describe_map(
+        "-",
+        "-",
+        parameters=parameters,
+        inputs={"wins": fitted.wins_, **inputs},
+        random_state=_plain_seed(given["random_state"]),
     )
     found = {
         **fitted.maps_,
         _MASK: images.to_img(np.ones(fitted.n_elements_), fitted.masker_),
     }
-    texts = maps.MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
+    texts = MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
     return found, {
         name: {**about, "description": texts[name][0], "unit": texts[name][1]}
         for name in found
