@@ -8,9 +8,9 @@ from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
-    add_dry_run,
     add_output_options,
     add_region_options,
+    add_resource_options,
     take_last_as_output,
 )
 
@@ -56,6 +56,7 @@ def add_parser(subparsers):
     _add_input_options(parser)
     add_region_options(parser)
     _add_model_options(parser)
+    add_resource_options(parser)
     add_output_options(parser)
 
 
@@ -110,9 +111,6 @@ def _add_model_options(parser):
     group.add_argument(
         "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
     )
-    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
-    group.add_argument("--checkpoint", metavar="DIR", help="resume from finished work")
-    add_dry_run(group)
 
 
 class EncodingData(NamedTuple):
@@ -212,7 +210,8 @@ def _model(args, mask):
         encoder = RidgeCV([10.0**power for power in range(-2, 8)])
     names = (
         "radius n_nearest labels_img stride min_voxels covariance repeats "
-        "n_permutations confidence_level random_state n_jobs checkpoint"
+        "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
+        "shard"
     )
     return EncodingIdentification(
         mask,
@@ -238,7 +237,14 @@ def _cost(args, data):
 
     plain = {"n_nearest": None, "labels_img": None, "center_mask": None, "stride": 1}
     alone = argparse.Namespace(
-        **{**vars(args), **plain, "n_jobs": 1, "checkpoint": None, "quiet": True}
+        **{
+            **vars(args),
+            **plain,
+            "n_jobs": 1,
+            "checkpoint": None,
+            "shard": None,
+            "quiet": True,
+        }
     )
     names = "radius n_nearest labels_img stride min_voxels"
     options = {name: getattr(args, name) for name in names.split()}

@@ -9,7 +9,8 @@ examples:
   neuroextrap searchlight ... --shard 2/2 part2    (on another)
   neuroextrap merge part1 part2 results --report
 
-A part is a folder, or its file searchlight.json (under BIDS names
+Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
+its file searchlight.json or encoding.json (under BIDS names
 sub-.._desc-searchlight_stat.json) where a folder holds several.
 """
 
@@ -41,33 +42,41 @@ def run(args):
     args : argparse.Namespace
     """
     from neuroextrap.cli._results import write_results
-    from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.maps import check_output_directory
 
-    bids = _bids_of_parts(args)
+    kind, bids = _kind_and_bids(args)
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    first, *others = [IdentificationSearchLight.from_directory(p) for p in args.parts]
+    first, *others = [kind.from_directory(part) for part in args.parts]
     say(write_results(first.merge(*others), args, bids))
 
 
-def _bids_of_parts(args):
-    """Entities that name the parts, which must be there, if BIDS names are wanted."""
-    from pathlib import Path
-
+def _kind_and_bids(args):
+    """Return what the parts are, and entities that name them if they are wanted."""
+    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.encoding import EncodingIdentification
     from neuroextrap.maps import ResultFiles
 
-    named = []
-    for part in args.parts:
-        if not Path(part).exists():
-            raise FileNotFoundError(
-                f"PART {part} is not a folder; name the folders that "
-                "'neuroextrap searchlight --shard' wrote"
-            )
-        found = ResultFiles.find(part, "searchlight.json")
-        named.append(None if found is None else found.bids)
+    _check_parts(args.parts)
+    kind, index = IdentificationSearchLight, "searchlight.json"
+    if ResultFiles.find(args.parts[0], "encoding.json") is not None:
+        kind, index = EncodingIdentification, "encoding.json"
+    found = [ResultFiles.find(part, index) for part in args.parts]
+    named = [None if files is None else files.bids for files in found]
     alike = None not in named and all(bids == named[0] for bids in named)
     if args.bids and not alike:
         raise ValueError(
             "--bids: the parts have no BIDS names, or different ones; use --no-bids"
         )
-    return named[0] if alike and args.bids is not False else None
+    return kind, named[0] if alike and args.bids is not False else None
+
+
+def _check_parts(parts):
+    """Raise unless the parts are there."""
+    from pathlib import Path
+
+    for part in parts:
+        if not Path(part).exists():
+            raise FileNotFoundError(
+                f"PART {part} is not a folder; name the folders that "
+                "'neuroextrap searchlight --shard' wrote"
+            )

@@ -46,8 +46,12 @@ def test_images_give_maps_and_a_report(experiment, capsys):
     X, Y, folder = experiment
     words = _words(folder, "imgs.nii.gz", "volumes.tsv", "--features")
     words += [str(folder / "X.npy"), "--mask", str(folder / "mask.nii.gz")]
-    words += ["--radius", "4", "--n-permutations", "49"]
+    words += ["--radius", "4", "--n-permutations", "49", "--report"]
     assert main([*words, str(folder / "out")]) == 0
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    for shown in ("20 classes", "p_value_fwe", "exact if the model"):
+        assert shown in page
     accuracy = nibabel.load(folder / "out" / "accuracy.nii.gz").get_fdata()
     p = nibabel.load(folder / "out" / "p_value_fwe.nii.gz").get_fdata()
     assert accuracy.max() > 0.4
@@ -64,6 +68,30 @@ def test_images_give_maps_and_a_report(experiment, capsys):
     model.set_params(regions=scipy.sparse.csr_array(part))
     model.identify(X[80:], Y[80:])
     assert accuracy[0, 0, 0] == pytest.approx(model.region_scores_["accuracy"][0])
+
+
+def test_shards_merge_into_the_whole(experiment):
+    _, _, folder = experiment
+    words = _words(folder, "imgs.nii.gz", "full.tsv", "--radius", "4")
+    words += ["--mask", str(folder / "mask.nii.gz"), "--n-permutations", "9"]
+    assert main([*words, "--max-memory", "1G", str(folder / "whole")]) == 0
+    parts = [str(folder / name) for name in ("one", "two")]
+    for i, part in enumerate(parts, start=1):
+        assert main([*words, "--shard", f"{i}/2", part]) == 0
+    assert main(["merge", *parts, str(folder / "merged"), "--quiet"]) == 0
+    for name in ("accuracy", "p_value_fwe"):
+        whole, merged = (
+            nibabel.load(folder / where / f"{name}.nii.gz").get_fdata()
+            for where in ("whole", "merged")
+        )
+        np.testing.assert_array_equal(whole, merged)
+
+
+def test_too_little_memory_is_told(experiment, capsys):
+    _, _, folder = experiment
+    words = _words(folder, "Y.npy", "full.tsv", "--max-memory", "1K")
+    assert main([*words, str(folder / "out")]) == 2
+    assert "max_memory='1K' is too little" in capsys.readouterr().err
 
 
 def test_arrays_and_features_in_the_table(experiment):
