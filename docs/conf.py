@@ -15,9 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import neuroextrap
 
-# pages of names that are gone would linger
-shutil.rmtree(Path(__file__).parent / "api" / "generated", ignore_errors=True)
-
 
 def is_home(package, name):
     """Whether a name is written in the package, not passed on from another."""
@@ -40,7 +37,8 @@ def escape_names_in_shapes(*arguments):
 
 
 def setup(app):
-    """Connect what autodoc calls."""
+    """Connect what autodoc calls, and remove pages of names that may be gone."""
+    shutil.rmtree(Path(app.srcdir) / "api" / "generated", ignore_errors=True)
     app.connect("autodoc-process-docstring", escape_names_in_shapes, priority=600)
     app.add_css_file("custom.css")
 

@@ -1,11 +1,19 @@
 """What the documentation links to exists, under its public name."""
 
 import importlib
+import inspect
 import itertools
+import json
+import os
+import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import neuroextrap
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.rst"))
@@ -46,6 +54,47 @@ def test_headings_of_an_example_are_underlined(example):
     for above, line in itertools.pairwise(lines):
         if re.fullmatch("# [-=~]+", line):
             assert len(line) >= len(above), above
+
+
+def public_callables():
+    """Dotted name and value of every public function and class."""
+    for _, package, _ in pkgutil.iter_modules(neuroextrap.__path__):
+        module = importlib.import_module(f"neuroextrap.{package}")
+        for name in getattr(module, "__all__", ()):
+            if callable(getattr(module, name)):
+                yield f"{package}.{name}", getattr(module, name)
+
+
+def test_signatures_can_be_read_in_help():
+    found = {name: str(inspect.signature(value)) for name, value in public_callables()}
+    assert len(found) > 100
+    internal = re.compile(r"numpy\._|Union\[|ForwardRef|typing\.")
+    assert [name for name, text in found.items() if internal.search(text)] == []
+
+
+@pytest.mark.parametrize("online", ["", "1"])
+def test_other_packages_pages_are_linked_when_asked_for(online):
+    code = (
+        "import json, runpy, socket\n"
+        "def refuse(*_, **__): raise AssertionError('a connection')\n"
+        "socket.create_connection = socket.socket.connect = refuse\n"
+        "conf = runpy.run_path('docs/conf.py')\n"
+        "print(json.dumps([conf['extensions'], conf.get('intersphinx_mapping')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "NEUROEXTRAP_DOCS_ONLINE": online},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    extensions, mapping = json.loads(done.stdout)
+    assert ("sphinx.ext.intersphinx" in extensions) == bool(online)
+    assert bool(mapping) == bool(online)
+    for where, inventory in (mapping or {}).values():
+        assert where.startswith("https://")
+        assert inventory is None
 
 
 def test_a_name_that_is_not_public_is_found_out():

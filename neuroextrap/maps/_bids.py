@@ -4,8 +4,9 @@ import json
 import os
 import re
 import uuid
-from importlib import metadata
 from pathlib import Path
+
+import neuroextrap
 
 # fmt: off
 ENTITIES = (
@@ -190,9 +191,7 @@ def describe_dataset(root, sources=()):
         "Name": "neuroextrap: identification of stimuli, maps of regions",
         "BIDSVersion": _VERSION,
         "DatasetType": "derivative",
-        "GeneratedBy": [
-            {"Name": "neuroextrap", "Version": metadata.version("neuroextrap")}
-        ],
+        "GeneratedBy": [{"Name": "neuroextrap", "Version": neuroextrap.__version__}],
     }
     dois = sorted({doi for file in sources if (doi := _doi(file))})
     if dois:

@@ -1,5 +1,7 @@
 """The average accuracy curve: identification among k random classes."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

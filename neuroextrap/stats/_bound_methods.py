@@ -1,5 +1,7 @@
 """The margins behind the lower bounds: one function a method."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable

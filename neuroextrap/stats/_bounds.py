@@ -1,5 +1,7 @@
 """Lower confidence bounds on Bayes accuracy."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

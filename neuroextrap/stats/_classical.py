@@ -1,5 +1,7 @@
 """The classical rivals: Fano's inequality and the confusion matrix."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, xlogy

@@ -1,5 +1,7 @@
 """Does the Gaussian limit describe a curve? Implied information against size."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """The largest average accuracy at a given information, and its inverse."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import NamedTuple
 

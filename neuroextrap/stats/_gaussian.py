@@ -1,5 +1,7 @@
 """Identification accuracy of the Gaussian limit, at any set size."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri

@@ -1,5 +1,7 @@
 """The hybrid lower bound: exponential moments of classes and test points."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Implied information: the Gaussian limit's curve nearest to an observed one."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import NamedTuple
 

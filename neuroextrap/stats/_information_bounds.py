@@ -1,5 +1,7 @@
 """Lower confidence bounds on mutual information."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """Standard errors that count the sampling of classes: leave one class out."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

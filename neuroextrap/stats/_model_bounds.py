@@ -1,5 +1,7 @@
 """The best of several fitted models, with the correction for choosing it."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,5 +1,7 @@
 """Permutations of labels: units that move together, within groups."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Iterator

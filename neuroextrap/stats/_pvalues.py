@@ -1,5 +1,7 @@
 """p-values: permutation, maximum statistic, binomial."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc

@@ -1,5 +1,7 @@
 """How much test noise a design carries: repeats per class, folds, confidence."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

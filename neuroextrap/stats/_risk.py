@@ -1,5 +1,7 @@
 """Average risk of random sub-tasks under a general cost."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,5 +1,7 @@
 """p-values beyond the number of permutations: a generalised Pareto tail."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

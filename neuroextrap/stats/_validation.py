@@ -1,5 +1,7 @@
 """Checks shared by the functions of this package: one line per error."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

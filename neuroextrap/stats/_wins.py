@@ -1,5 +1,7 @@
 """Win distributions: how many distractors each test point's true class beats."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
