@@ -6,6 +6,7 @@ import numpy as np
 
 _LEAST_SHARE = 0.95
 _LIGHT, _SPAN = 225, 85
+_FINEST = 160
 
 
 def anatomy(places, bg_img=None):
@@ -22,7 +23,8 @@ def anatomy(places, bg_img=None):
     Returns
     -------
     img : Niimg or None
-        One volume; None where there is nothing to draw.
+        One volume with upright cubic voxels, at most 160 along its longest side; None
+        where there is nothing to draw.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def anatomy(places, bg_img=None):
             f"{opened.name} must be one volume, got {opened.n_samples}; pick one with "
             "nilearn.image.index_img"
         )
-    return _finite(opened)
+    return _upright(_finite(opened))
 
 
 def _finite(opened):
@@ -61,6 +63,19 @@ def _finite(opened):
     if not known.any():
         raise ValueError(f"{opened.name} has no finite voxel; give another image")
     return Nifti1Image(np.where(known, data, 0.0), opened.img.affine)
+
+
+def _upright(img):
+    """Return an anatomy with upright cubic voxels, not too many for a page."""
+    from nilearn.image import resample_img
+
+    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
+    extent = (np.array(img.shape) * sizes).max()
+    grid = np.diag([max(sizes.min(), extent / _FINEST)] * 3)
+    if np.allclose(img.affine[:3, :3], grid):
+        return img
+    # nearer to the data than splines, which ring where a brain was cut out
+    return resample_img(img, target_affine=grid, interpolation="linear")
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from neuroextrap.reporting._map_data import COLORMAP, color_range
 from neuroextrap.reporting._page import escape
 
 _WIDTH = 920
-_FINE, _FINEST, _FINEST_ANATOMY = 144, 200, 160
+_FINE, _FINEST = 144, 200
 _TRANSPARENT = 1e-9
 
 _FRAME = Template("""<!DOCTYPE html>
@@ -87,7 +87,7 @@ def _view(fitted, map_name, place, bg_img):
     low, high = color_range(values)
     return view_img(
         _drawable(img, fitted.masker_),
-        bg_img=_outlined_mask(fitted) if below is None else _upright(below),
+        bg_img=_outlined_mask(fitted) if below is None else below,
         cut_coords=place,
         threshold=_TRANSPARENT,
         cmap=COLORMAP,
@@ -106,18 +106,6 @@ def _drawable(img, masker):
 
     data, affine = _framed(np.asarray(img.dataobj, dtype=float), masker)
     return Nifti1Image(np.where(np.isnan(data), 0.0, data), affine)
-
-
-def _upright(img):
-    """Return an anatomy with upright cubic voxels, not too many for a page."""
-    from nilearn.image import resample_img
-
-    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
-    extent = (np.array(img.shape) * sizes).max()
-    grid = np.diag([max(sizes.min(), extent / _FINEST_ANATOMY)] * 3)
-    if np.allclose(img.affine[:3, :3], grid):
-        return img
-    return resample_img(img, target_affine=grid, interpolation="linear")
 
 
 def _outlined_mask(fitted):

@@ -76,6 +76,12 @@ def test_anatomies_are_read_from_files_and_checked(bits, tmp_path):
     np.testing.assert_array_equal(
         found.get_fdata(), np.nan_to_num(bits.get_fdata()), "NaN is nothing"
     )
+    turned = np.array([[0, -2.0, 0, 50], [1, 0, 0, 0], [0, 0, 3, -9], [0, 0, 0, 1]])
+    data = np.random.default_rng(0).random((200, 30, 40))
+    found = anatomy(np.zeros((1, 3)), Nifti1Image(data, turned))
+    np.testing.assert_allclose(found.affine[:3, :3], np.eye(3) * 200 / 160)
+    assert max(found.shape) <= 162
+    assert 0 <= found.get_fdata().min() <= found.get_fdata().max() <= data.max()
     nothing = Nifti1Image(np.full((2, 2, 2), np.nan), np.eye(4))
     with pytest.raises(ValueError, match="bg_img has no finite voxel"):
         anatomy(np.zeros((1, 3)), nothing)

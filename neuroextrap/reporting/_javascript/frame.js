@@ -2,14 +2,15 @@
 // the map. Nilearn's page keeps its viewer to itself; the function that makes it is global.
 (function () {
   "use strict";
-  var make = window.brainsprite, asked = 0;
+  var make = window.brainsprite, asked = 0, told = -1;
 
   function tell(brain) {
     var at = brain.coordinatesSlice, n = brain.nbSlice, matrix = brain.affine;
+    told = document.body.offsetHeight;
     parent.postMessage({
       neuroextrap: "voxel", xyz: [at.X, at.Y, at.Z], value: brain.voxelValue,
       asked: asked, slice: [brain.numSlice.X, brain.numSlice.Y, brain.numSlice.Z],
-      height: document.body.offsetHeight,
+      height: told,
       grid: {
         shape: [n.X, n.Y, n.Z], columns: brain.nbCol, height: brain.sprite.height,
         // the viewer counts voxels from one
@@ -50,7 +51,10 @@
       }
       brain.init();
       brain.drawAll();
-      if (message.neuroextrap !== "paint") { tell(brain); }
+      // a frame that had no room at first grows when it is painted
+      if (message.neuroextrap !== "paint" || document.body.offsetHeight !== told) {
+        tell(brain);
+      }
     });
     brain.drawAll();
     tell(brain);
