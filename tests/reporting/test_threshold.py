@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from nibabel import Nifti1Image
+from nibabel.affines import apply_affine
 
+from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import interactive_viewer, make_page
 from neuroextrap.reporting._map_data import FIRST_MAPS
 from neuroextrap.reporting._viewer import viewer_section
@@ -105,6 +108,46 @@ def test_small_p_values_are_the_strong_ones(browser, fitted, tmp_path):
     _press(browser, ".nx-threshold", "Home")
     assert _n_shown(browser) == np.isfinite(values).sum()
     assert browser.colored(GLASS.format(0)) > 0
+
+
+_CENTROID = """(function () {
+  var canvas = CANVAS, n = 0, sums = [0, 0], width = canvas.width;
+  var x = canvas.getContext("2d").getImageData(0, 0, width, canvas.height).data;
+  for (var i = 0; i < x.length / 4; i++) {
+    if (x[4 * i + 3] === 0) { continue; }
+    n += 1;
+    sums[0] += (i % width + 0.5) / width;
+    sums[1] += 1 - (Math.floor(i / width) + 0.5) / canvas.height;
+  }
+  return sums.map(function (sum) { return sum / n; });
+})()"""
+
+
+@pytest.mark.parametrize("place", [(-40, -70, 0), (30, -50, -20)])
+def test_the_glass_brain_has_every_voxel_in_its_place(
+    browser, brain, place, tmp_path, page_data
+):
+    light = IdentificationSearchLight(
+        brain.masker.mask_img_, radius=10.0, center_mask_img=_at(place, brain)
+    )
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    data = page_data(_open(browser, tmp_path, light, map_name="n_voxels"))
+    for view, (axis, across) in enumerate([(1, 2), (0, 2), (0, 1)]):
+        frame = data["glass"]["xyz"[view]]
+        found = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
+        found = np.array(found) * [frame[1] - frame[0], frame[3] - frame[2]]
+        found += [frame[0], frame[2]]
+        expected = np.array(data["places"][0])[[axis, across]]
+        np.testing.assert_allclose(found, expected, atol=1.5)
+
+
+def _at(place, brain):
+    """A mask of the one voxel nearest to a place (mm)."""
+    mask = brain.masker.mask_img_
+    voxel = np.rint(apply_affine(np.linalg.inv(mask.affine), place)).astype(int)
+    one = np.zeros(mask.shape, dtype=np.uint8)
+    one[tuple(voxel)] = 1
+    return Nifti1Image(one, mask.affine)
 
 
 def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):

@@ -205,3 +205,43 @@ def test_a_saved_report_is_a_frame_in_a_frame(browser, fitted, tmp_path):
     inside = "document.querySelector('iframe')?.contentDocument"
     browser.wait_for(f"{inside}?.querySelectorAll('.nx-numbers tr').length > 0")
     assert browser.complaints() == []
+
+
+def test_a_notebook_shows_the_body_alone(browser, fitted, tmp_path):
+    path = tmp_path / "notebook.html"
+    body = json.dumps(interactive_viewer(fitted, max_regions=50)._repr_html_())
+    body = body.replace("</", "<\\/")
+    path.write_text(
+        "<body><div id='out'></div><script>window.addEventListener('load', () => {"
+        "const range = document.createRange();"
+        "range.selectNode(document.getElementById('out'));"
+        f"document.getElementById('out').append(range.createContextualFragment({body}));"
+        "})</script></body>",
+        encoding="utf-8",
+    )
+    browser.open(path)
+    assert browser.state()["curve"] != ""
+    browser.wait_for("document.querySelectorAll('.nx-shown')[0].textContent !== ''")
+    assert browser.complaints() == []
+
+
+def test_a_viewer_that_was_hidden_gets_its_height(browser, fitted, tmp_path):
+    path = tmp_path / "hidden.html"
+    page = _page(fitted, max_regions=50)
+    page = page.replace(
+        '<section class="nx-viewer">', '<section class="nx-viewer" hidden>'
+    )
+    path.write_text(page, encoding="utf-8")
+    browser.events.clear()
+    browser.call("Page.navigate", url=path.as_uri())
+    browser.wait_for("document.querySelectorAll('.nx-shown').length === 1")
+    browser.settle()
+    browser.value("document.querySelector('.nx-viewer').hidden = false")
+    browser.wait_for("document.querySelectorAll('.nx-numbers tr').length > 0")
+    inside = "document.querySelector('iframe').contentDocument"
+    browser.wait_for(
+        f"{inside}.querySelector('canvas').height > 100 && "
+        f"document.querySelector('iframe').height > {inside}.body.offsetHeight"
+    )
+    assert browser.colored(f"{inside}.querySelector('canvas')") > 100
+    assert browser.complaints() == []
