@@ -3,9 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
-from neuroextrap import images, maps, margins
-from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap import images, maps, margins, stats
+from neuroextrap.decoding._member_sets import (
+    read_sample_set,
+    run_sets,
+    set_statistics,
+)
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 
@@ -28,6 +33,10 @@ class LesionIdentification(NamedTuple):
     whole : dict of float
         Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
 
+    With permutations maps and table have ``p_value`` and ``p_value_fwe`` of the
+    accuracy without the region and ``loss_p_value`` and ``loss_p_value_fwe`` of what
+    its absence costs; ``whole`` has ``p_value`` and ``p_value_fwe``.
+
     Examples
     --------
     >>> from neuroextrap.decoding import LesionIdentification
@@ -46,15 +55,14 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     A region whose absence costs accuracy tells something that the others do not, or
     that this classifier does not read from them; a region whose absence costs nothing
     may still tell much, told elsewhere too. Losses may be negative, where a region
-    brings the classifier more noise than signal. They are differences of two accuracies
-    of the same test points, without a test of their own.
+    brings the classifier more noise than signal.
 
     Parameters
     ----------
     searchlight : IdentificationSearchLight
         Not fitted; its mask, regions (spheres, discs, atlas regions or a matrix),
-        ``min_voxels``, classifier, cross-validation, ``n_jobs`` and so on are used, and
-        never changed.
+        ``min_voxels``, classifier, cross-validation, ``n_permutations``, ``n_jobs`` and
+        so on are used, and never changed.
     imgs : 4-D image, list of images, path(s), SurfaceImage, or array
         One volume (row) a sample.
     y : array-like, shape (n_samples,)
@@ -72,11 +80,30 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     ------
     ValueError
         When the sets of remaining voxels (regions times voxels) do not fit into
-        ``max_memory``, the searchlight asks for permutations or a shard, or there is a
-        single region that leaves nothing.
+        ``max_memory``, the searchlight asks for a shard or saved null maps, the
+        statistic to be tested is no accuracy, or no region is large enough.
 
     Notes
     -----
+    Two questions are tested with the searchlight's ``n_permutations``, ``statistic``
+    (an accuracy), ``blocks`` and ``random_state``; both family-wise p-values are from
+    the largest statistic over regions.
+
+    *Does the rest tell anything?* Labels are permuted as in the searchlight:
+    ``p_value`` and ``p_value_fwe`` of the accuracy without the region. A permuted label
+    goes with no voxel at all, so this says nothing about the region's own share.
+
+    *Does the region's absence cost anything?* Every test sample (every one of
+    ``blocks``) was identified with and without the region. Under the null hypothesis
+    the two outcomes are exchangeable: they change places at random, for all regions
+    alike, and the loss is compared with the losses so found (one-sided). Where nothing
+    tells anything, classifiers trained on overlapping samples share their luck, and
+    this alone would reject too often (0.08 for a nominal 0.05 in simulations of two
+    classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the whole
+    mask's own ``p_value``, and a loss can be found only where there is something to
+    lose. A region of noise rather improves accuracy when removed, which makes the test
+    conservative. It concerns these classifiers on these samples, as trained here.
+
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole
     brain give atlas regions, ``stride`` or ``center_mask_img``.
@@ -104,7 +131,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     >>> found.table["accuracy_loss"].round(2).tolist()
     [0.0, 0.0, 0.5]
     """
-    samples = read_sample_set(searchlight, imgs, y, groups)
+    samples = read_sample_set(searchlight, imgs, y, groups, permuted=True)
     features = samples.features
     choice = images.choose_regions(
         features.masker,
@@ -126,8 +153,13 @@ def lesion_identification(searchlight, imgs, y, groups=None):
         )
     _check_memory(len(lesioned), features.usable.sum(), searchlight.max_memory)
     members = _whole_and_rests(choice.regions, lesioned, features.usable)
-    scores = score_sets(samples, members, min_voxels=least)
-    return _result(scores, choice, lesioned, removed, features.masker)
+    if searchlight.n_permutations:  # refused before the work, if it is no accuracy
+        margins.accuracy_set_size(searchlight.statistic, len(np.unique(samples.y)))
+    run, scores = run_sets(samples, members, min_voxels=least)
+    values = set_statistics(run, scores)
+    if searchlight.n_permutations:
+        values |= _p_values(searchlight, run, scores)
+    return _result(values, choice, lesioned, removed, features.masker)
 
 
 def _count_removed(members, usable):
@@ -166,6 +198,50 @@ def _whole_and_rests(members, lesioned, usable):
     )
 
 
+def _p_values(searchlight, run, scores):
+    """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
+    found = maps.permutation_statistics(scores.score, scores.n_reached, scores.maxima)
+    values = {name: found[name] for name in ("p_value", "p_value_fwe")}
+    known = ~np.isnan(scores.score)
+    differences = _differences(searchlight, run, np.flatnonzero(known))
+    tested = stats.paired_sign_flip_test(
+        differences,
+        n_permutations=searchlight.n_permutations,
+        two_sided=False,
+        random_state=searchlight.random_state,
+    )
+    for name in ("p_value", "p_value_fwe"):
+        values[f"loss_{name}"] = np.full(known.shape, np.nan)
+        # nothing can be lost where the whole tells nothing
+        least = np.maximum(getattr(tested, name), values["p_value"][0])
+        values[f"loss_{name}"][np.flatnonzero(known)[1:]] = least
+    return values
+
+
+def _differences(searchlight, run, sets):
+    """Return what each unit adds to the whole's accuracy minus that of other sets.
+
+    Shape (n_sets - 1, n_units); a unit is a test sample, or one of the blocks.
+    """
+    design, labels = run.plan.design, run.labels
+    codes = labels.codes[design.test]
+    size = margins.accuracy_set_size(searchlight.statistic, design.n_classes)
+    weights = margins.class_weights(codes[:, None], design.n_classes)[:, 0]
+
+    def chances(row):
+        found = margins.observed_margins(
+            run.samples.X, run.usable.regions, run.plan, row
+        )
+        return weights * margins.win_chances(found, codes, size)
+
+    calls = (delayed(chances)(row) for row in sets)
+    whole, *rests = Parallel(n_jobs=run.n_workers, prefer="threads")(calls)
+    units = np.arange(len(labels.codes)) if labels.blocks is None else labels.blocks
+    _, place = np.unique(units[design.test], return_inverse=True)
+    differences = [np.bincount(place, whole - rest) for rest in rests]
+    return np.array(differences).reshape(len(rests), place.max() + 1)
+
+
 def _result(scores, choice, lesioned, removed, masker):
     """Place the lesions' scores, and what they lost, among all regions."""
     import pandas as pd
@@ -173,6 +249,8 @@ def _result(scores, choice, lesioned, removed, masker):
     whole = {name: float(value[0]) for name, value in scores.items()}
     values = {}
     for name, value in scores.items():
+        if name.startswith("loss"):
+            del whole[name]
         values[name] = np.full(choice.n_regions, np.nan)
         values[name][lesioned] = value[1:]
     values["accuracy_loss"] = whole["accuracy"] - values["accuracy"]
@@ -185,8 +263,9 @@ def _result(scores, choice, lesioned, removed, masker):
         found = maps.region_images(values, choice, masker)
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information"]
-    table = {name: values[name] for name in [*columns, "accuracy_loss"]}
+    columns += ["accuracy_loss", "information_loss"]
+    columns += [name for name in scores if "p_value" in name]
+    table = {name: values[name] for name in columns}
     table = pd.DataFrame({"name": names, "n_voxels": removed, **table})
-    table["information_loss"] = values["information_loss"]
     table = table.rename(columns={"implied_information": "information"})
     return LesionIdentification(found, table, whole)

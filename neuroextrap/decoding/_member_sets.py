@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import images, maps, margins
+from neuroextrap import images, maps
 from neuroextrap.decoding._experiment import plan_experiment
 from neuroextrap.decoding._inputs import code_labels
 
@@ -35,7 +35,7 @@ class SampleSet(NamedTuple):
     searchlight: object
 
 
-def read_sample_set(searchlight, imgs, y, groups):
+def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     """Read samples once, and make a searchlight for sets of their features.
 
     Parameters
@@ -44,6 +44,8 @@ def read_sample_set(searchlight, imgs, y, groups):
         Never changed.
     imgs, y, groups
         As for its ``fit``.
+    permuted : bool
+        Whether the analysis takes permutations.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def read_sample_set(searchlight, imgs, y, groups):
     """
     parameters = searchlight.get_params(deep=False)
     for name, plain in _WHOLE_RUNS:
-        if parameters[name] != plain:
+        if parameters[name] != plain and not (permuted and name == "n_permutations"):
             raise ValueError(
                 f"searchlight has {name}={parameters[name]!r}, which this analysis "
                 f"does not give; use {name}={plain!r}"
@@ -87,6 +89,46 @@ def read_sample_set(searchlight, imgs, y, groups):
     )
 
 
+def run_sets(samples, members, *, min_voxels):
+    """Score sets of features, observed and permuted, by one run of the searchlight.
+
+    Parameters
+    ----------
+    samples : SampleSet
+    members : scipy.sparse.csr_array of bool, shape (n_sets, n_features)
+    min_voxels : int
+        Sets with fewer are NaN.
+
+    Returns
+    -------
+    run : Experiment
+        Data and plan of the run.
+    scores : RegionScores
+    """
+    searchlight = samples.searchlight.set_params(regions=members, min_voxels=min_voxels)
+    run = plan_experiment(searchlight, samples.features.X, samples.y, samples.groups)
+    data = run.samples.X, run.usable.regions, run.plan
+    return run, maps.score_analysis(searchlight, *data, n_workers=run.n_workers)[0]
+
+
+def set_statistics(run, scores):
+    """Name the numbers of every set.
+
+    Parameters
+    ----------
+    run : Experiment
+    scores : RegionScores
+
+    Returns
+    -------
+    statistics : dict of ndarray, shape (n_sets,)
+        accuracy, pairwise_accuracy, implied_information (bits).
+    """
+    return maps.accuracy_statistics(
+        scores.wins, n_test=len(run.plan.design.test), set_sizes=run.set_sizes
+    )
+
+
 def score_sets(samples, members, *, min_voxels):
     """Score sets of features by one run of the searchlight.
 
@@ -100,18 +142,6 @@ def score_sets(samples, members, *, min_voxels):
     Returns
     -------
     scores : dict of ndarray, shape (n_sets,)
-        accuracy, pairwise_accuracy, implied_information (bits).
+        As `set_statistics` returns them.
     """
-    searchlight = samples.searchlight.set_params(regions=members, min_voxels=min_voxels)
-    run = plan_experiment(searchlight, samples.features.X, samples.y, samples.groups)
-    scores = margins.score_regions(
-        run.samples.X,
-        run.usable.regions,
-        run.plan,
-        n_jobs=run.n_workers,
-        checkpoint=searchlight.checkpoint,
-        progress=margins.Progress(searchlight.verbose),
-    )
-    return maps.accuracy_statistics(
-        scores.wins, n_test=len(run.plan.design.test), set_sizes=run.set_sizes
-    )
+    return set_statistics(*run_sets(samples, members, min_voxels=min_voxels))

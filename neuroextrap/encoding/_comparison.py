@@ -83,13 +83,20 @@ def compare_encoding_models(
     (True, 0.01)
     """
     _check_pair(first, second)
-    size = _set_size(statistic, first.wins_.shape[1])
+    size = margins.accuracy_set_size(statistic, first.wins_.shape[1])
     pair = [_stimulus_scores(model, size, n_jobs) for model in (first, second)]
     known = ~np.isnan(pair[0]).any(axis=1) & ~np.isnan(pair[1]).any(axis=1)
     differences = (pair[0] - pair[1])[known]
-    flips = _sign_flips(differences.shape[1], n_permutations, random_state)
-    values = _tested(differences, flips, two_sided)
-    values |= {
+    tested = stats.paired_sign_flip_test(
+        differences / differences.shape[1],
+        n_permutations=n_permutations,
+        two_sided=two_sided,
+        random_state=random_state,
+    )
+    values = {
+        "accuracy_difference": tested.score,
+        "p_value": tested.p_value,
+        "p_value_fwe": tested.p_value_fwe,
         "first_accuracy": pair[0][known].mean(axis=1),
         "second_accuracy": pair[1][known].mean(axis=1),
         "information_difference": (
@@ -135,17 +142,6 @@ def _check_pair(first, second):
         raise ValueError("first and second identified other responses; use the same")
 
 
-def _set_size(statistic, n_classes):
-    """Set size that a statistic stands for."""
-    size = {"accuracy": n_classes, "pairwise_accuracy": 2}.get(statistic, statistic)
-    if isinstance(size, (int, np.integer)) and 2 <= size <= n_classes:
-        return int(size)
-    raise ValueError(
-        f"statistic={statistic!r} is not known; use 'accuracy', 'pairwise_accuracy' or "
-        f"a set size from 2 to {n_classes}"
-    )
-
-
 def _stimulus_scores(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     from joblib import Parallel, delayed
@@ -154,56 +150,14 @@ def _stimulus_scores(model, size, n_jobs):
     present, place = np.unique(codes, return_inverse=True)
     scores = np.full((model._choice.n_regions, len(present)), np.nan)
     filled = np.flatnonzero(np.diff(model._usable.regions.indptr))
-    credit = _credits(model.wins_.shape[1], size)
     share = 1 / np.bincount(place)
 
     def region_scores(region):
-        found = model.region_margins(region)
-        beaten, tied = margins.beaten_and_tied(found[:, :, None], codes[:, None])
-        low, high = beaten[:, 0].astype(int), beaten[:, 0].astype(int) + tied[:, 0]
-        mean = (credit[high + 1] - credit[low]) / (high - low + 1)
-        return np.bincount(place, mean) * share
+        chances = margins.win_chances(model.region_margins(region), codes, size)
+        return np.bincount(place, chances) * share
 
     job = delayed(region_scores)
     runner = Parallel(n_jobs=n_jobs, prefer="threads")
     for region, row in zip(filled, runner(job(r) for r in filled), strict=True):
         scores[region] = row
     return scores
-
-
-def _credits(n_classes, size):
-    """Cumulative chances to win among `size`, over 0..K-1 candidates beaten."""
-    weights = stats.accuracy_weights(n_classes, [size])[:, 0]
-    return np.concatenate([[0.0], np.cumsum(weights)])
-
-
-def _sign_flips(n_stimuli, n_permutations, random_state):
-    """Random signs, shape (n_flips, n_stimuli); all others when they are few."""
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, got {n_permutations}")
-    if n_stimuli < 60 and 2**n_stimuli - 1 <= n_permutations:
-        codes = np.arange(1, 2**n_stimuli)
-        return 1.0 - 2.0 * (codes[:, None] >> np.arange(n_stimuli) & 1)
-    rng = np.random.default_rng(random_state)
-    return rng.choice([-1.0, 1.0], size=(n_permutations, n_stimuli))
-
-
-def _tested(differences, flips, two_sided):
-    """Mean differences and their sign-flip p-values."""
-    decimals = margins.DECIMALS
-    observed = differences.mean(axis=1).round(decimals)
-    score = np.abs(observed) if two_sided else observed
-    reached = np.zeros(len(score), dtype=int)
-    maxima = np.empty(len(flips))
-    step = max(1, 2**24 // max(1, len(score)))
-    for begin in range(0, len(flips), step):
-        some = slice(begin, begin + step)
-        null = (differences @ flips[some].T / flips.shape[1]).round(decimals)
-        null = np.abs(null) if two_sided else null
-        reached += (null >= score[:, None]).sum(axis=1)
-        maxima[some] = null.max(axis=0, initial=-np.inf)
-    return {
-        "accuracy_difference": observed,
-        "p_value": (1 + reached) / (1 + len(flips)),
-        "p_value_fwe": stats.max_statistic_p_value(score, maxima),
-    }

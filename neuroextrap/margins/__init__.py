@@ -22,6 +22,7 @@ from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._operators import ridge_penalty
+from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._qda import QDAMargins
 from neuroextrap.margins._registry import CLASSIFIERS, resolve_classifier
@@ -36,7 +37,11 @@ from neuroextrap.margins._shrinkage_classifiers import (
     ShrinkageLDA,
     ShrinkageQDA,
 )
-from neuroextrap.margins._statistic import DECIMALS, resolve_statistic
+from neuroextrap.margins._statistic import (
+    DECIMALS,
+    accuracy_set_size,
+    resolve_statistic,
+)
 from neuroextrap.margins._task import Plan
 from neuroextrap.margins._wins import beaten_and_tied, class_weights, win_histogram
 
@@ -77,6 +82,7 @@ __all__ = [
     "parse_memory",
     "parse_shard",
     "DECIMALS",
+    "accuracy_set_size",
     "resolve_statistic",
     "run_identity",
     "score_regions",
@@ -84,5 +90,6 @@ __all__ = [
     "array_digest",
     "beaten_and_tied",
     "class_weights",
+    "win_chances",
     "win_histogram",
 ]

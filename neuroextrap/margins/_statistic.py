@@ -92,11 +92,54 @@ def resolve_statistic(statistic, n_classes, set_sizes):
     """
     if statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)
-    sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
-    size = sizes.get(statistic, statistic)
-    if isinstance(size, (int, np.integer)) and 2 <= size <= n_classes:
-        return AccuracyStatistic(n_classes, int(size))
+    size = _set_size(statistic, n_classes)
+    if size is not None:
+        return AccuracyStatistic(n_classes, size)
     raise ValueError(
         f"statistic={statistic!r} is not known; use 'accuracy', 'pairwise_accuracy', "
         f"'implied_information' or a set size from 2 to {n_classes}"
     )
+
+
+def accuracy_set_size(statistic, n_classes):
+    """Return the set size that an accuracy stands for.
+
+    Parameters
+    ----------
+    statistic : {"accuracy", "pairwise_accuracy"} or int
+        An integer k is the average accuracy among k classes.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    set_size : int
+        From 2 to K.
+
+    Raises
+    ------
+    ValueError
+        When it is not an accuracy, or the set size is not in 2..K.
+
+    Examples
+    --------
+    >>> from neuroextrap.margins import accuracy_set_size
+    >>> accuracy_set_size("pairwise_accuracy", 8)
+    2
+    """
+    size = _set_size(statistic, n_classes)
+    if size is None:
+        raise ValueError(
+            f"statistic={statistic!r} is not known; use 'accuracy', "
+            f"'pairwise_accuracy' or a set size from 2 to {n_classes}"
+        )
+    return size
+
+
+def _set_size(statistic, n_classes):
+    """Set size of an accuracy, or None where it is none."""
+    sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
+    size = sizes.get(statistic, statistic)
+    if isinstance(size, (int, np.integer)) and 2 <= size <= n_classes:
+        return int(size)
+    return None

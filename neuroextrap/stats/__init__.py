@@ -35,6 +35,7 @@ from neuroextrap.stats._jackknife import (
     leave_one_class_out_accuracy,
 )
 from neuroextrap.stats._model_bounds import best_model_lower_bound
+from neuroextrap.stats._paired import PairedTest, paired_sign_flip_test
 from neuroextrap.stats._permutation import count_permutations, permute_labels
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -82,6 +83,8 @@ __all__ = [
     "count_permutations",
     "max_statistic_p_value",
     "permutation_p_value",
+    "PairedTest",
+    "paired_sign_flip_test",
     "permute_labels",
     "tail_p_value",
 ]  # fmt: skip

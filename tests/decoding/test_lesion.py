@@ -1,10 +1,13 @@
 """Lesions against fits of what is left."""
 
+from math import comb
+
 import nibabel
 import numpy as np
 import pytest
 import scipy.sparse
 
+from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
 
 
@@ -107,6 +110,104 @@ def test_a_region_that_leaves_nothing_is_nan():
     assert np.isfinite(found.table["accuracy"][1])
 
 
+def noise(rng, n_voxels=24, n_classes=4, n_runs=6):
+    """Samples that say nothing, and four regions of equal size."""
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    members = np.repeat(np.eye(4, dtype=bool), n_voxels // 4, axis=1)
+    X = rng.normal(size=(len(y), n_voxels))
+    return X, y, runs, scipy.sparse.csr_array(members)
+
+
+@pytest.mark.parametrize("statistic", ["accuracy", "pairwise_accuracy", 3])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_p_values_equal_those_of_separate_fits(statistic, pairs):
+    rng = np.random.default_rng(3)
+    X, y, runs, members = noise(rng, n_runs=8)
+    X[:, :6] += 0.7 * rng.normal(size=(4, 6))[y]
+    X[:, 6:12] += 0.4 * rng.normal(size=(4, 6))[y]
+    blocks = np.arange(32)
+    if pairs:  # two samples of a class in a run, which move together
+        y, runs, X = np.repeat(y, 2), np.repeat(runs, 2), np.repeat(X, 2, axis=0)
+        X, blocks = X + rng.normal(size=X.shape), np.repeat(blocks, 2)
+    options = {
+        "n_permutations": 60,
+        "statistic": statistic,
+        "random_state": 5,
+        "blocks": blocks if pairs else None,
+    }
+    found = lesion_identification(
+        IdentificationSearchLight(regions=members, **options), X, y, runs
+    )
+    alone = IdentificationSearchLight(**options)
+    name = {"accuracy": 4, "pairwise_accuracy": 2}.get(statistic, statistic)
+    outcomes, p = [], []
+    for left in [slice(None), *(~members.toarray())]:
+        fit = alone.fit(X[:, left], y, groups=runs)
+        M, codes = fit.region_margins(0), fit.test_codes_
+        own = M[np.arange(len(codes)), codes][:, None]
+        beaten = (own > M).sum(axis=1)
+        outcomes.append([comb(b, name - 1) / comb(3, name - 1) for b in beaten])
+        p.append(fit.region_scores_["p_value"][0])
+    assert found.whole["p_value"] == p[0]
+    np.testing.assert_allclose(found.table["p_value"], p[1:])
+    D = (np.array(outcomes[0]) - outcomes[1:]) / len(y)
+    D = np.stack([D[:, blocks == b].sum(axis=1) for b in range(32)], axis=1)
+    expected = stats.paired_sign_flip_test(
+        D, n_permutations=60, two_sided=False, random_state=5
+    )
+    for kind in ("p_value", "p_value_fwe"):
+        flipped = np.maximum(getattr(expected, kind), p[0])
+        np.testing.assert_allclose(found.table[f"loss_{kind}"], flipped)
+        np.testing.assert_allclose(found.maps[f"loss_{kind}"], flipped)
+    if statistic == "accuracy":
+        np.testing.assert_allclose(found.table["accuracy_loss"], D.sum(axis=1))
+
+
+def test_a_region_with_a_signal_of_its_own_is_missed():
+    rng = np.random.default_rng(4)
+    X, y, runs, members = noise(rng, n_runs=12)
+    X[:, :6] += 1.5 * rng.normal(size=(4, 6))[y]
+    searchlight = IdentificationSearchLight(regions=members, n_permutations=199)
+    table = lesion_identification(searchlight, X, y, runs).table
+    assert table["loss_p_value_fwe"][0] == 1 / 200
+    assert (table["loss_p_value"][1:] > 0.05).all()
+    assert (table["p_value_fwe"][1:] < 0.05).all()
+    assert table["p_value_fwe"][0] > 0.05
+
+
+@pytest.mark.parametrize("n_sets", [80, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("signal", [0.0, 0.15, 1.0])
+def test_family_wise_errors_are_kept(n_sets, signal):
+    """Nothing tells anything; or one region does, and the others' absence is free."""
+    rng = np.random.default_rng([6, int(100 * signal)])
+    smallest = []
+    for _ in range(n_sets):
+        X, y, runs, members = noise(rng, n_classes=2, n_runs=12)
+        X[:, :6] += signal * rng.normal(size=(2, 6))[y]
+        searchlight = IdentificationSearchLight(
+            regions=members, classifier="ridge", n_permutations=99, random_state=rng
+        )
+        table = lesion_identification(searchlight, X, y, runs).table
+        free = (
+            table["loss_p_value_fwe"] if signal == 0 else table["loss_p_value_fwe"][1:]
+        )
+        smallest.append([table["p_value_fwe"].min(), free.min()])
+    for level in (0.05, 0.2):
+        rates = np.mean(np.array(smallest) <= level + 1e-12, axis=0)
+        room = 4 * np.sqrt(level * (1 - level) / n_sets)
+        if signal == 0:
+            assert abs(rates[0] - level) < room
+        assert rates[1] < level + room
+
+
+def test_regions_that_leave_nothing_have_no_p_value():
+    X, y, runs, _ = noise(np.random.default_rng(7))
+    everything = scipy.sparse.csr_array(np.ones((1, 24), dtype=bool))
+    searchlight = IdentificationSearchLight(regions=everything, n_permutations=9)
+    table = lesion_identification(searchlight, X, y, runs).table
+    assert np.isnan(table[["p_value", "loss_p_value_fwe"]].to_numpy()).all()
+
+
 def test_bad_input_is_named():
     img, mask, y, runs = simulate()
     with pytest.raises(ValueError, match="more than max_memory='16K'; give atlas"):
@@ -116,6 +217,15 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="no region has min_voxels=400"):
         lesion_identification(
             IdentificationSearchLight(mask, min_voxels=400), img, y, runs
+        )
+    with pytest.raises(ValueError, match="statistic='implied_information' is not"):
+        lesion_identification(
+            IdentificationSearchLight(
+                mask, n_permutations=9, statistic="implied_information"
+            ),
+            img,
+            y,
+            runs,
         )
     with pytest.raises(ValueError, match="searchlight has per_fold=True"):
         lesion_identification(

@@ -1,0 +1,42 @@
+"""What became of every single test point, for tests of paired outcomes."""
+
+import numpy as np
+
+from neuroextrap.margins._wins import beaten_and_tied
+from neuroextrap.stats import accuracy_weights
+
+
+def win_chances(margins, codes, set_size):
+    """Return the chance of every test point to win among random distractors.
+
+    Parameters
+    ----------
+    margins : ndarray, shape (n_test, K)
+        Scores; larger is better.
+    codes : ndarray of int, shape (n_test,)
+        True class of every test point.
+    set_size : int
+        Number of classes k among which it has to win, the k - 1 distractors drawn at
+        random; K is plain accuracy.
+
+    Returns
+    -------
+    chances : ndarray, shape (n_test,)
+        From 0 to 1. A tie for the first place is broken at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.margins import win_chances
+    >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
+    >>> win_chances(margins, np.array([0, 1]), 3)
+    array([1. , 0.5])
+    >>> win_chances(margins, np.array([0, 1]), 2)
+    array([1. , 0.75])
+    """
+    weights = accuracy_weights(margins.shape[1], [set_size])[:, 0]
+    credit = np.concatenate([[0.0], np.cumsum(weights)])
+    beaten, tied = beaten_and_tied(margins[:, :, None], codes[:, None])
+    low = beaten[:, 0].astype(int)
+    high = low + tied[:, 0].astype(int)
+    return (credit[high + 1] - credit[low]) / (high - low + 1)
