@@ -18,7 +18,10 @@ _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 class LesionIdentification(NamedTuple):
     """The whole mask with and without each region.
 
-    What :func:`lesion_identification` returns.
+    What :func:`lesion_identification` returns. With permutations maps and table have
+    ``p_value`` and ``p_value_fwe`` of the accuracy without the region, ``loss_p_value``
+    and ``loss_p_value_fwe`` of what its absence costs, and ``whole`` has ``p_value``
+    and ``p_value_fwe``.
 
     Parameters
     ----------
@@ -32,10 +35,6 @@ class LesionIdentification(NamedTuple):
         information, accuracy_loss, information_loss.
     whole : dict of float
         Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
-
-    With permutations maps and table have ``p_value`` and ``p_value_fwe`` of the
-    accuracy without the region and ``loss_p_value`` and ``loss_p_value_fwe`` of what
-    its absence costs; ``whole`` has ``p_value`` and ``p_value_fwe``.
 
     Examples
     --------

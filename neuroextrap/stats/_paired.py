@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,8 @@ _DECIMALS = 12
 _BLOCK_NUMBERS = 2**24
 
 
-class PairedTest(NamedTuple):
+@dataclass(frozen=True)
+class PairedTest:
     """What :func:`paired_sign_flip_test` returns.
 
     Parameters
@@ -70,7 +71,7 @@ def paired_sign_flip_test(
     Returns
     -------
     found : PairedTest
-        Named tuple of score, p_value, p_value_fwe and n_permutations.
+        With score, p_value, p_value_fwe and n_permutations.
 
     Raises
     ------
