@@ -24,12 +24,15 @@ def cost_line(what, seconds, n_bytes):
     Examples
     --------
     >>> cost_line("168 regions", 3905, 2**29)
-    'dry run: 168 regions; about 1:05:05 (h:mm:ss) and 0.5 GiB; nothing was written'
+    'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
     whole = round(seconds)
+    size = f"{n_bytes / _GIB:.1f} GiB"
+    if n_bytes < _GIB:
+        size = f"{n_bytes / 2**20:.0f} MiB"
     return (
         f"dry run: {what}; about {whole // 3600}:{whole // 60 % 60:02d}:"
-        f"{whole % 60:02d} (h:mm:ss) and {n_bytes / _GIB:.1f} GiB; nothing was written"
+        f"{whole % 60:02d} (h:mm:ss), {size} of data; nothing written"
     )
 
 

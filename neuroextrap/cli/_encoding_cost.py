@@ -4,13 +4,15 @@ import time
 
 import numpy as np
 
-_N_REGIONS = 8
+_FEW, _MORE = 2, 8
+"""Numbers of regions that are timed."""
 
 
 def estimate_cost(make_model, data, region_options):
-    """Train and identify in a few regions; extrapolate to all.
+    """Train and identify in a few and in more regions; extrapolate to all.
 
-    Training time grows with the voxels, identification time with the regions.
+    Training time grows with the voxels, identification time with the regions, both from
+    what they take in any case.
 
     Parameters
     ----------
@@ -30,18 +32,24 @@ def estimate_cost(make_model, data, region_options):
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
     members = _filled_regions(masker, usable, **region_options)
-    some = np.unique(np.linspace(0, members.shape[0] - 1, _N_REGIONS).astype(int))
+    some = np.unique(np.linspace(0, members.shape[0] - 1, _MORE).astype(int))
     _timed(make_model, data, train, test, members[some[:1]])  # imports, compilation
-    n_sampled, fitting, identifying = _timed(
-        make_model, data, train, test, members[some]
+    few, more = (
+        _timed(make_model, data, train, test, members[some[:n]]) for n in (_FEW, _MORE)
     )
+    wanted = usable.sum(), members.shape[0]
     return {
         "n_regions": members.shape[0],
         "n_features": train.shape[1],
-        "seconds": fitting * usable.sum() / n_sampled
-        + identifying * members.shape[0] / len(some),
+        "seconds": sum(map(_extrapolated, few, more, wanted)),
         "memory": _memory(train, test, len(data.tested), members),
     }
+
+
+def _extrapolated(few, more, wanted):
+    """Continue a line through two (number, seconds), which never falls."""
+    slope = max(0.0, more[1] - few[1]) / max(1, more[0] - few[0])
+    return more[1] + slope * max(0, wanted - more[0])
 
 
 def _as_arrays(data):
@@ -66,14 +74,15 @@ def _filled_regions(masker, usable, *, min_voxels, **options):
 
 
 def _timed(make_model, data, train, test, members):
-    """Run some regions; return their voxels, seconds of fitting and identifying."""
+    """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
     model = make_model(members[:, voxels])
     start = time.perf_counter()
     model.fit(data.features, train[:, voxels], groups=data.repeated)
     middle = time.perf_counter()
     model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
-    return len(voxels), middle - start, time.perf_counter() - middle
+    end = time.perf_counter()
+    return (len(voxels), middle - start), (members.shape[0], end - middle)
 
 
 def _memory(train, test, n_candidates, members):

@@ -10,9 +10,7 @@ import pytest
 from neuroextrap.cli import _cost, main
 
 SHAPE, AFFINE = (5, 4, 3), np.diag([3.0, 3.0, 3.0, 1.0])
-LINE = (
-    r"dry run: {}; about \d+:\d\d:\d\d \(h:mm:ss\) and \d+\.\d GiB; nothing was writt"
-)
+LINE = r"dry run: {}; about \d+:\d\d:\d\d \(h:mm:ss\), \d+ MiB of data; nothing written"
 
 
 def save(data, path):
