@@ -40,10 +40,19 @@ def new_state(problem):
 
 
 @njit(cache=True, nogil=True)
+def empty(state, problem):
+    """Prepare the state for another target; what it has room for stays."""
+    state.size[:] = 0
+    state.is_member[:] = False
+    state.gradient[:] = problem.products
+
+
+@njit(cache=True, nogil=True)
 def _grow(state, needed):
     """Return the state with room for at least `needed` members."""
     n_entries, old = state.members.shape
-    new = min(max(needed, 2 * old), state.is_member.shape[1])
+    # no multiple of a page: rows would compete for the same lines of the cache
+    new = max(needed, 2 * old) + 16
     members = np.zeros((n_entries, new), np.int64)
     weights = np.zeros((n_entries, new))
     inner = np.zeros((n_entries, new))
@@ -108,30 +117,35 @@ def _is_solved(state, problem, f, l1, l2, goal):
 
 
 @njit(cache=True, nogil=True)
-def _enter(state, problem, f, j):
-    """Make feature `j` a member, with a coefficient of zero."""
-    size = state.size[f]
-    state.is_member[f, j] = True
-    state.members[f, size] = j
-    state.weights[f, size] = 0.0
-    state.inner[f, size] = state.gradient[f, j]
-    row = problem.gram[f, j]
-    for i in range(size + 1):
-        value = row[state.members[f, i]]
-        state.block[f, size, i] = value
-        state.block[f, i, size] = value
-    state.size[f] = size + 1
+def _enter(state, problem, f, fresh):
+    """Make features members, with coefficients of zero; return the state."""
+    old = state.size[f]
+    size = old + fresh.size
+    if size > state.members.shape[1]:
+        state = _grow(state, size)
+    members, block = state.members[f, :size], state.block[f]
+    members[old:] = fresh
+    for a in range(old, size):
+        state.is_member[f, members[a]] = True
+        state.weights[f, a] = 0.0
+        state.inner[f, a] = state.gradient[f, members[a]]
+        row = problem.gram[f, members[a]]
+        for i in range(a + 1):
+            block[a, i] = row[members[i]]
+    # the other half: runs of neighbours, not one element in every row
+    for i in range(size):
+        for a in range(max(old, i + 1), size):
+            block[i, a] = block[a, i]
+    state.size[f] = size
+    return state
 
 
 @njit(cache=True, nogil=True)
 def start_from(state, problem, f, weights):
     """Enter the features of nonzero weight; return the state, its gradient fresh."""
     support = np.flatnonzero(weights)
-    if support.size > state.members.shape[1]:
-        state = _grow(state, support.size)
-    for j in support:
-        _enter(state, problem, f, j)
-        state.weights[f, state.size[f] - 1] = weights[j]
+    state = _enter(state, problem, f, support)
+    state.weights[f, : support.size] = weights[support]
     refresh(state, problem, f)
     return state
 
@@ -139,18 +153,8 @@ def start_from(state, problem, f, weights):
 @njit(cache=True, nogil=True)
 def _admit(state, problem, f, l1):
     """Add every feature that breaks the optimality condition; return the state."""
-    gradient, is_member = state.gradient[f], state.is_member[f]
-    fresh = 0
-    for j in range(gradient.size):
-        if abs(gradient[j]) > l1 and not is_member[j]:
-            fresh += 1
-    needed = state.size[f] + fresh
-    if needed > state.members.shape[1]:
-        state = _grow(state, needed)
-    for j in range(gradient.size):
-        if abs(gradient[j]) > l1 and not is_member[j]:
-            _enter(state, problem, f, j)
-    return state
+    breaks = (np.abs(state.gradient[f]) > l1) & ~state.is_member[f]
+    return _enter(state, problem, f, np.flatnonzero(breaks))
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

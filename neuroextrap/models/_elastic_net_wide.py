@@ -4,6 +4,7 @@ import numpy as np
 
 from neuroextrap.models._elastic_net_kernel import (
     Problem,
+    empty,
     new_state,
     predict,
     refresh,
@@ -28,12 +29,12 @@ class WideSolver:
 
     def __init__(self, folds, targets, settings):
         self._folds, self._targets, self._settings = folds, targets, settings
+        self._state = new_state(self._view(0))
 
     def groups(self):
         """Yield the targets to search together: each alone."""
         for v in range(len(self._targets.norm)):
-            self._problem = self._view(v)
-            self._state, self._best = new_state(self._problem), None
+            self._begin(v)
             yield np.array([v])
 
     def solve(self, which, l1, l2, restart):  # noqa: ARG002
@@ -64,9 +65,8 @@ class WideSolver:
         """Solve all targets on all samples; return coefficients."""
         coefficients, last = np.zeros_like(start), len(self._folds.count) - 1
         for v in range(len(start)):
-            self._problem = self._view(v)
-            fresh = new_state(self._problem)
-            self._state = start_from(fresh, self._problem, last, start[v])
+            self._begin(v)
+            self._state = start_from(self._state, self._problem, last, start[v])
             self._solve_entry(last, l1[v], l2[v])
             members = self._state.members[last, : self._state.size[last]]
             coefficients[v, members] = self._state.weights[last, : len(members)]
@@ -76,6 +76,11 @@ class WideSolver:
         """Target `v` on all samples, for the exact solution."""
         # feature-major, rows in the order of the folds: columns are contiguous
         return FeatureProblem(self._folds.features.T, self._targets.values[v])
+
+    def _begin(self, v):
+        """Turn to target `v`: no members, no solution kept."""
+        self._problem, self._best = self._view(v), None
+        empty(self._state, self._problem)
 
     def _view(self, v):
         """Target `v` in the types that the kernel is compiled for."""
