@@ -74,7 +74,9 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     per_fold : bool
         Keep every fold's wins in ``fold_wins_``.
     max_memory : str or int
-        Memory budget, such as "2G" or a number of bytes. Does not affect results.
+        Memory budget of samples, regions and results, such as "2G" or a number of
+        bytes; fewer workers start if need be, and less than one needs is refused.
+        Images as they are read come on top. Does not affect results.
     checkpoint : path or None
         Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None

@@ -80,8 +80,9 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
     save_null : path or None
         A .npy file for every region's permuted statistics.
     max_memory : str or int
-        Memory budget of :meth:`identify`, such as "2G" or a number of bytes. Does not
-        affect results.
+        Memory budget of samples, regions and results in :meth:`identify`, such as "2G"
+        or a number of bytes; fewer workers start if need be, and less than one needs is
+        refused. Images as they are read come on top. Does not affect results.
     checkpoint : path or None
         Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None
