@@ -84,6 +84,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 1,
     "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"matplotlib\.|nilearn\.|neuroextrap\.",
 }
 # said by dependencies while they are imported; an example's own warnings stay visible
 warnings.filterwarnings("ignore", category=FutureWarning, module="nilearn")

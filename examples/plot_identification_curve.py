@@ -45,7 +45,6 @@ ax = plot_accuracy_curve(sizes, curve, standard_error=error, lower_bound=bound)
 truth = gaussian_code_accuracy(80, data.snr[0], sizes)
 ax.plot(sizes, truth, color="0.3", label="best possible (truth)")
 ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-ax.figure.tight_layout()
 
 # %%
 # Bits

@@ -27,7 +27,7 @@ curves = {
 # The two-label model wins with few subjects, the four-label model with many. With very
 # few subjects information is negative although the error is below that of guessing:
 # the classifier overfits, it is far too sure when it is wrong.
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for ax, panel in zip(
     axes, ("information", "error_rate", "reproducibility"), strict=True
 ):
@@ -62,7 +62,7 @@ print(
 
 # %%
 # What the four-label model confuses, with few and with many training subjects.
-figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
 curve = curves["four labels"]
 for ax, i in zip(axes, (0, -1), strict=True):
     plotting.plot_confusion_discs(

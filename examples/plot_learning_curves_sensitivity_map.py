@@ -10,6 +10,7 @@ canonical maps, and one unsigned sensitivity map.
 import matplotlib.pyplot as plt
 import nibabel
 import numpy as np
+from nilearn.image import mean_img
 
 from neuroextrap import learning_curves, plotting
 from neuroextrap.images import resolve_masker, to_img
@@ -34,7 +35,7 @@ plotting.plot_canonical_coordinates(model.transform(X), y)
 # The sensitivity map: where a change of the scan changes the predictions.
 sensitivity = to_img(learning_curves.sensitivity_map(model, X, y), masker)
 plotting.plot_sensitivity_map(
-    sensitivity, background=False, cut_coords=(16, 36, 28), title="sensitivity"
+    sensitivity, background=mean_img(imgs), cut_coords=(16, 36, 28), title="sensitivity"
 )
 
 # %%
@@ -46,6 +47,6 @@ found = learning_curves.pattern_reproducibility(
 print(f"reproducibility {found.mean[0]:.2f} +- {found.spread[0]:.2f}")
 z_map = to_img(found.z_map[0], found.masker)
 plotting.plot_sensitivity_map(
-    z_map, background=False, cut_coords=(16, 36, 28), threshold=3, title="Z"
+    z_map, background=mean_img(imgs), cut_coords=(16, 36, 28), threshold=3, title="Z"
 )
 plt.show()

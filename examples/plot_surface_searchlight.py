@@ -52,14 +52,17 @@ print(
 print("centres within the patch; the others reach into it")
 
 # %%
+from nilearn.datasets import load_fsaverage_data
 from nilearn.plotting import plot_surf_stat_map, show
 
 plot_surf_stat_map(
     stat_map=light.maps_["implied_information"],
     surf_mesh=mesh,
+    bg_map=load_fsaverage_data(mesh_type="pial"),  # sulci
     hemi="left",
+    threshold=0.5,
     vmin=0,
-    cmap="viridis",
+    cmap="cividis",
     title="implied information (bits)",
 )
 show()
