@@ -36,6 +36,26 @@ def cost_line(what, seconds, n_bytes):
     )
 
 
+def part_of_run(shard):
+    """Say how many parts a run has, and which of them is done.
+
+    Parameters
+    ----------
+    shard : str or None
+        "i/N".
+
+    Returns
+    -------
+    n_parts : int
+    text : str
+        To follow how much there is to do; empty without a shard.
+    """
+    from neuroextrap.margins import parse_shard
+
+    part = parse_shard(shard)
+    return (1, "") if part is None else (part[1], f", of which part {shard}")
+
+
 def seconds_of(run, n, *, few=(2, 12)):
     """Time a function of a number at two small numbers, and extrapolate.
 

@@ -5,9 +5,10 @@ import logging
 from typing import NamedTuple
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line
+from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
+    add_inference_options,
     add_output_options,
     add_region_options,
     add_resource_options,
@@ -105,12 +106,7 @@ def _add_model_options(parser):
     group.add_argument(
         "--n-permutations", type=int, default=0, metavar="N", help="permuted pairings"
     )
-    group.add_argument(
-        "--confidence-level", type=float, default=0.95, metavar="P", help="of bounds"
-    )
-    group.add_argument(
-        "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
-    )
+    add_inference_options(group)
 
 
 class EncodingData(NamedTuple):
@@ -211,7 +207,7 @@ def _model(args, mask):
     names = (
         "radius n_nearest labels_img stride min_voxels covariance repeats "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard"
+        "shard save_null"
     )
     return EncodingIdentification(
         mask,
@@ -235,6 +231,7 @@ def _cost(args, data):
 
     from neuroextrap.cli._encoding_cost import estimate_cost
 
+    n_parts, part = part_of_run(args.shard)
     plain = {"n_nearest": None, "labels_img": None, "center_mask": None, "stride": 1}
     alone = argparse.Namespace(
         **{
@@ -243,6 +240,7 @@ def _cost(args, data):
             "n_jobs": 1,
             "checkpoint": None,
             "shard": None,
+            "save_null": None,
             "quiet": True,
         }
     )
@@ -254,7 +252,7 @@ def _cost(args, data):
     )
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{len(data.tested)} stimuli, {args.n_permutations} permutations"
+        f"{len(data.tested)} stimuli, {args.n_permutations} permutations{part}"
     )
-    seconds = cost["seconds"] / effective_n_jobs(args.n_jobs)
-    return cost_line(what, seconds, cost["memory"])
+    seconds = cost["fitting"] + cost["identifying"] / n_parts
+    return cost_line(what, seconds / effective_n_jobs(args.n_jobs), cost["memory"])

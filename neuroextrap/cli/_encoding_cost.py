@@ -26,7 +26,8 @@ def estimate_cost(make_model, data, region_options):
     Returns
     -------
     cost : dict
-        n_regions, n_features, seconds (on one core) and memory (bytes).
+        n_regions, n_features, fitting and identifying (seconds on one core), and
+        memory (bytes).
     """
     train, test, masker = _as_arrays(data)
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
@@ -38,10 +39,12 @@ def estimate_cost(make_model, data, region_options):
         _timed(make_model, data, train, test, members[some[:n]]) for n in (_FEW, _MORE)
     )
     wanted = usable.sum(), members.shape[0]
+    fitting, identifying = map(_extrapolated, few, more, wanted)
     return {
         "n_regions": members.shape[0],
         "n_features": train.shape[1],
-        "seconds": sum(map(_extrapolated, few, more, wanted)),
+        "fitting": fitting,
+        "identifying": identifying,
         "memory": _memory(train, test, len(data.tested), members),
     }
 

@@ -158,6 +158,16 @@ def add_analysis_options(parser):
         metavar="N",
         help="permuted labellings (default: 0, no p-values)",
     )
+    add_inference_options(group)
+
+
+def add_inference_options(group):
+    """Add what says how sure results shall be.
+
+    Parameters
+    ----------
+    group : group of options
+    """
     group.add_argument(
         "--save-null",
         metavar="NPY",

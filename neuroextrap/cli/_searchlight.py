@@ -3,7 +3,7 @@
 import logging
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line
+from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
     add_analysis_options,
@@ -221,11 +221,9 @@ def _single_split(args, samples):
 
 def _cost(cost, shard):
     """Say what the run, or its part, would take."""
-    n_parts = int(shard.split("/")[1]) if shard else 1
+    n_parts, part = part_of_run(shard)
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{cost['n_permutations']} permutations"
+        f"{cost['n_permutations']} permutations{part}"
     )
-    if shard:
-        what += f", of which part {shard}"
     return cost_line(what, cost["seconds"] / n_parts, cost["memory"])

@@ -66,8 +66,8 @@ def says(words, folder, capsys):
         ),
         (
             "encoding OUT --imgs IMGS --stimuli FEATURES --mask MASK --radius 4 "
-            "--encoder ridge --n-permutations 20 --stride 2",
-            "12 regions, 60 voxels, 8 stimuli, 20 permutations",
+            "--encoder ridge --n-permutations 20 --stride 2 --shard 2/3",
+            "12 regions, 60 voxels, 8 stimuli, 20 permutations, of which part 2/3",
         ),
         (
             "learning-curve OUT --imgs IMGS --scans SCANS --groups run --mask MASK "
@@ -95,6 +95,9 @@ def test_input_is_checked_all_the_same(folder, capsys):
     options = ["--mask", str(folder / "mask.nii.gz"), "--radius", "1", "--dry-run"]
     assert main([*words, *options, str(folder / "out")]) == 2
     assert "no region has min_voxels=2 usable voxels" in capsys.readouterr().err
+    options = ["--mask", str(folder / "mask.nii.gz"), "--shard", "5", "--dry-run"]
+    assert main([*words, *options, str(folder / "out")]) == 2
+    assert "shard='5' must be 'i/N'" in capsys.readouterr().err
 
 
 def test_seconds_grow_with_the_number(monkeypatch):
