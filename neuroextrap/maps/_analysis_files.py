@@ -12,6 +12,7 @@ from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._results import RegionResults
 
 _RESULTS, _TABLE, _MASK = "results.npz", "table.tsv", "mask"
+_INDICES = "searchlight.json", "encoding.json"
 
 
 def write_analysis(fitted, path, index, *, inputs, overwrite=False, bids=None):
@@ -38,6 +39,8 @@ def write_analysis(fitted, path, index, *, inputs, overwrite=False, bids=None):
     files = ResultFiles.below(path, bids)
     files.check(overwrite=overwrite)
     files.create()
+    for stale in {*_INDICES, _TABLE} - {index}:  # of what is overwritten
+        files.path(stale).unlink(missing_ok=True)
     if fitted.masker_ is not None:
         found, sidecars = _maps_and_sidecars(fitted, inputs)
         write_maps(path, found, sidecars, overwrite=True, bids=bids)
