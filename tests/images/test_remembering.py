@@ -7,6 +7,7 @@ import nibabel
 import numpy as np
 import pytest
 from nilearn.maskers import NiftiMasker
+from sklearn.base import clone
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
@@ -174,3 +175,14 @@ def test_scans_of_a_learning_curve_are_remembered(brains, mask_img, tmp_path, re
         found = as_samples(imgs, mask_img, memory=tmp_path / "cache")
     assert len(reads) == 1
     np.testing.assert_array_equal(found.X, as_samples(imgs, mask_img).X)
+
+
+@pytest.mark.parametrize("kind", [IdentificationSearchLight, EncodingIdentification])
+def test_memory_is_a_parameter_like_others(kind, tmp_path):
+    memory = joblib.Memory(tmp_path, verbose=0)
+    for given in (None, str(tmp_path), memory):
+        again = clone(kind(memory=given, memory_level=2))
+        assert again.get_params()["memory_level"] == 2
+        assert getattr(again.memory, "location", again.memory) == getattr(
+            given, "location", given
+        )
