@@ -112,6 +112,7 @@ def plan_experiment(estimator, imgs, y, groups):
         ),
         keep_null=estimator.save_null is not None,
     )
+    plan = margins.with_path(plan, usable.regions)
     n_workers = margins.affordable_workers(
         samples.X,
         usable.regions,

@@ -1,6 +1,6 @@
 """Classifiers as batched margin functions, and the one loop over regions."""
 
-from neuroextrap.margins._checkpoint import array_digest
+from neuroextrap.margins._checkpoint import array_digest, run_identity
 from neuroextrap.margins._classifiers import (
     CentroidClassifier,
     NaiveBayesClassifier,
@@ -11,8 +11,8 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import (
     RegionScores,
     observed_margins,
-    run_identity,
     score_regions,
+    with_path,
 )
 from neuroextrap.margins._estimator_margins import EstimatorMargins
 from neuroextrap.margins._folds import check_labelings, fold_weightings, make_design
@@ -86,6 +86,7 @@ __all__ = [
     "resolve_statistic",
     "run_identity",
     "score_regions",
+    "with_path",
     # counting
     "array_digest",
     "beaten_and_tied",

@@ -36,6 +36,60 @@ def array_digest(*arrays):
     return digest.hexdigest()
 
 
+def run_identity(X, regions, plan):
+    """Return what makes a run what it is, as JSON values.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+        Samples in rows.
+    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
+    plan : Plan
+        What every task of the run shares.
+
+    Returns
+    -------
+    dict
+        Name of a part to its hash or its text.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ...     run_identity,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
+    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> run_identity(X, regions, plan)["classifier"]
+    'NearestCentroidMargins()'
+    """
+    folds = [index for fold in plan.design.folds for index in fold]
+    weightings = [] if plan.weightings is None else [plan.weightings]
+    return {
+        "data": array_digest(X),
+        "regions": array_digest(regions.indptr, regions.indices),
+        "labels": array_digest(plan.codes),
+        "folds": array_digest(*folds, *weightings),
+        "classifier": repr(plan.kernel),
+        "whitening": repr(plan.whitener),
+        "statistic": repr(plan.statistic),
+        "pairing": plan.pairing,
+        "saved null": plan.keep_null,
+    }
+
+
 class Checkpoint:
     """A folder with one file for every finished task of one run.
 

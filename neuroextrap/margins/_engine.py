@@ -8,7 +8,7 @@ import scipy.sparse
 import threadpoolctl
 from joblib import Parallel, delayed
 
-from neuroextrap.margins._checkpoint import Checkpoint, array_digest
+from neuroextrap.margins._checkpoint import Checkpoint, run_identity
 from neuroextrap.margins._paths import sums_are_faster
 from neuroextrap.margins._task import Block, first_margins, run_task
 
@@ -143,60 +143,6 @@ def score_regions(  # noqa: PLR0913
     return scores
 
 
-def run_identity(X, regions, plan):
-    """Return what makes a run what it is, as JSON values.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Samples in rows.
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-        Members of every region.
-    plan : Plan
-        What every task of the run shares.
-
-    Returns
-    -------
-    dict
-        Name of a part to its hash or its text.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ...     run_identity,
-    ... )
-    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
-    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> run_identity(X, regions, plan)["classifier"]
-    'NearestCentroidMargins()'
-    """
-    folds = [index for fold in plan.design.folds for index in fold]
-    weightings = [] if plan.weightings is None else [plan.weightings]
-    return {
-        "data": array_digest(X),
-        "regions": array_digest(regions.indptr, regions.indices),
-        "labels": array_digest(plan.codes),
-        "folds": array_digest(*folds, *weightings),
-        "classifier": repr(plan.kernel),
-        "whitening": repr(plan.whitener),
-        "statistic": repr(plan.statistic),
-        "pairing": plan.pairing,
-        "saved null": plan.keep_null,
-    }
-
-
 def observed_margins(X, regions, plan, region):
     """Compute one region's margins under the observed labelling.
 
@@ -255,12 +201,40 @@ def with_path(plan, regions):
     Parameters
     ----------
     plan : Plan
+        Returned as it is if it says so already.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+        Members of every region.
 
     Returns
     -------
-    Plan
+    plan : Plan
+        By sums over features, or region by region, whichever is faster.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from neuroextrap.margins import (
+    ...     NearestCentroidMargins,
+    ...     Plan,
+    ...     make_design,
+    ...     resolve_statistic,
+    ...     with_path,
+    ... )
+    >>> codes = np.array([[0, 1, 0, 1]])
+    >>> plan = Plan(
+    ...     kernel=NearestCentroidMargins(),
+    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
+    ...     codes=codes,
+    ...     statistic=resolve_statistic("accuracy", 2, [2]),
+    ... )
+    >>> a_voxel, a_brain = np.ones((1, 1)), np.ones((1, 20_000))
+    >>> with_path(plan, scipy.sparse.csr_array(a_voxel)).by_sums
+    True
+    >>> with_path(plan, scipy.sparse.csr_array(a_brain)).by_sums
+    False
     """
+    if plan.by_sums is not None:
+        return plan
     summing = replace(plan, by_sums=True)
     chosen = sums_are_faster(plan, regions, task_size(summing))
     return replace(plan, by_sums=chosen)

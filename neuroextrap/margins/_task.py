@@ -49,8 +49,9 @@ class Plan:
         (feature indices, x) -> transformed x.
     keep_null : bool
         Return every permuted statistic.
-    by_sums : bool
-        Sum margins over features; chosen for an additive plan by what is faster.
+    by_sums : bool or None
+        Whether margins are summed over features, which an additive plan can do. None is
+        undecided; `with_path` chooses what is faster.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Plan:
     weightings: np.ndarray | None = None
     whitener: Callable | None = None
     keep_null: bool = False
-    by_sums: bool = False
+    by_sums: bool | None = None
     _cache: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
