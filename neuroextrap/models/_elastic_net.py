@@ -30,17 +30,19 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         An int means that many contiguous folds, or folds of whole groups when
         `groups` are given. Every sample must be tested exactly once.
     early_stopping : bool, default=True
-        Leave a ratio's path after five penalties without improvement, or when the
-        error exceeds the path's lowest by 2%. False computes every grid point.
+        Leave a ratio's path five penalties from its lowest error, or where the error
+        exceeds the lowest by 1%; begin the next ratio's path where the last was
+        lowest. False computes every grid point.
     tol : float, default=1e-4
         Duality gap, relative to the target's sum of squares, at which a problem of
         the search counts as solved. The final model is solved exactly on its
         active set.
     max_sweeps : int, default=1000
         Limit of coordinate sweeps a problem; reaching it is counted and warned of.
-    solver : {"auto", "numba", "scikit-learn"}, default="auto"
-        "auto" takes the compiled kernel where numba is installed (the extra
-        ``fast``), else scikit-learn's ``enet_path`` on shared Gram matrices.
+    solver : {"auto", "numba", "numpy", "scikit-learn"}, default="auto"
+        "auto" takes the compiled solvers where numba is installed (the extra
+        ``fast``); else numpy up to 1024 features, all targets at once, and above
+        scikit-learn's ``enet_path`` on shared Gram matrices, one after another.
     n_jobs : int or None, default=1
         Threads. The result does not depend on it.
 
@@ -53,7 +55,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     alpha_, l1_ratio_ : ndarray, shape (n_targets,)
         Chosen penalties.
     cv_error_ : ndarray, shape (n_targets, n_ratios, n_alphas)
-        Mean squared error averaged over folds; NaN where stopped early.
+        Mean squared error averaged over folds; NaN where not visited.
     alphas_ : ndarray, shape (n_targets, n_ratios, n_alphas)
         The grid.
     cv_predictions_ : ndarray, shape (n_samples, n_targets)

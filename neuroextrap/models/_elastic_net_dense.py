@@ -94,9 +94,11 @@ class DenseSolver:
     def _start(self, f, which, restart):
         """Where the path points to; remember the last step."""
         last, before = self._last[f][which], self._before[f][which]
-        moved = (1 + MOMENTUM) * last - MOMENTUM * before
-        # a coefficient that was or would be of the other sign stays where it is
-        np.copyto(moved, last, where=np.minimum(last * before, last * moved) <= 0)
+        moved = last - before
+        moved *= MOMENTUM
+        moved += last
+        # a coefficient that would change its sign, or leave zero, stays where it is
+        np.copyto(moved, last, where=moved * last <= 0)
         if restart.any():
             moved[restart] = last[restart] = self._best[f][which[restart]]
         self._before[f][which] = last

@@ -17,6 +17,7 @@ Problem = namedtuple("Problem", "gram products x_mean y_mean norm features start
 State = namedtuple("State", "members weights block size is_member gradient inner")
 
 FIRST_CAPACITY = 64
+FEWEST_ADMITTED = 64
 N_ITERATES = 5
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
@@ -152,9 +153,18 @@ def start_from(state, problem, f, weights):
 
 @njit(cache=True, nogil=True)
 def _admit(state, problem, f, l1):
-    """Add every feature that breaks the optimality condition; return the state."""
-    breaks = (np.abs(state.gradient[f]) > l1) & ~state.is_member[f]
-    return _enter(state, problem, f, np.flatnonzero(breaks))
+    """Add features that break the optimality condition; return the state.
+
+    Only the worst, as many as there are nonzero coefficients: most of the others
+    obey once these have moved, above all where features are nearly collinear.
+    """
+    pull = np.abs(state.gradient[f])
+    breaks = np.flatnonzero((pull > l1) & ~state.is_member[f])
+    most = np.count_nonzero(state.weights[f, : state.size[f]])
+    most = max(FEWEST_ADMITTED, most)
+    if breaks.size > most:
+        breaks = breaks[np.argsort(-pull[breaks])[:most]]
+    return _enter(state, problem, f, breaks)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -265,7 +275,7 @@ def _descend(state, problem, f, l1, l2, goal, max_iter):
     weights, inner = state.weights[f, :size], state.inner[f, :size]
     history = np.empty((N_ITERATES + 1, size))
     # a Newton step costs about as much as this many sweeps
-    patience = 20 + size // 6
+    patience = 8 + np.count_nonzero(weights) // 20
     for n in range(max_iter):
         history[n % N_ITERATES] = weights
         _sweep(weights, inner, state.block[f], l1, l2)

@@ -7,7 +7,11 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models import _elastic_net_batch
-from neuroextrap.models._elastic_net_batch import subtract_products
+from neuroextrap.models._elastic_net_batch import (
+    NEWTON_EVERY,
+    newton,
+    subtract_products,
+)
 from neuroextrap.models._elastic_net_kernel import (
     FAST,
     N_ITERATES,
@@ -28,9 +32,18 @@ def solve_columns(gram, columns, tol, max_sweeps):
         steps = sweep, is_solved
         return _elastic_net_batch.solve_columns(gram, columns, tol, max_sweeps, steps)
     np.subtract(columns.products, columns.weights @ gram, out=columns.gradient)
-    closed = np.zeros(len(columns.norm), dtype=bool)
-    _solve(gram, tuple(columns), (tol, max_sweeps), closed)
-    return columns.weights, closed
+    weights, place = columns.weights, np.arange(len(columns.norm))
+    closed = np.zeros(len(place), dtype=bool)
+    for done in range(0, max_sweeps, NEWTON_EVERY):
+        solved = np.empty(len(place), dtype=bool)
+        limit = min(NEWTON_EVERY, max_sweeps - done)
+        _solve(gram, tuple(columns), (tol, limit), solved)
+        weights[place], closed[place] = columns.weights, solved
+        columns, place = columns.rows(~solved), place[~solved]
+        if not len(place):
+            break
+        newton(gram, columns)
+    return weights, closed
 
 
 def sweep(gram, columns):

@@ -24,8 +24,9 @@ class SearchOptions(NamedTuple):
     eps : float
         Smallest penalty as a fraction of the largest.
     early_stopping : bool
-        Leave a ratio's path five penalties from its lowest error, or when the error
-        exceeds the lowest by 2%; begin the next ratio's where the last was lowest.
+        Leave a ratio's path five penalties from its lowest error, or where the error
+        exceeds the lowest by 1%; begin the next ratio's path where the last was
+        lowest.
     tol : float
         Duality gap, relative to y'y, at which a problem counts as solved.
     max_sweeps : int

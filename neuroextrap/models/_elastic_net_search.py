@@ -30,7 +30,7 @@ class ElasticNetFit(NamedTuple):
     alpha, l1_ratio : ndarray, shape (n_targets,)
         Chosen penalties, in scikit-learn's scale.
     cv_error : ndarray, shape (n_targets, n_ratios, n_alphas)
-        Mean squared error, averaged over folds; NaN where stopped early.
+        Mean squared error, averaged over folds; NaN where not visited.
     alphas : ndarray, shape (n_targets, n_ratios, n_alphas)
         The grid.
     cv_predictions : ndarray, shape (n_samples, n_targets)
@@ -78,7 +78,8 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     Parameters
     ----------
     X : ndarray, shape (n_samples, n_features)
-        Features, float32 or float64; computations on folds keep that precision.
+        Features, float32 or float64. Gram matrices of more than 1024 features (256
+        with early stopping) keep that precision, others are float64.
     Y : ndarray, shape (n_samples, n_targets)
         Targets.
     splits : list of (train, test)

@@ -1,5 +1,6 @@
 """The elastic net against scikit-learn, one target at a time."""
 
+import contextlib
 import itertools
 import logging
 
@@ -13,10 +14,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from neuroextrap.models import (
     ElasticNetEncoder,
     SearchOptions,
+    _elastic_net_batch,
+    _elastic_net_lanes,
     _elastic_net_options,
     cross_validated_elastic_net,
     encoder_splits,
 )
+from neuroextrap.models._elastic_net_batch import Columns
 from neuroextrap.models._elastic_net_folds import fold_grams, prepare_targets
 from neuroextrap.models._elastic_net_refit import (
     FeatureProblem,
@@ -24,6 +28,7 @@ from neuroextrap.models._elastic_net_refit import (
     polish,
     relative_gap,
 )
+from neuroextrap.models._elastic_net_walk import grid_walk
 
 SOLVERS = ("numba", "numba, working sets", "numpy", "scikit-learn")
 # small grids end early on purpose; one test asserts the warning itself
@@ -108,6 +113,84 @@ def test_solvers_agree_on_choice_and_coefficients(solver):
     np.testing.assert_array_equal(fits[0].alpha, fits[1].alpha)
     np.testing.assert_array_equal(fits[0].l1_ratio, fits[1].l1_ratio)
     np.testing.assert_allclose(fits[0].coef, fits[1].coef, atol=1e-10)
+
+
+def test_many_collinear_features_equal_the_reference(solver):
+    X, Y = _data(n_samples=60, n_features=20, n_targets=3, seed=14)
+    rng = np.random.default_rng(0)
+    X = np.repeat(X, 8, axis=1) + 0.05 * rng.normal(size=(60, 160))
+    splits = list(KFold(3).split(X))
+    options = SearchOptions(n_alphas=12, eps=1e-2, tol=1e-7, early_stopping=False)
+    # plain coordinate descent is slow here
+    patient = options._replace(solver="scikit-learn", max_sweeps=10**5)
+    reference = cross_validated_elastic_net(X, Y, splits, patient)
+    if solver == "scikit-learn":
+        options = patient
+    ours = cross_validated_elastic_net(X, Y, splits, options._replace(solver=solver))
+    np.testing.assert_allclose(ours.cv_error, reference.cv_error, rtol=1e-4)
+    np.testing.assert_allclose(ours.coef, reference.coef, atol=1e-8)
+
+
+def test_a_feature_constant_in_a_fold_stays_out(solver):
+    X, Y = _data(n_samples=40, n_targets=2, seed=15)
+    X[10:, 3] = 0.0
+    splits = [(np.arange(10, 40), np.arange(10)), (np.arange(30), np.arange(30, 40))]
+    splits.append((np.r_[:10, 30:40], np.arange(10, 30)))
+    fit = cross_validated_elastic_net(
+        X, Y, splits, SearchOptions(n_alphas=6, eps=0.05, solver=solver)
+    )
+    assert np.isfinite(fit.cv_predictions).all()
+    assert fit.dual_gap.max() < 1e-10
+
+
+@pytest.mark.parametrize("width", [7, 64])
+def test_compiled_sweeps_equal_those_of_numpy(monkeypatch, width):
+    X, Y = _data(n_samples=80, n_features=40, n_targets=35, seed=16)
+    gram, products = X.T @ X, Y.T @ X
+    norm, l1 = (Y**2).sum(axis=0), 0.1 * np.abs(products).max(axis=1)
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=products.shape)
+    monkeypatch.setattr(_elastic_net_lanes, "BLOCK", width)
+    (compiled, closed), (plain, closed_too) = (
+        module.solve_columns(
+            gram,
+            Columns(start.copy(), np.empty_like(start), products, norm, l1, 0.1 * l1),
+            1e-13,
+            2000,
+        )
+        for module in (_elastic_net_lanes, _elastic_net_batch)
+    )
+    assert closed.all()
+    assert closed_too.all()
+    np.testing.assert_allclose(compiled, plain, atol=1e-5)
+
+
+def test_a_walk_without_limits_visits_every_point():
+    walk, seen = grid_walk([2, 0, 1], 6, 6, np.inf), []
+    errors = np.random.default_rng(0).random((3, 6))
+    ratio, alpha, _ = next(walk)
+    with contextlib.suppress(StopIteration):
+        while True:
+            seen.append((ratio, alpha))
+            ratio, alpha, _ = walk.send(errors[ratio, alpha])
+    assert sorted(seen) == sorted(itertools.product(range(3), range(6)))
+
+
+@pytest.mark.parametrize("lowest", [(0, 0), (4, 4), (2, 7), (7, 2), (8, 8), (0, 8)])
+def test_a_walk_finds_the_minimum_of_convex_errors(lowest):
+    errors = [1 + 0.004 * (np.arange(9) - place) ** 2 for place in lowest]
+    walk, seen = grid_walk([0, 1], 9, 3, 1.01), {}
+    point = next(walk)
+    with contextlib.suppress(StopIteration):
+        while True:
+            ratio, alpha, _ = point
+            seen[ratio, alpha] = errors[ratio][alpha]
+            point = walk.send(seen[ratio, alpha])
+    assert min(seen.values()) == 1.0
+    assert {place for place, error in seen.items() if error == 1.0} == {
+        (0, lowest[0]),
+        (1, lowest[1]),
+    }
 
 
 def test_early_stopping_costs_little_error():
