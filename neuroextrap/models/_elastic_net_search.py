@@ -129,7 +129,8 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     Yc = (Y - y_mean).astype(Xc.dtype)
     fit = _empty_fit(X, Y.shape[1], options)
     _fit_blocks(fold_grams(Xc, splits), Xc, Yc, options, fit)
-    fit.intercept[:] = y_mean - fit.coef @ x_mean
+    # row by row: no copy of all coefficients in float64
+    fit.intercept[:] = y_mean - [weights @ x_mean for weights in fit.coef]
     fit.cv_predictions[:] += y_mean
     _warn_about(fit, options)
     return fit

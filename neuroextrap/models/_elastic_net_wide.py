@@ -7,7 +7,6 @@ from neuroextrap.models._elastic_net_kernel import (
     empty,
     new_state,
     predict,
-    refresh,
     solve_entry,
     start_from,
 )
@@ -50,15 +49,16 @@ class WideSolver:
     def keep(self, which):
         """Keep the last solution to restart from, if it is named."""
         if which.size:
-            self._best = self._state.weights.copy()
+            self._best = self._state.weights.copy(), self._state.gradient.copy()
 
     def average(self, which):  # noqa: ARG002
         """Mean of the solution kept over folds, shape (1, n_features)."""
-        n_folds, capacity = len(self._folds.count) - 1, self._best.shape[1]
+        kept = self._best[0]
+        n_folds, capacity = len(self._folds.count) - 1, kept.shape[1]
         mean = np.zeros((1, self._state.is_member.shape[1]))
         for f in range(n_folds):
             members = self._state.members[f, : min(capacity, self._state.size[f])]
-            mean[0, members] += self._best[f, : len(members)] / n_folds
+            mean[0, members] += kept[f, : len(members)] / n_folds
         return mean
 
     def refit(self, start, l1, l2):
@@ -106,8 +106,10 @@ class WideSolver:
 
     def _restore(self):
         """Go back to the solution kept; members stay."""
-        weights, kept = self._state.weights, self._best
+        weights, (kept, gradient) = self._state.weights, self._best
         weights[:, : kept.shape[1]] = kept
         weights[:, kept.shape[1] :] = 0.0
-        for f in range(len(self._folds.count) - 1):
-            refresh(self._state, self._problem, f)
+        self._state.gradient[:] = gradient
+        for f, size in enumerate(self._state.size):
+            members = self._state.members[f, :size]
+            self._state.inner[f, :size] = gradient[f, members]
