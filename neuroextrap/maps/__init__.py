@@ -17,9 +17,10 @@ from neuroextrap.maps._identification import (
     local_tail_p_values,
     permutation_statistics,
 )
+from neuroextrap.maps._presentation import region_images, region_table
 from neuroextrap.maps._region_analysis import RegionAnalysis
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._results import RegionResults, region_images, region_table
+from neuroextrap.maps._results import RegionResults
 from neuroextrap.maps._scoring import check_run_parameters, score_analysis
 
 __all__ = [

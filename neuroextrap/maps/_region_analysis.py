@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from neuroextrap import stats
 from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._analysis_files import read_analysis, write_analysis
-from neuroextrap.maps._results import region_images, region_table
+from neuroextrap.maps._presentation import region_images, region_table
 
 
 class RegionAnalysis:
