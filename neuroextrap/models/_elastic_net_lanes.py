@@ -8,6 +8,7 @@ from numba import njit
 
 from neuroextrap.models import _elastic_net_batch
 from neuroextrap.models._elastic_net_batch import (
+    FIRST_CHECK,
     NEWTON_EVERY,
     newton,
     subtract_products,
@@ -157,7 +158,8 @@ def _solve(gram, columns, limits, closed):
         lane = 0
         while lane < n_open:
             c, n = some[lane], sweeps[lane]
-            closed[c] = _is_solved(columns, c, tol)
+            due = n >= min(FIRST_CHECK, max_sweeps)
+            closed[c] = due and _is_solved(columns, c, tol)
             if not closed[c] and n < max_sweeps:
                 own = place[lane]
                 _remember(columns, c, n, iterates[own], gradients[own])
