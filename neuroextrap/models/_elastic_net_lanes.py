@@ -111,6 +111,8 @@ def _descend(gram, columns, some, begin, end):
             old = weights[c, i]
             pull = gradient[c, i] + curvature * old
             pull -= min(max(pull, -l1[c]), l1[c])
+            if pull == 0.0 and old == 0.0:  # most of them: no division
+                continue
             new = pull / (curvature + l2[c])
             if new != old:
                 weights[c, i] = new
