@@ -6,7 +6,7 @@ from scipy.linalg.lapack import dpotrf
 
 from neuroextrap.models import shrunk_covariance
 
-_BLOCK = 32  # rows that are solved for together
+_BLOCK = 48  # rows that are solved for together
 
 
 def mahalanobis_margins(responses, predictions, covariance):
@@ -44,20 +44,18 @@ def mahalanobis_margins(responses, predictions, covariance):
     >>> mahalanobis_margins([[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[2, 0], [0, 1]])
     array([[-0.  , -0.25]])
     """
-    Y, F = (np.atleast_2d(np.asarray(a, dtype=float)) for a in (responses, predictions))
-    given = np.asarray(covariance)
-    sigma = given.astype(float)
+    Y, F = (np.atleast_2d(a) for a in (responses, predictions))
+    sigma = np.asarray(covariance)
     if Y.shape[1] != F.shape[1] or sigma.shape != (Y.shape[1],) * 2:
         raise ValueError(
             f"responses {Y.shape}, predictions {F.shape} and covariance {sigma.shape} "
             "must share the number of features"
         )
-    factor = _cholesky(sigma, np.finfo(np.result_type(given, np.float32)).eps)
-    origin = F.mean(axis=0)
+    factor = _cholesky(sigma)
     white = np.empty((len(sigma), len(Y) + len(F)))
     a, b = white[:, : len(Y)], white[:, len(Y) :]
-    np.subtract(Y.T, origin[:, None], out=a)
-    np.subtract(F.T, origin[:, None], out=b)
+    a[:], b[:] = Y.T, F.T
+    white -= b.mean(axis=1, keepdims=True)
     _solve_lower(factor, white)
     found = a.T @ b
     found -= 0.5 * np.einsum("vi,vi->i", a, a)[:, None]
@@ -65,10 +63,11 @@ def mahalanobis_margins(responses, predictions, covariance):
     return np.minimum(found, -0.0, out=found)
 
 
-def _cholesky(sigma, precision):
-    """Lower factor, in the place of sigma; an error if a pivot is only rounding."""
+def _cholesky(sigma):
+    """Lower factor; an error if a pivot is only rounding, of sigma's precision."""
+    precision = np.finfo(np.result_type(sigma, np.float32)).eps
     least = len(sigma) * precision * np.diag(sigma)
-    factor, failed = dpotrf(sigma.T, lower=1, clean=0, overwrite_a=1)
+    factor, failed = dpotrf(sigma.T, lower=1, clean=0)
     if failed or (np.diag(factor) ** 2 <= least).any():
         raise ValueError(
             f"the noise covariance of {len(sigma)} features is singular; use "
