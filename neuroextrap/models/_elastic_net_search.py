@@ -57,7 +57,18 @@ class ElasticNetFit(NamedTuple):
     n_stalled: np.ndarray
 
     def of_targets(self, some):
-        """View the part of some targets (a slice)."""
+        """View the part of some targets.
+
+        Parameters
+        ----------
+        some : slice
+            Which targets.
+
+        Returns
+        -------
+        part : ElasticNetFit
+            Views, not copies.
+        """
         views = {name: values[some] for name, values in self._asdict().items()}
         return ElasticNetFit(**views | {"cv_predictions": self.cv_predictions[:, some]})
 
