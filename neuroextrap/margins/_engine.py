@@ -14,8 +14,8 @@ from neuroextrap.margins._task import Block, first_margins, run_task
 
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
-_TASK_SIZE = 2**24
-_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 2**14
+_TASK_SIZE = 3 * 2**22
+_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 3 * 2**12
 _PERMUTED_TASK_REGIONS = 128
 
 
