@@ -6,7 +6,7 @@ import numpy as np
 
 from neuroextrap.margins._engine import make_block, task_size, with_path
 from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._task import KEPT_INDICATORS, PASS_SIZE, run_task
+from neuroextrap.margins._task import PASS_SIZE, run_task
 
 
 def estimate_seconds(X, regions, plan, *, n_regions=32):
@@ -109,7 +109,7 @@ def estimate_memory(X, regions, plan, n_workers=1):
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
     if not plan.by_sums:
-        labels += 12 * min(plan.n_trained * plan.size, KEPT_INDICATORS)
+        labels += 12 * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
     task = _sums_bytes(plan, work) if plan.by_sums else _regions_bytes(plan, regions)
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))

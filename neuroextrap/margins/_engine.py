@@ -131,7 +131,8 @@ def score_regions(  # noqa: PLR0913
         tasks = tasks[shard[0] :: shard[1]]
     store = None
     if checkpoint is not None:
-        store = Checkpoint(checkpoint, run_identity(X, regions, plan))
+        identity = run_identity(X, regions, plan) | {"task size": task_size(plan)}
+        store = Checkpoint(checkpoint, identity)
     scores = _empty(regions.shape[0], plan, null)
     total, done = sum(len(rows) for _, rows in tasks), 0
     for rows, result in _results(X, regions, plan, tasks, n_jobs, store):

@@ -16,7 +16,9 @@ SWEEP = 768  # K x K matrices inverted together
 SOLVERS = ("auto", "numba", "numpy")
 # beyond either the K x K steps are work for BLAS, not for small loops
 MAX_COMPILED_CLASSES = 32
-MAX_COMPILED_SIZE = 2**14  # samples (or test points) times classes
+# samples (or test points) times classes; of a plan no larger a batch has at least 8
+# labellings, or all of them
+MAX_COMPILED_SIZE = 2**14
 # numbers in the residuals of one compiled batch, and the largest width of it
 BATCH_SIZE, MAX_WIDTH = 2**16, 64
 

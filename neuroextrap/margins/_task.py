@@ -113,9 +113,20 @@ class Plan:
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     @property
+    def _n_chunks(self):
+        """Number of batches of the trained labellings."""
+        return -(-self.n_trained // max(1, PASS_SIZE // self.size))
+
+    @property
     def chunk_width(self):
-        """Number of trained labellings in one batch."""
-        return max(1, min(PASS_SIZE // self.size, self.n_trained))
+        """Number of trained labellings in the widest batch."""
+        return -(-self.n_trained // self._n_chunks)
+
+    @property
+    def n_kept(self):
+        """Number of trained labellings whose indicators are in memory together."""
+        everything = self.n_trained * self.size <= KEPT_INDICATORS
+        return self.n_trained if everything else self.chunk_width
 
     @property
     def pass_regions(self):
@@ -124,23 +135,23 @@ class Plan:
         return max(1, min(_MAX_REGIONS_PER_PASS, step))
 
     def chunks(self):
-        """Return the trained labellings in batches of equal width but for one.
+        """Give the trained labellings in batches whose widths differ by one at most.
 
-        The width is fixed by the design and the number of labellings.
+        The widths depend on the design and the number of labellings alone.
 
         Returns
         -------
-        chunks : list of Labelings
-            In the order of ``codes``.
+        chunks : iterable of Labelings
+            In the order of ``codes``. Kept, with the indicators made of them, for the
+            next regions as long as they are small together; made anew otherwise.
         """
-        if "chunks" not in self._cache:
-            width = max(1, PASS_SIZE // self.size)
-            n_chunks = -(-self.n_trained // width)
-            codes = np.array_split(self.codes[: self.n_trained], n_chunks)
-            self._cache["chunks"] = [
-                Labelings(part, self.design.n_classes) for part in codes
-            ]
-        return self._cache["chunks"]
+        if "chunks" in self._cache:
+            return self._cache["chunks"]
+        codes = np.array_split(self.codes[: self.n_trained], self._n_chunks)
+        chunks = (Labelings(part, self.design.n_classes) for part in codes)
+        if self.n_kept == self.n_trained:
+            chunks = self._cache["chunks"] = list(chunks)
+        return chunks
 
     def test_codes(self):
         """Return the codes of the test points.
@@ -327,7 +338,7 @@ def _additive_passes(plan, block):
 
 def _region_passes(plan, block):
     """Yield the margins of a few regions at a time, from each region's own data."""
-    chunks, step = plan.chunks(), plan.pass_regions
+    step = plan.pass_regions
     for first in range(0, block.n_regions, step):
         some = range(first, min(first + step, block.n_regions))
         xs = [block.samples(region) for region in some]
@@ -336,14 +347,14 @@ def _region_passes(plan, block):
                 plan.whitener(block.columns[block.members(region)], x)
                 for region, x in zip(some, xs, strict=True)
             ]
-        yield first, len(xs), _kernel_batches(plan, xs, chunks)
+        yield first, len(xs), _kernel_batches(plan, xs)
 
 
-def _kernel_batches(plan, xs, chunks):
+def _kernel_batches(plan, xs):
     """Yield one kernel's margins for each chunk of labellings."""
     state = plan.kernel.prepare(xs, plan.design)
     start = 0
-    for labelings in chunks:
+    for labelings in plan.chunks():
         yield plan.kernel.margins(state, labelings), start, labelings.n_labelings
         start += labelings.n_labelings
 

@@ -177,4 +177,7 @@ def test_bad_data_is_named():
 def test_many_subjects_do_not_enumerate():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sign_flip_test(np.random.default_rng(0).normal(size=(80, 2)), n_permutations=50)
+        data = np.random.default_rng(0).normal(size=(80, 2))
+        found = sign_flip_test(data, n_permutations=50)
+    counts = 51 * found["p_value"]  # fifty flips and the observed signs
+    np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12)

@@ -231,6 +231,36 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
 
 
+@pytest.mark.parametrize("kernel", [margins.RidgeMargins(), margins.LDAMargins()])
+def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
+    monkeypatch.setattr(_task, "PASS_SIZE", 2000)
+    X, y, runs, regions = make_case()
+    whole = margins.score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
+    plan = make_plan(y, runs, 50, kernel=kernel)
+    kept = margins.estimate_memory(X, regions, plan)
+    widths = [chunk.n_labelings for chunk in plan.chunks()]
+    assert sum(widths) == 51
+    assert max(widths) == plan.chunk_width < 51
+    assert max(widths) - min(widths) <= 1
+    assert plan.chunks() is plan.chunks()
+    monkeypatch.setattr(_task, "KEPT_INDICATORS", 1)
+    plan = make_plan(y, runs, 50, kernel=kernel)
+    assert margins.estimate_memory(X, regions, plan) < kept
+    assert plan.chunks() is not plan.chunks()
+    found = margins.score_regions(X, regions, plan)
+    for name in ("wins", "score", "n_reached", "maxima"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+
+
+def test_a_checkpoint_of_other_tasks_is_refused(tmp_path, monkeypatch):
+    X, y, runs, regions = make_case()
+    plan = make_plan(y, runs, 5)
+    margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
+    with pytest.raises(ValueError, match="made by a run with another task size"):
+        margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+
+
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 5)
