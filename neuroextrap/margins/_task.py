@@ -149,9 +149,9 @@ class Plan:
             return self._cache["chunks"]
         codes = np.array_split(self.codes[: self.n_trained], self._n_chunks)
         chunks = (Labelings(part, self.design.n_classes) for part in codes)
-        if self.n_kept == self.n_trained:
-            chunks = self._cache["chunks"] = list(chunks)
-        return chunks
+        if self.n_kept < self.n_trained:
+            return chunks
+        return self._cache.setdefault("chunks", list(chunks))
 
     def test_codes(self):
         """Return the codes of the test points.
