@@ -28,7 +28,7 @@ RATIOS = (0.1, 0.5, 0.9)
 
 
 def simulated(n_samples, n_features, n_targets, seed=0):
-    """Features of neighbour correlation 0.5, 20 informative ones, R2 of 0.1 to 0.6."""
+    """Features of neighbor correlation 0.5, 20 informative ones, R2 of 0.1 to 0.6."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, n_features))
     for j in range(1, n_features):
@@ -124,7 +124,7 @@ def check_refit(X, Y, fit, rows, voxels):
 
 
 def photo_patches(n_patches, size, seed=0):
-    """Random patches of scikit-learn's two photographs, grey levels in 0..1."""
+    """Random patches of scikit-learn's two photographs, gray levels in 0..1."""
     from sklearn.datasets import load_sample_images
 
     rng = np.random.default_rng(seed)
@@ -138,9 +138,9 @@ def photo_patches(n_patches, size, seed=0):
 
 
 def pooled_gabors(n_voxels):
-    """Gabor features of photo patches; every voxel pools a neighbourhood of them.
+    """Gabor features of photo patches; every voxel pools a neighborhood of them.
 
-    The hard case: neighbouring features are nearly collinear and signals are dense.
+    The hard case: neighboring features are nearly collinear and signals are dense.
     """
     images = photo_patches(1750, 64)
     pyramid = GaborPyramid(frequencies=(1, 2, 4, 8, 16, 32), step=1.0)
@@ -152,8 +152,8 @@ def pooled_gabors(n_voxels):
     Y = np.empty((len(X), n_voxels), dtype=np.float32)
     share = rng.uniform(0.05, 0.5, size=n_voxels)
     for v in range(n_voxels):
-        centre = rng.uniform(10, 54, size=2)
-        distance = ((pyramid.feature_positions_ - centre) ** 2).sum(axis=1)
+        center = rng.uniform(10, 54, size=2)
+        distance = ((pyramid.feature_positions_ - center) ** 2).sum(axis=1)
         weights = np.exp(-distance / 50) * rng.random(len(distance))
         signal = X[:, :-1] @ weights
         Y[:, v] = signal / signal.std()

@@ -1,6 +1,6 @@
 """Extrapolated accuracy against the truth, and against published figures.
 
-B1  ten-dimensional Gaussian classes, one nearest-neighbour score (Zheng, Achanta &
+B1  ten-dimensional Gaussian classes, one nearest-neighbor score (Zheng, Achanta &
     Benjamini 2018, table 1): root mean squared error, the largest over noise levels.
 B2  five-dimensional classes and observations, Gaussian or uniform (Slavutsky &
     Benjamini 2021): error integrated over k = 2..2000.
@@ -54,12 +54,12 @@ ALL_B1 = (
 ALL_B2 = ("auto", "gaussian_mixture", "radial_basis", "kde_ucv", "tail", "pitman_yor")
 
 
-def nearest_centre_margins(n_classes, variance, rng, n_dims=10):
+def nearest_center_margins(n_classes, variance, rng, n_dims=10):
     """Scores of one noisy test vector a class against one noisy training vector."""
-    centres = rng.normal(size=(n_classes, n_dims))
+    centers = rng.normal(size=(n_classes, n_dims))
     noise = np.sqrt(variance)
-    train = centres + noise * rng.normal(size=centres.shape)
-    test = centres + noise * rng.normal(size=centres.shape)
+    train = centers + noise * rng.normal(size=centers.shape)
+    test = centers + noise * rng.normal(size=centers.shape)
     return -np.sqrt(squared_distances(test, train))
 
 
@@ -69,12 +69,12 @@ def squared_distances(a, b):
     return np.maximum(squares, 0)
 
 
-def nearest_centre_truth(set_sizes, variance, rng, n_draws=200_000, n_dims=10):
+def nearest_center_truth(set_sizes, variance, rng, n_draws=200_000, n_dims=10):
     """Average accuracy by the noncentral chi-square law of a distractor's distance."""
-    centres = rng.normal(size=(n_draws, n_dims))
+    centers = rng.normal(size=(n_draws, n_dims))
     noise = np.sqrt(variance)
-    train = centres + noise * rng.normal(size=centres.shape)
-    test = centres + noise * rng.normal(size=centres.shape)
+    train = centers + noise * rng.normal(size=centers.shape)
+    test = centers + noise * rng.normal(size=centers.shape)
     own = ((test - train) ** 2).sum(1) / (1 + variance)
     lose = stats.ncx2.cdf(own, n_dims, (test**2).sum(1) / (1 + variance))
     return np.array([np.exp((k - 1) * np.log1p(-lose)).mean() for k in set_sizes])
@@ -114,12 +114,12 @@ def benchmark_b1(n_classes, n_levels, n_repeats, methods):
     variances = np.linspace(0.01, 0.5, n_levels) * (1 if n_classes == 500 else 0.5)
     errors = np.empty((len(methods), n_levels, n_repeats, len(sizes)))
     for level, variance in enumerate(variances):
-        truth = nearest_centre_truth(
+        truth = nearest_center_truth(
             sizes, variance, np.random.default_rng([SEED, level])
         )
         for repeat in range(n_repeats):
             rng = np.random.default_rng([SEED, n_classes, level, repeat])
-            margins = nearest_centre_margins(n_classes, variance, rng)
+            margins = nearest_center_margins(n_classes, variance, rng)
             found = predictions(methods, margins, np.arange(n_classes), sizes)
             errors[:, level, repeat] = found - truth
     print(
@@ -143,7 +143,7 @@ def benchmark_b1(n_classes, n_levels, n_repeats, methods):
 
 
 def draw(kind, shape, scale, rng):
-    """Centred draws of standard deviation `scale`."""
+    """Centered draws of standard deviation `scale`."""
     if kind == "normal":
         return scale * rng.normal(size=shape)
     return scale * rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
@@ -151,11 +151,11 @@ def draw(kind, shape, scale, rng):
 
 def centroid_truth(classes, noise, variance, sizes, rng, gallery=20_000, n_dims=5):
     """Average accuracy from a large gallery, unbiased at every k."""
-    centres = draw(classes, (gallery, n_dims), 1, rng)
-    tests = centres + draw(noise, centres.shape, np.sqrt(variance), rng)
+    centers = draw(classes, (gallery, n_dims), 1, rng)
+    tests = centers + draw(noise, centers.shape, np.sqrt(variance), rng)
     beaten = np.empty(gallery, int)
     for i in range(0, gallery, 1000):
-        d = squared_distances(tests[i : i + 1000], centres)
+        d = squared_distances(tests[i : i + 1000], centers)
         own = d[np.arange(1000), np.arange(i, i + 1000)]
         beaten[i : i + 1000] = (d > own[:, None]).sum(1)
     wins = np.bincount(beaten, minlength=gallery) / gallery
@@ -176,10 +176,10 @@ def benchmark_b2(n_classes, n_repeats, methods, n_dims=5, repeats_per_class=10):
         )
         for repeat in range(n_repeats):
             rng = np.random.default_rng([SEED_B2, n_classes, j, repeat])
-            centres = draw(classes, (n_classes, n_dims), 1, rng)
+            centers = draw(classes, (n_classes, n_dims), 1, rng)
             y = np.repeat(np.arange(n_classes), repeats_per_class)
-            tests = centres[y] + draw(noise, (len(y), n_dims), np.sqrt(variance), rng)
-            margins = -np.sqrt(squared_distances(tests, centres))
+            tests = centers[y] + draw(noise, (len(y), n_dims), np.sqrt(variance), rng)
+            margins = -np.sqrt(squared_distances(tests, centers))
             gap = predictions(methods, margins, y, sizes) - truth
             whole = np.array([np.interp(np.log(every), np.log(sizes), g) for g in gap])
             errors[:, j, repeat] = np.sqrt((whole**2).mean(1))

@@ -164,7 +164,7 @@ def best_of(function, repeats=3):
 
 
 def by_root_finding(curve, sizes):
-    """Minimise the squared distance of one curve; nats."""
+    """Minimize the squared distance of one curve; nats."""
 
     def distance(shift):
         fitted = gaussian_identification_accuracy(shift**2 / 2, sizes, base=math.e)

@@ -1,9 +1,9 @@
 """Building regions: time, memory and growth, against nilearn's sphere look-up.
 
 Spheres around every voxel of nilearn's MNI152 brain mask. nilearn's look-up (as its
-SearchLight uses it) is timed on a stated sample of centres, must find the same spheres,
-and is extrapolated to all centres. The exponent is the slope of log time against log
-number of (centre, member) pairs: 1 is linear.
+SearchLight uses it) is timed on a stated sample of centers, must find the same spheres,
+and is extrapolated to all centers. The exponent is the slope of log time against log
+number of (center, member) pairs: 1 is linear.
 
     python benchmarks/regions.py [--quick]
 """
@@ -64,7 +64,7 @@ def spheres_of_nilearn(masker, places, radius):
 
 
 def against_nilearn(masker, radius, n_sample):
-    """Check equality on sampled centres; return nilearn's seconds a centre."""
+    """Check equality on sampled centers; return nilearn's seconds a center."""
     places = feature_coordinates(masker)
     rng = np.random.default_rng(0)
     centers = np.sort(rng.choice(len(places), n_sample, replace=False))
@@ -94,7 +94,7 @@ def volumes(settings, n_sample):
             per_center = against_nilearn(masker, radius, n_sample)
             theirs = per_center * mask.sum()
             print(
-                f"    nilearn's look-up: {1e3 * per_center:.2f} ms a centre "
+                f"    nilearn's look-up: {1e3 * per_center:.2f} ms a center "
                 f"({n_sample} sampled), {theirs:.0f} s for all: "
                 f"{theirs / spent:.0f} times as long"
             )

@@ -25,7 +25,7 @@ counts = rng.poisson(np.exp(1.0 + 0.2 * tuning[0, stimulus]))
 latency = 20.0 * np.exp(-0.155 * tuning[1, stimulus])  # ms
 latency = latency * rng.gamma(shape=5.0, scale=1 / 5.0, size=latency.shape)
 
-# variance-stabilised, so that a step is as noisy everywhere; both in unit noise
+# variance-stabilized, so that a step is as noisy everywhere; both in unit noise
 count_code = 2 * np.sqrt(counts)
 latency_code = np.log(latency) / np.sqrt(1 / 5.0 + 1 / 50)
 codes = {

@@ -73,7 +73,7 @@ for name, model in (("Gabor", gabor), ("retinotopic", retinotopic)):
     (line,) = ax.plot(*model.accuracy_curve(0, np.arange(2, 61)), label=name)
     predicted = model.extrapolator(0).predict(further)
     ax.plot(further, predicted, linestyle="--", color=line.get_color())
-ax.axhline(0.1, color="grey", linewidth=0.8)
+ax.axhline(0.1, color="gray", linewidth=0.8)
 ax.set(xscale="log", xlabel="set size", ylabel="identification accuracy", ylim=(0, 1))
 ax.legend()
 plt.show()

@@ -2,9 +2,9 @@
 From 400 faces to 1,672: extrapolating accuracy, and how far to trust it
 ========================================================================
 
-A face recogniser is tested on 400 people. How accurate will it be among 1,672? The
+A face recognizer is tested on 400 people. How accurate will it be among 1,672? The
 people are simulated points in ten dimensions, with one noisy photograph to learn from
-and one to recognise; nearest neighbour decides. The answer is looked up in the data of
+and one to recognize; nearest neighbor decides. The answer is looked up in the data of
 all 1,672 and predicted from random 400 of them.
 """
 
@@ -60,7 +60,7 @@ for axis, n_people in zip(axes, (100, 200, 400, 800), strict=True):
         axis.plot(sizes, found.predict(sizes), color="C0", alpha=0.4, linewidth=0.8)
         ends.append(found.predict(1672))
     axis.plot(sizes, truth, color="black")
-    axis.axvline(n_people, color="grey", linewidth=0.8)
+    axis.axvline(n_people, color="gray", linewidth=0.8)
     axis.set(xscale="log", xlabel="set size k", title=f"from {n_people} people")
     error = np.sqrt(np.mean((np.array(ends) - truth[-1]) ** 2))
     print(f"from {n_people}: among 1,672 {np.mean(ends):.3f}, error {error:.3f}")

@@ -74,8 +74,8 @@ def simulate_drawings(n_characters=242, n_features=60):
     """Draw characters and drawings from nested normal distributions."""
     rng = np.random.default_rng(0)
     scale = 1 / np.sqrt(1 + np.arange(n_features))
-    centres = 0.5 * rng.normal(size=(n_characters, 1, n_features))
-    return scale * (centres + rng.normal(size=(n_characters, N_DRAWERS, n_features)))
+    centers = 0.5 * rng.normal(size=(n_characters, 1, n_features))
+    return scale * (centers + rng.normal(size=(n_characters, N_DRAWERS, n_features)))
 
 
 folder = Path(os.environ.get("NEUROEXTRAP_DATA", "")) / "omniglot_small"
@@ -87,7 +87,7 @@ print("real drawings" if real else "simulated drawings", drawings.shape)
 # Four classifiers: rows are test drawings (5 for each character), columns characters
 # -----------------------------------------------------------------------------------
 CLASSIFIERS = {
-    "1-nearest neighbour": NearestNeighborClassifier(),
+    "1-nearest neighbor": NearestNeighborClassifier(),
     "naive Bayes": NaiveBayesClassifier(variance_floor=0.2),
     "shrinkage QDA": ShrinkageQDA(shrinkage=0.5),
     "LDA (not marginal)": ShrinkageLDA(shrinkage=0.4),

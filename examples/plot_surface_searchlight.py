@@ -35,7 +35,7 @@ imgs = to_img(data.X, masker)
 # %%
 # The same searchlight as in a volume
 # -----------------------------------
-# Every vertex is the centre of a disc; ``center_mask_img`` would choose among them.
+# Every vertex is the center of a disc; ``center_mask_img`` would choose among them.
 from neuroextrap.decoding import IdentificationSearchLight
 
 light = IdentificationSearchLight(masker, radius=15, n_permutations=50)
@@ -49,7 +49,7 @@ found = np.flatnonzero(scores["p_value_fwe"] < 0.05)
 print(
     f"{len(found)} discs at corrected p < 0.05, {np.isin(found, patch).sum()} of their"
 )
-print("centres within the patch; the others reach into it")
+print("centers within the patch; the others reach into it")
 
 # %%
 from nilearn.datasets import load_fsaverage_data

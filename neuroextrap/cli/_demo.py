@@ -8,7 +8,7 @@ logger = logging.getLogger(__name__)
 
 _DESCRIPTION = """\
 Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
-spheres of known information, analyse it blindly, and print truth against
+spheres of known information, analyze it blindly, and print truth against
 estimate. Act A: 8 categories in 12 runs, one run left out at a time, labels
 permuted within runs. Act B: 96 stimuli in 4 runs, trained on three and tested
 on the fourth, lower bounds, stimuli permuted against responses.
@@ -46,7 +46,7 @@ def add_parser(subparsers):
         "--n-permutations",
         type=int,
         metavar="N",
-        help="permuted labellings of each act (default: 1000)",
+        help="permuted labelings of each act (default: 1000)",
     )
     parser.add_argument(
         "--n-jobs", type=int, default=2, metavar="N", help="workers (default: 2)"
@@ -57,7 +57,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    """Simulate and analyse both acts; write maps, tables and the report.
+    """Simulate and analyze both acts; write maps, tables and the report.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The two acts of the demo: what is simulated, how it is analysed, what is true."""
+"""The two acts of the demo: what is simulated, how it is analyzed, what is true."""
 
 import logging
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ ACTS = (
 
 
 def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
-    """Simulate one act's brain and analyse it.
+    """Simulate one act's brain and analyze it.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _row(act, brain, fitted, number):
 
 
 def _scores_at(fitted, center):
-    """Return the numbers of the region whose centre is nearest."""
+    """Return the numbers of the region whose center is nearest."""
     from neuroextrap.images import feature_coordinates, feature_values
 
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)

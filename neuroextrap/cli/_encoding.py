@@ -62,7 +62,7 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which responses and stimuli are analysed."""
+    """Add what says which responses and stimuli are analyzed."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--imgs",
@@ -73,7 +73,7 @@ def _add_input_options(parser):
     )
     group.add_argument("--stimuli", required=True, metavar="TSV", help="see below")
     group.add_argument("--features", metavar="FILE", help=".npy or .tsv")
-    group.add_argument("--stimulus-images", metavar="NPY", help="grey-level images")
+    group.add_argument("--stimulus-images", metavar="NPY", help="gray-level images")
     group.add_argument(
         "--model",
         choices=("gabor", "retinotopic"),

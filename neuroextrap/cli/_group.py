@@ -73,7 +73,7 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which maps are analysed."""
+    """Add what says which maps are analyzed."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--imgs", nargs="+", required=True, metavar="IMG", help="one map a subject"

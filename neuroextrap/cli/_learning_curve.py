@@ -50,7 +50,7 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which scans are analysed."""
+    """Add what says which scans are analyzed."""
     group = parser.add_argument_group("input")
     source = group.add_mutually_exclusive_group(required=True)
     source.add_argument("--imgs", nargs="+", metavar="IMG", help="3-D or 4-D images")
@@ -102,7 +102,7 @@ def _add_model_options(parser):
         "--prior-weight",
         type=_number_or_name,
         metavar="E",
-        help="regularise towards the prior: a number, or cross-validated",
+        help="regularize towards the prior: a number, or cross-validated",
     )
 
 
@@ -216,7 +216,7 @@ def _source(args):
 
 
 def _read_scans(args):
-    """Return labels of every scheme, groups, and which rows are analysed."""
+    """Return labels of every scheme, groups, and which rows are analyzed."""
     import numpy as np
     import pandas as pd
 

@@ -84,7 +84,7 @@ def add_dry_run(group):
 
 
 def add_region_options(parser):
-    """Add what says which voxels are analysed together.
+    """Add what says which voxels are analyzed together.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def add_region_options(parser):
         "--labels-img", metavar="IMG", help="atlas regions instead of spheres"
     )
     group.add_argument(
-        "--center-mask", metavar="IMG", help="where centres of spheres may lie"
+        "--center-mask", metavar="IMG", help="where centers of spheres may lie"
     )
     group.add_argument(
-        "--stride", type=int, default=1, metavar="N", help="every N-th voxel a centre"
+        "--stride", type=int, default=1, metavar="N", help="every N-th voxel a center"
     )
     group.add_argument(
         "--min-voxels", type=int, default=2, metavar="N", help="fewest usable voxels"
@@ -135,7 +135,7 @@ def add_analysis_options(parser):
         help="of lda, ridge, qda: a number, or auto (default)",
     )
     group.add_argument(
-        "--classes", nargs="+", metavar="NAME", help="analyse these conditions only"
+        "--classes", nargs="+", metavar="NAME", help="analyze these conditions only"
     )
     group.add_argument(
         "--test-runs",
@@ -156,7 +156,7 @@ def add_analysis_options(parser):
         type=int,
         default=0,
         metavar="N",
-        help="permuted labellings (default: 0, no p-values)",
+        help="permuted labelings (default: 0, no p-values)",
     )
     add_inference_options(group)
 

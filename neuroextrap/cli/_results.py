@@ -28,7 +28,7 @@ def write_results(fitted, args, bids=None, sources=()):
     bids : dict of str to str, or None, default=None
         Entities of BIDS names.
     sources : sequence of path-like, default=()
-        Files that were analysed.
+        Files that were analyzed.
 
     Returns
     -------

@@ -62,7 +62,7 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which samples are analysed."""
+    """Add what says which samples are analyzed."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--imgs",
@@ -211,7 +211,7 @@ def _single_split(args, samples):
             f"{' '.join(sorted(set(runs)))}"
         )
     kept = np.ones(len(runs), dtype=bool)
-    if args.classes:  # folds count the samples of the classes that are analysed
+    if args.classes:  # folds count the samples of the classes that are analyzed
         kept = np.isin(samples.y, args.classes)
     tested = np.isin(runs[kept], args.test_runs)
     if tested.all():

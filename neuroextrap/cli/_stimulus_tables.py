@@ -184,7 +184,7 @@ def _numbers(frame, name):
 
 
 def _image_features(path, model, is_train):
-    """Features of grey-level images, transformers fitted on the training stimuli."""
+    """Features of gray-level images, transformers fitted on the training stimuli."""
     from neuroextrap.models import GaborPyramid, RetinotopicFeatures
 
     pixels = _check_rows(np.load(path, allow_pickle=False), len(is_train), path)

@@ -8,7 +8,7 @@ import numpy as np
 from neuroextrap.datasets._samples import PlantedSamples, plant_codes
 
 DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.0))
-"""Centres (mm, MNI152) of the three regions planted unless others are named."""
+"""Centers (mm, MNI152) of the three regions planted unless others are named."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SimulatedBrain:
     masker : nilearn.maskers.NiftiMasker
         Fitted on the mask.
     coordinates : ndarray, shape (n_planted, 3)
-        Centres of the planted spheres (mm), snapped to voxel centres.
+        Centers of the planted spheres (mm), snapped to voxel centers.
     radius : float
         Radius of the planted spheres (mm).
     samples : PlantedSamples
@@ -64,7 +64,7 @@ def simulate_brain(  # noqa: PLR0913
 
     Each class has a pattern drawn once from a Gaussian population; each volume is the
     response to one class in one run: pattern plus unit noise inside the planted
-    spheres, noise alone elsewhere. A searchlight of the same radius centred on a
+    spheres, noise alone elsewhere. A searchlight of the same radius centered on a
     planted sphere sees exactly its voxels, so that what it should find is known: see
     ``gaussian_code_information`` and ``gaussian_code_accuracy`` with the region's
     ``snr`` and number of voxels.
@@ -76,7 +76,7 @@ def simulate_brain(  # noqa: PLR0913
     information : sequence of float, default=(3.0, 6.0, 12.0)
         Bits that one response (volume) of each sphere carries about its stimulus.
     coordinates : sequence of (x, y, z)
-        Centres (mm), one a sphere; moved to the nearest voxel of the mask.
+        Centers (mm), one a sphere; moved to the nearest voxel of the mask.
     radius : float, default=8.0
         Radius of the spheres (mm).
     n_classes : int, default=8
@@ -96,7 +96,7 @@ def simulate_brain(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If spheres overlap, or there is not one centre per information.
+        If spheres overlap, or there is not one center per information.
 
     References
     ----------
@@ -144,7 +144,7 @@ def simulate_brain(  # noqa: PLR0913
 
 
 def _spheres(masker, coordinates, radius):
-    """Return the features of each sphere and the centres they really have."""
+    """Return the features of each sphere and the centers they really have."""
     from neuroextrap.images import feature_coordinates, mask_lattice
     from neuroextrap.regions import lattice_spheres
 

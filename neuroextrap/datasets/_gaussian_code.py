@@ -21,7 +21,7 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
     n_features : int
         Number of voxels d, at least 1.
     snr : float or array-like
-        Signal-to-noise ratio tau^2 / sigma^2 per voxel, of the response as analysed
+        Signal-to-noise ratio tau^2 / sigma^2 per voxel, of the response as analyzed
         (averaging m responses multiplies it by m).
     n_train : int or None, default=None
         None: information about the class pattern itself. An integer: information about

@@ -15,7 +15,7 @@ class SimulatedVisualCortex:
     Parameters
     ----------
     stimuli : ndarray of float32, shape (n_train + n_test, size, size)
-        Grey levels in 0..1; training stimuli first, all different.
+        Gray levels in 0..1; training stimuli first, all different.
     imgs : nibabel.Nifti1Image
         4-D, float32, one volume a stimulus, NaN outside the mask.
     masker : nilearn.maskers.NiftiMasker
@@ -133,7 +133,7 @@ def simulate_visual_cortex(
 
 
 def photo_patches(n_patches, size, *, random_state=0):
-    """Cut grey patches out of scikit-learn's two sample photographs.
+    """Cut gray patches out of scikit-learn's two sample photographs.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def photo_patches(n_patches, size, *, random_state=0):
     Returns
     -------
     patches : ndarray of float32, shape (n_patches, size, size)
-        Grey levels in 0..1, from a grid of a quarter of a side: no two are the same.
+        Gray levels in 0..1, from a grid of a quarter of a side: no two are the same.
 
     Raises
     ------
@@ -164,13 +164,13 @@ def photo_patches(n_patches, size, *, random_state=0):
     step = max(1, size // 4)
     places = []
     for photo in load_sample_images().images:
-        grey = photo.mean(axis=2)[:426] / 255
-        grey = (
-            grey[::2, ::2] + grey[1::2, ::2] + grey[::2, 1::2] + grey[1::2, 1::2]
+        gray = photo.mean(axis=2)[:426] / 255
+        gray = (
+            gray[::2, ::2] + gray[1::2, ::2] + gray[::2, 1::2] + gray[1::2, 1::2]
         ) / 4
-        rows = range(0, grey.shape[0] - size + 1, step)
-        columns = range(0, grey.shape[1] - size + 1, step)
-        places += [(grey, r, c) for r in rows for c in columns]
+        rows = range(0, gray.shape[0] - size + 1, step)
+        columns = range(0, gray.shape[1] - size + 1, step)
+        places += [(gray, r, c) for r in rows for c in columns]
     if n_patches > len(places):
         raise ValueError(
             f"n_patches={n_patches}: the photographs hold {len(places)} patches of "
@@ -179,7 +179,7 @@ def photo_patches(n_patches, size, *, random_state=0):
     rng = np.random.default_rng(random_state)
     chosen = rng.permutation(len(places))[:n_patches]
     cut = [places[i] for i in chosen]
-    patches = [grey[r : r + size, c : c + size] for grey, r, c in cut]
+    patches = [gray[r : r + size, c : c + size] for gray, r, c in cut]
     return np.array(patches, dtype=np.float32)
 
 

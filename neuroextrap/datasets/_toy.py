@@ -137,9 +137,9 @@ class BivariateNormalProblem:
                 np.where(wins_more, middle, low),
                 np.where(wins_more, high, middle),
             )
-        centre, spread = self._gap_law(x)
-        tails = special.ndtr((centre - low) / spread) + special.ndtr(
-            (-centre - low) / spread
+        center, spread = self._gap_law(x)
+        tails = special.ndtr((center - low) / spread) + special.ndtr(
+            (-center - low) / spread
         )
         return np.where(u <= 0, 0.0, (tails @ weights).reshape(u.shape))
 
@@ -169,9 +169,9 @@ class BivariateNormalProblem:
         node, weight = np.polynomial.legendre.leggauss(_N_NODES)
         half = np.diff(edges)[:, None] / 2
         gap = (edges[:-1, None] + half * (node + 1)).reshape(-1, 1)
-        centre, spread = self._gap_law(x)
-        density = _normal_density((gap - centre) / spread)
-        density += _normal_density((gap + centre) / spread)
+        center, spread = self._gap_law(x)
+        density = _normal_density((gap - center) / spread)
+        density += _normal_density((gap + center) / spread)
         mass = (half * weight).reshape(-1, 1) * density / spread * weights
         log_win = np.log1p(-np.minimum(self._nearer(x, gap), 1 - 1e-16))
         accuracy = [np.sum(mass * np.exp((k - 1) * log_win)) for k in sizes.ravel()]

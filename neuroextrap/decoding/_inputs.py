@@ -8,7 +8,7 @@ from neuroextrap import maps, margins
 
 
 class Labels(NamedTuple):
-    """Labels of the samples that are analysed.
+    """Labels of the samples that are analyzed.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Labels(NamedTuple):
     groups : ndarray, shape (n_kept,), or None
     blocks : ndarray, shape (n_kept,), or None
     keep : ndarray of bool, shape (n_samples,)
-        Samples of the classes that are analysed.
+        Samples of the classes that are analyzed.
     """
 
     codes: np.ndarray

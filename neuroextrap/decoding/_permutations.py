@@ -1,4 +1,4 @@
-"""Which labellings a permutation test compares."""
+"""Which labelings a permutation test compares."""
 
 import warnings
 
@@ -20,7 +20,7 @@ def permuted_codes(labels, design, n_permutations, random_state):
     Returns
     -------
     codes : ndarray of int, shape (1 + n_permutations, n_samples)
-        The observed labelling first; fewer rows when there are fewer distinct ones.
+        The observed labeling first; fewer rows when there are fewer distinct ones.
     pairing : bool
         Whether only the labels of test samples are permuted: with one train/test split,
         where the classifier can stay as it is.
@@ -28,7 +28,7 @@ def permuted_codes(labels, design, n_permutations, random_state):
     Raises
     ------
     ValueError
-        When a permuted labelling cannot be trained on.
+        When a permuted labeling cannot be trained on.
     """
     codes = labels.codes.astype(np.int32)
     if n_permutations == 0:

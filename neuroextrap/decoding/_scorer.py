@@ -118,9 +118,9 @@ class IdentificationScorer(BaseEstimator):
             labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
         )
         kernel = margins.resolve_classifier(self.classifier, shrinkage=self.shrinkage)
-        centred = (X - X.mean(axis=0)).astype(np.float32)
+        centered = (X - X.mean(axis=0)).astype(np.float32)
         labelings = margins.Labelings(labels.codes[None], design.n_classes)
-        found = kernel.margins(kernel.prepare([centred], design), labelings)
+        found = kernel.margins(kernel.prepare([centered], design), labelings)
         return stats.win_distribution(found[:, :, 0], labels.codes[design.test])
 
     def score(self, X, y, groups=None):

@@ -23,9 +23,9 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     ----------
     mask : None, path, image, NiftiMasker or SurfaceMasker
         Where to look. None computes a mask from the images; a masker's own smoothing,
-        detrending and standardising are honoured. Plain arrays need none.
+        detrending and standardizing are honored. Plain arrays need none.
     radius : float
-        Radius of spheres (or of discs on a surface) in mm; a voxel whose centre is at
+        Radius of spheres (or of discs on a surface) in mm; a voxel whose center is at
         exactly the radius belongs.
     n_nearest : int or None
         Instead of a radius, the number of nearest voxels of every region.
@@ -35,9 +35,9 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     regions : sparse matrix, shape (n_regions, n_features), or None
         Regions of your own.
     center_mask_img : image, path or None
-        Where centres of regions may lie; their voxels may reach beyond.
+        Where centers of regions may lie; their voxels may reach beyond.
     stride : int
-        Every stride-th voxel along each axis is a centre.
+        Every stride-th voxel along each axis is a center.
     min_voxels : int
         Regions with fewer usable voxels are NaN.
     classifier : str or scikit-learn classifier
@@ -53,16 +53,16 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         diagonal.
     cv : None, int, scikit-learn splitter, or iterable of (train, test)
         None leaves one group out at a time. Indices count the samples of the classes
-        that are analysed.
+        that are analyzed.
     classes : sequence or None
-        Classes to analyse; samples of other classes are left out.
+        Classes to analyze; samples of other classes are left out.
     set_sizes : sequence of int or None
         Set sizes of curves and implied information; None is all of 2..K up to K = 32,
         else at most 32 of them, log-spaced.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
         What the permutation test compares; an integer k is accuracy among k classes.
     n_permutations : int
-        Number of permuted labellings; 0 for no test. With a single train/test split the
+        Number of permuted labelings; 0 for no test. With a single train/test split the
         labels of the test samples are permuted and the classifier stays as it is.
     blocks : array-like, shape (n_samples,), or None
         Samples whose labels move together (scans of one block or trial).
@@ -114,7 +114,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Tidy table of atlas regions, of a matrix of regions, or of an array; None for
         searchlights.
     classes_ : ndarray
-        Classes analysed.
+        Classes analyzed.
     set_sizes_ : ndarray of int
         Set sizes of the curves.
     test_codes_ : ndarray of int, shape (n_test,)
@@ -125,7 +125,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
     n_permutations_ : int
         Number of permutations done (all distinct ones when there are fewer than asked).
     tail_fit_accepted_ : bool or None
-        Whether a generalised Pareto tail fits the permuted maxima; where it does not,
+        Whether a generalized Pareto tail fits the permuted maxima; where it does not,
         ``p_value_fwe_tail`` is ``p_value_fwe``.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.
@@ -215,7 +215,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, imgs, y, groups=None):
-        """Analyse every region.
+        """Analyze every region.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------

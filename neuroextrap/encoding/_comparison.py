@@ -22,7 +22,7 @@ def compare_encoding_models(
     candidates) are exchanged at random, the same stimuli in every region; the
     largest difference over regions gives the family-wise p-value. The test is exact
     when each stimulus's pair of outcomes is exchangeable under the null. Where the
-    models are equally good on average but favour different stimuli, it is
+    models are equally good on average but favor different stimuli, it is
     conservative: what a stimulus gains and another loses widens the null
     distribution. It compares two *fitted* models on a fixed set of candidates:
     training sets are not redrawn.

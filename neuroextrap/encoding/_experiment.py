@@ -25,7 +25,7 @@ class Experiment(NamedTuple):
     groups : ndarray, shape (n_test,), or None
         Exchangeability blocks.
     usable : ndarray of bool, shape (n_features,)
-        Voxels that can be analysed.
+        Voxels that can be analyzed.
     """
 
     rows: np.ndarray

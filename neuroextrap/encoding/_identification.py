@@ -53,9 +53,9 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
     regions : sparse matrix, shape (n_regions, n_features), or None
         Regions of your own.
     center_mask_img : image, path or None
-        Where centres of regions may lie.
+        Where centers of regions may lie.
     stride : int
-        Every stride-th voxel along each axis is a centre.
+        Every stride-th voxel along each axis is a center.
     min_voxels : int
         Regions with fewer usable voxels are NaN.
     covariance : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}

@@ -214,14 +214,14 @@ class EncodingMargins:
         return np.stack([self._region(x) for x in xs], axis=-1)
 
     def margins(self, state, labelings):
-        """Return margins of every region, whatever the labelling.
+        """Return margins of every region, whatever the labeling.
 
         Parameters
         ----------
         state : ndarray, shape (n_responses, n_candidates, n_regions)
             From `prepare`.
         labelings : Labelings
-            One labelling.
+            One labeling.
 
         Returns
         -------

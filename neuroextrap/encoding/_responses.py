@@ -37,7 +37,7 @@ class Responses(NamedTuple):
 def read_responses(
     mask, imgs, *, n_rows=None, n_features=None, memory=None, memory_level=1
 ):
-    """Read responses and find the voxels that can be analysed.
+    """Read responses and find the voxels that can be analyzed.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def read_responses(
     Returns
     -------
     responses : Responses
-        Centred on their means, in the precision read.
+        Centered on their means, in the precision read.
 
     Raises
     ------

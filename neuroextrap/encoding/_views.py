@@ -20,7 +20,7 @@ class EncodingViews(maps.RegionAnalysis):
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
@@ -30,7 +30,7 @@ class EncodingViews(maps.RegionAnalysis):
         Raises
         ------
         ValueError
-            If the region was not analysed, or the data are not there (results read
+            If the region was not analyzed, or the data are not there (results read
             from a folder).
         """
         return margins.observed_margins(
@@ -46,7 +46,7 @@ class EncodingViews(maps.RegionAnalysis):
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
         prior : array-like, shape (K,), or None
             Prior weights of the candidates; None is uniform.
 

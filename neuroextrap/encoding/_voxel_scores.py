@@ -82,10 +82,10 @@ def prediction_scores(
 
 def _standardized(values):
     """Columns of mean zero and length one; NaN where constant."""
-    centred = values - values.mean(axis=0)
-    length = np.sqrt((centred**2).sum(axis=0))
+    centered = values - values.mean(axis=0)
+    length = np.sqrt((centered**2).sum(axis=0))
     varies = np.ptp(values, axis=0) > 0
-    return centred / np.where(varies & (length > 0), length, np.nan)
+    return centered / np.where(varies & (length > 0), length, np.nan)
 
 
 def _p_values(y, f, observed, orders):

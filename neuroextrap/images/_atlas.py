@@ -18,7 +18,7 @@ def atlas_labels(labels_img, masker, names=None):
     labels_img : path-like, Niimg, SurfaceImage, or an atlas as nilearn fetches it
         Whole numbers, 0 is background. Of an atlas (a Bunch) ``maps`` is taken, and
         ``lut`` or ``labels`` serve as names unless ``names`` are given. A volume on
-        another grid is resampled to the mask's, nearest neighbour, with a warning.
+        another grid is resampled to the mask's, nearest neighbor, with a warning.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted.
     names : list of str, dict, DataFrame, Bunch, or None, default=None
@@ -132,7 +132,7 @@ def _resampled(opened, mask_img):
 
     warnings.warn(
         f"{opened.name} is on another grid than the mask: resampled to it, nearest "
-        "neighbour",
+        "neighbor",
         UserWarning,
         stacklevel=4,
     )

@@ -48,7 +48,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     model : {"lsa", "lss"}, default="lsa"
         How trials share designs.
     exclude : str or sequence of str, default=()
-        Conditions that are modelled (one regressor each) but make no sample.
+        Conditions that are modeled (one regressor each) but make no sample.
     noise_model : {"ar1", "ols"}, default="ar1"
         Temporal noise: first-order autoregressive, or white.
     signal_scaling : bool, default=True
@@ -128,7 +128,7 @@ def _check_options(model, noise_model, masker):
             raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
     if cleans_over_time(masker):
         raise ValueError(
-            "masker must not detrend, standardise or filter before the model, which "
+            "masker must not detrend, standardize or filter before the model, which "
             "does so itself; give one without, and use design_options"
         )
 

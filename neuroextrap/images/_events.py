@@ -12,7 +12,7 @@ _ROUNDING = 1e-3
 
 
 def read_events(events, name="events"):
-    """Read a table of events or of labelled volumes.
+    """Read a table of events or of labeled volumes.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class FeatureData(NamedTuple):
     Parameters
     ----------
     X : ndarray of float32, shape (n_samples, n_features)
-        Centred per feature (no label enters); 0 where a feature is not usable.
+        Centered per feature (no label enters); 0 where a feature is not usable.
     usable : ndarray of bool, shape (n_features,)
         Finite in every sample, and not constant.
     masker : fitted masker, or None
@@ -40,7 +40,7 @@ class FeatureData(NamedTuple):
 def read_features(
     mask, imgs, *, n_samples=None, keep=None, memory=None, memory_level=1
 ):
-    """Read samples and find the features that can be analysed.
+    """Read samples and find the features that can be analyzed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def read_features(
             f"{int((~usable).sum())} of {len(usable)} voxels were left out (NaN or "
             "constant)",
         )
-    return FeatureData(_centred(data, usable), usable, masker, notes)
+    return FeatureData(_centered(data, usable), usable, masker, notes)
 
 
 def _check_array(mask, data):
@@ -114,7 +114,7 @@ def _check_array(mask, data):
     return data
 
 
-def _centred(data, usable):
+def _centered(data, usable):
     """Subtract every usable feature's mean; in float32."""
     X = np.zeros(data.shape, dtype=np.float32)
     step = max(1, 2**24 // max(1, len(data)))

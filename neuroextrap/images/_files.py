@@ -34,7 +34,7 @@ def save_image(img, directory, name):
     Raises
     ------
     TypeError
-        If the image is not floating point, which would quantise its values.
+        If the image is not floating point, which would quantize its values.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def save_image(img, directory, name):
     kind = img.get_data_dtype()
     if kind.kind != "f":
         raise TypeError(
-            f"{name}: the image is stored as {kind}, which would quantise its values; "
+            f"{name}: the image is stored as {kind}, which would quantize its values; "
             "make it with to_img"
         )
     img.to_filename(directory / f"{name}.nii.gz")

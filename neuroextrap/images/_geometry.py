@@ -1,4 +1,4 @@
-"""Where a masker's features are: lattice, mesh, coordinates, centres."""
+"""Where a masker's features are: lattice, mesh, coordinates, centers."""
 
 from dataclasses import dataclass
 
@@ -142,7 +142,7 @@ def feature_coordinates(masker):
     Returns
     -------
     ndarray, shape (n_features, 3)
-        Voxel centres or vertices, in mm. Inflated hemispheres may overlap in space.
+        Voxel centers or vertices, in mm. Inflated hemispheres may overlap in space.
 
     Examples
     --------
@@ -162,12 +162,12 @@ def feature_coordinates(masker):
 
 
 def center_features(center_mask_img, masker):
-    """Find features inside a second mask, to serve as centres of regions.
+    """Find features inside a second mask, to serve as centers of regions.
 
     Parameters
     ----------
     center_mask_img : path-like, Niimg or SurfaceImage
-        Non-zero where centres are wanted; same grid or mesh as the masker's mask.
+        Non-zero where centers are wanted; same grid or mesh as the masker's mask.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted.
 

@@ -22,7 +22,7 @@ def check_same_grid(named, reference):
         If one is a volume and the other a surface.
     ValueError
         If shapes, affines or meshes differ; affines may differ by rounding, so long as
-        no voxel centre moves by more than a thousandth of a voxel.
+        no voxel center moves by more than a thousandth of a voxel.
     """
     if named.is_surface != reference.is_surface:
         raise TypeError(
@@ -94,7 +94,7 @@ def check_binary(mask):
         shown = ", ".join(f"{value:g}" for value in values[:4])
         raise ValueError(
             f"{mask.name} is not a binary mask: it holds {len(values)} values "
-            f"({shown}, ...); binarise it with nilearn.image.binarize_img"
+            f"({shown}, ...); binarize it with nilearn.image.binarize_img"
         )
     if not values.any():
         raise ValueError(f"{mask.name} is an empty mask; give one with non-zero voxels")

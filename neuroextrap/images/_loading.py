@@ -14,7 +14,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
 
     Every 4-D image (2-D surface image) is cleaned on its own, as one run. A list of
     3-D images is cleaned as one series when the masker does anything over time
-    (detrending, standardising, filters, confounds), else image by image.
+    (detrending, standardizing, filters, confounds), else image by image.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     ndarray of float32 or float64, shape (n_samples, n_features)
         NaN where the image itself is not finite (in every sample of the series when
         the masker cleans over time): nilearn would put zeros there. Smoothing counts
-        non-finite neighbours as zero.
+        non-finite neighbors as zero.
 
     Raises
     ------

@@ -14,7 +14,7 @@ def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
     """Return a fitted masker of one's own, made from a mask, a masker, or the images.
 
     The masker given by a user is never modified: a copy with the same settings
-    (smoothing, detrending, standardising, filters) is fitted instead.
+    (smoothing, detrending, standardizing, filters) is fitted instead.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
         background strategy on their mean for volumes, every vertex that is finite in
         at least one sample for surfaces. A masker may be fitted or not.
     imgs : Niimg, SurfaceImage, path, glob pattern, list of these, or None, default=None
-        The images to be analysed; their grids are checked against the mask.
+        The images to be analyzed; their grids are checked against the mask.
     memory : None, path-like or joblib.Memory, default=None
         Where computed masks and what is read from files through the masker are
         remembered between calls; None leaves the memory of a masker that is given.
@@ -184,7 +184,7 @@ def _finite_vertices(named):
         )
     if not any(found.any() for found in parts.values()):
         raise ValueError(
-            f"{named[0].name} has no finite vertex to analyse; check the images"
+            f"{named[0].name} has no finite vertex to analyze; check the images"
         )
     return SurfaceImage(mesh=named[0].img.mesh, data=parts)
 

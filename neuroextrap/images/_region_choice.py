@@ -26,7 +26,7 @@ class RegionChoice:
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
         Members of every region.
     centers : ndarray of int, shape (n_regions,), or None
-        Feature at the centre of every region.
+        Feature at the center of every region.
     owner : ndarray of int, shape (n_features,), or None
         Region whose value a feature carries, -1 for none (atlas regions).
     names : list of str or None
@@ -72,7 +72,7 @@ class RegionChoice:
         Raises
         ------
         ValueError
-            When the regions have neither centres nor owned features.
+            When the regions have neither centers nor owned features.
         """
         values = np.asarray(values, dtype=float)
         out = np.full((*values.shape[:-1], self.regions.shape[1]), np.nan)
@@ -119,9 +119,9 @@ def choose_regions(  # noqa: PLR0913
     regions : sparse matrix, shape (n_regions, n_features), or None
         The user's own regions; not with ``labels_img``.
     center_mask_img : image, path or None
-        Where centres may lie.
+        Where centers may lie.
     stride : int
-        Use every stride-th voxel along each axis as a centre.
+        Use every stride-th voxel along each axis as a center.
     names : list, Bunch, DataFrame or None
         Names of the atlas regions.
 
@@ -133,7 +133,7 @@ def choose_regions(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        When options exclude one another, or no centre is left.
+        When options exclude one another, or no center is left.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def choose_regions(  # noqa: PLR0913
         return _atlas_choice(labels_img, masker, names)
     centers = _choose_centers(masker, center_mask_img, stride)
     return RegionChoice(
-        _neighbourhoods(masker, radius, n_nearest, centers),
+        _neighborhoods(masker, radius, n_nearest, centers),
         centers=np.arange(n_features) if centers is None else centers,
     )
 
@@ -174,7 +174,7 @@ def _atlas_choice(labels_img, masker, names):
 
 
 def _choose_centers(masker, center_mask_img, stride):
-    """Return centre features, or None for all."""
+    """Return center features, or None for all."""
     centers = None
     if stride != 1:
         mask, _ = mask_lattice(masker)
@@ -184,14 +184,14 @@ def _choose_centers(masker, center_mask_img, stride):
         centers = allowed if centers is None else np.intersect1d(centers, allowed)
     if centers is not None and len(centers) == 0:
         raise ValueError(
-            "no centre is left after center_mask_img and stride; give a larger "
+            "no center is left after center_mask_img and stride; give a larger "
             "center_mask_img or a smaller stride"
         )
     return centers
 
 
-def _neighbourhoods(masker, radius, n_nearest, centers):
-    """Return spheres, nearest voxels or surface discs around centres."""
+def _neighborhoods(masker, radius, n_nearest, centers):
+    """Return spheres, nearest voxels or surface discs around centers."""
     if is_surface_masker(masker):
         if n_nearest is not None:
             raise ValueError(

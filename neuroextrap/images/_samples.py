@@ -1,4 +1,4 @@
-"""Labelled samples from BOLD series: volumes and block averages."""
+"""Labeled samples from BOLD series: volumes and block averages."""
 
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     delay=0.0,
     confounds=None,
 ):
-    """Every labelled volume as a sample.
+    """Every labeled volume as a sample.
 
     Volumes of one block are not independent: permute them by blocks, or average them
     with ``block_averages``.
@@ -75,7 +75,7 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
         Time between volumes in seconds; needed for BIDS events.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
-        standardising.
+        standardizing.
     detrend : bool, default=False
         Remove a line from every voxel of every run.
     standardize : bool, default=False
@@ -145,7 +145,7 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         Time between volumes in seconds; needed for BIDS events.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
-        standardising.
+        standardizing.
     detrend : bool, default=False
         Remove a line from every voxel of every run before averaging.
     standardize : bool, default=False
@@ -309,7 +309,7 @@ def _kept(labels, exclude):
 
 
 def _clean_runs(data, runs, detrend, standardize):
-    """Detrend and standardise each run; columns with NaN stay NaN in that run."""
+    """Detrend and standardize each run; columns with NaN stay NaN in that run."""
     if not (detrend or standardize):
         return data
     from nilearn.signal import clean

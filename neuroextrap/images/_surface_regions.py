@@ -24,7 +24,7 @@ def surface_regions(masker, radius, *, centers=None, cache_dir=None):
     radius : float
         Radius in mm along mesh edges (``<=``).
     centers : array-like of int, shape (n_regions,), or None, default=None
-        Feature indices of the centres; None makes every feature a centre.
+        Feature indices of the centers; None makes every feature a center.
     cache_dir : path-like or None, default=None
         Folder that keeps the discs of each mesh and radius for the next time.
 

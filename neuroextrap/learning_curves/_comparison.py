@@ -121,7 +121,7 @@ def _check_curves(curves):
     for name, curve in curves.items():
         if not np.isfinite(curve.information).all():
             raise ValueError(
-                f"curve {name!r} holds infinite information; regularise it with "
+                f"curve {name!r} holds infinite information; regularize it with "
                 "prior_weight."
             )
 

@@ -66,15 +66,15 @@ def information_learning_curve(  # noqa: PLR0913
         ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
         design. Canonical variates without priors of their own train with these.
     prior_weight : float or "cross-validated", optional
-        Regularisation towards the prior, ``(1 - e) p(g|x) + e p(g)``: e itself, or
+        Regularization towards the prior, ``(1 - e) p(g|x) + e p(g)``: e itself, or
         chosen inside each training set by leaving out one of its subjects at a
-        time. None: no regularisation.
+        time. None: no regularization.
     pattern : {"sensitivity", "log_sensitivity", "canonical", None}
         Map whose reproducibility is measured by a second model trained on as many
         other subjects; possible up to half of the subjects. None: none is.
     rotation_invariant : bool, optional
         Declare that training on rotated features gives the same predictions
-        (ridge-like penalties, Gaussian kernels, nearest neighbours, but no lasso and
+        (ridge-like penalties, Gaussian kernels, nearest neighbors, but no lasso and
         no per-feature scaling); training then happens in as many coordinates as
         there are scans. None: canonical variates only.
     train_sizes : array of int, optional
@@ -242,7 +242,7 @@ def _report(curve, classifier):
         warnings.warn(
             f"a true label was given probability zero at train_sizes "
             f"{infinite.tolist()}: the information is minus infinity there; "
-            "regularise with prior_weight.",
+            "regularize with prior_weight.",
             stacklevel=3,
         )
     overfitted = (curve.information.mean(axis=1) < 0) & (

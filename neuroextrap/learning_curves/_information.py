@@ -1,4 +1,4 @@
-"""Information in bits from predicted probabilities, and its regularisation."""
+"""Information in bits from predicted probabilities, and its regularization."""
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def prediction_information(
     -------
     float
         Mean of ``log p(g|x) / p(g)`` over the samples. A true class that was given
-        probability zero makes it minus infinity: regularise the predictions.
+        probability zero makes it minus infinity: regularize the predictions.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def prior_weight(probabilities, y, *, priors, classes=None):
     Returns
     -------
     float
-        The e in 0..1 that maximises the mean of ``log ((1 - e) p(g|x) / p(g) + e)``,
+        The e in 0..1 that maximizes the mean of ``log ((1 - e) p(g|x) / p(g) + e)``,
         a concave function. On these same samples the information is then at least
         zero; on new ones it is slightly negative when there is nothing to tell.
 
@@ -299,7 +299,7 @@ def prior_weight(probabilities, y, *, priors, classes=None):
 
 
 def best_prior_weight(ratio):
-    """Maximise ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
+    """Maximize ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def best_prior_weight(ratio):
     Returns
     -------
     float
-        The maximiser.
+        The maximizer.
     """
 
     def slope(weight):

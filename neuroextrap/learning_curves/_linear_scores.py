@@ -69,7 +69,7 @@ def posterior_of_scores(scores, link):
     log_posterior : ndarray of shape (n_samples, n_classes)
         Natural logarithms.
     gain : ndarray of shape (n_samples, n_classes)
-        Derivative of the logarithm of the unnormalised posterior.
+        Derivative of the logarithm of the unnormalized posterior.
     """
     from scipy.special import expit, log_expit, log_softmax, logsumexp
 
@@ -113,7 +113,7 @@ def _find_link(classifier, X, scores):
             return name
     raise TypeError(
         f"the posteriors of {type(classifier).__name__} are no softmax and no "
-        "normalised sigmoids of its decision function; their derivative is not known."
+        "normalized sigmoids of its decision function; their derivative is not known."
     )
 
 

@@ -130,7 +130,7 @@ def score_split(problem, model, members, prior_weight):
     members : array of int
         Training groups.
     prior_weight : None, float or "cross-validated"
-        How predictions are regularised towards the prior.
+        How predictions are regularized towards the prior.
 
     Returns
     -------

@@ -123,7 +123,7 @@ def feature_maps(problem, factors, pattern):
     return maps
 
 
-def standardise_maps(maps):
+def standardize_maps(maps):
     """Remove the mean of every map and divide by its standard deviation.
 
     Parameters

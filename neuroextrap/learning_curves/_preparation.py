@@ -63,7 +63,7 @@ def scale_scans(X):
     Raises
     ------
     ValueError
-        A scan whose mean is not clearly positive (contrasts, centred data), where
+        A scan whose mean is not clearly positive (contrasts, centered data), where
         the division would be meaningless.
 
     References
@@ -84,7 +84,7 @@ def scale_scans(X):
         raise ValueError(
             f"scan {int(np.argmax(bad))} has mean {means[bad][0]:.3g}: scans can be "
             "divided by their mean only when it is clearly positive; use scale=None "
-            "for contrasts or centred data."
+            "for contrasts or centered data."
         )
     return X / means[:, None]
 
@@ -129,7 +129,7 @@ def balanced_scans(y, groups, *, per_label=2):
             rows = np.flatnonzero((groups == group) & (y == label))
             if len(rows) < per_label:
                 raise ValueError(
-                    f"group {group!r} has {len(rows)} scans labelled {label!r}; "
+                    f"group {group!r} has {len(rows)} scans labeled {label!r}; "
                     f"per_label={per_label} needs at least as many."
                 )
             chosen.append(rows[:per_label])

@@ -157,7 +157,7 @@ def _check_classifier(classifier):
 
 
 def _check_preparation(center, scale, codes, groups):
-    """Refuse unknown options, and centring that would remove all labels."""
+    """Refuse unknown options, and centering that would remove all labels."""
     if center not in ("group", None):
         raise ValueError(f"center={center!r} is unknown; allowed: 'group', None.")
     if scale not in ("mean", None):

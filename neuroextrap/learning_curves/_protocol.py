@@ -90,7 +90,7 @@ def protocol_learning_curves(
     groups : array of shape (n_samples,)
         Subject of every scan.
     scale : {"mean", None}
-        None for scans whose mean is not positive (contrasts, centred data).
+        None for scans whose mean is not positive (contrasts, centered data).
     per_label : int
         Scans of each state in the balanced subset.
     significance_level : float, optional

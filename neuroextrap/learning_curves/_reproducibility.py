@@ -69,7 +69,7 @@ def pattern_reproducibility(  # noqa: PLR0913
         - ``reproducibility``: (n_sizes, n_splits), correlation over the voxels
         - ``mean``, ``spread``: (n_sizes,), its mean and standard deviation
         - ``z_map``: (n_sizes, n_features), reproducible Z map: the mean over splits
-          of the average of both standardised maps divided by the standard deviation
+          of the average of both standardized maps divided by the standard deviation
           of their difference; NaN where a voxel was left out
         - ``masker``: for images, leads ``z_map`` back to them; None for arrays
 

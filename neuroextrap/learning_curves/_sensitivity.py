@@ -19,7 +19,7 @@ def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
     classifier : fitted classifier
         ``CanonicalVariates`` (closed form), ``VoxelwiseGaussian`` with pooled
         variance, or any scikit-learn classifier whose posterior is a softmax (or
-        normalised sigmoids) of linear scores, such as LogisticRegression or
+        normalized sigmoids) of linear scores, such as LogisticRegression or
         LinearDiscriminantAnalysis, also behind StandardScaler or PCA in a Pipeline.
     X : array of shape (n_samples, n_features)
         Samples to average over.

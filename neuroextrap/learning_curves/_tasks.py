@@ -11,7 +11,7 @@ from neuroextrap.learning_curves._patterns import (
     align_sign,
     feature_maps,
     pattern_factor,
-    standardise_maps,
+    standardize_maps,
 )
 from neuroextrap.learning_curves._splits import draw_split
 
@@ -70,7 +70,7 @@ def evaluate_chunk(
     splits : range
         Numbers of the splits.
     prior_weight : None, float or "cross-validated"
-        Regularisation of the predictions.
+        Regularization of the predictions.
     pattern : str or None
         Kind of map.
     score : bool
@@ -122,7 +122,7 @@ def _agreement(problem, factors, pattern, *, z):
     """Correlations of pairs of maps, and the sum of their reproducible Z maps."""
     if not factors:
         return [], None
-    maps = standardise_maps(feature_maps(problem, factors, pattern))
+    maps = standardize_maps(feature_maps(problem, factors, pattern))
     first, second = maps[::2], maps[1::2]
     correlations = np.mean(first * second, axis=1)
     if not z:

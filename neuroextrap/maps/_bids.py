@@ -166,7 +166,7 @@ def describe_dataset(root, sources=()):
     root : path-like
         Top folder of the derivatives; created when missing.
     sources : sequence of path-like, default=()
-        Files that were analysed; the DOI of the data set that each belongs to is named
+        Files that were analyzed; the DOI of the data set that each belongs to is named
         where that data set tells it.
 
     Returns

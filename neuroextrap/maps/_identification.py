@@ -57,7 +57,7 @@ MAP_DESCRIPTIONS = {
         "bits",
     ),
     "n_voxels": (
-        "Number of voxels (or vertices) of the region that were analysed",
+        "Number of voxels (or vertices) of the region that were analyzed",
         "count",
     ),
     "p_value": ("Permutation p-value of the statistic, every region by itself", "p"),
@@ -67,12 +67,12 @@ MAP_DESCRIPTIONS = {
         "p",
     ),
     "p_value_fwe_tail": (
-        "As p_value_fwe, its small values from a generalised Pareto tail fitted to the "
+        "As p_value_fwe, its small values from a generalized Pareto tail fitted to the "
         "permuted maxima",
         "p",
     ),
     "p_value_tail": (
-        "As p_value, its small values from a generalised Pareto tail fitted to each "
+        "As p_value, its small values from a generalized Pareto tail fitted to each "
         "region's own permuted statistics",
         "p",
     ),
@@ -213,7 +213,7 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     -------
     statistics : dict of ndarray, shape (n_regions,)
         Accuracies as proportions, information in bits. Names ending in ``_fwe`` hold
-        for all analysed regions at once.
+        for all analyzed regions at once.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     >>> found["average_bayes_accuracy_bound"].round(2)
     array([0.82])
     """
-    n_analysed = int((~np.isnan(wins[:, 0])).sum())
+    n_analyzed = int((~np.isnan(wins[:, 0])).sum())
     n_classes = wins.shape[1]
     sizes = bound_set_sizes(n_classes)
     curves = stats.average_accuracy(wins, sizes)
@@ -237,7 +237,7 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     }
     found = {}
     with quiet_bounds():
-        for suffix, n_regions in (("", 1), ("_fwe", max(1, n_analysed))):
+        for suffix, n_regions in (("", 1), ("_fwe", max(1, n_analyzed))):
             found |= _bounds(curves, sizes, suffix, n_regions, shared)
     return found
 

@@ -21,7 +21,7 @@ def region_images(values, choice, masker):
     Returns
     -------
     maps : dict of images, or of ndarray
-        NaN outside the analysed voxels. Empty for images when the regions are a matrix
+        NaN outside the analyzed voxels. Empty for images when the regions are a matrix
         with another number of rows than features, which have no place in an image.
 
     Examples

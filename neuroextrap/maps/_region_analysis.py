@@ -62,13 +62,13 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
         standard_error : ndarray, shape (n_set_sizes,)
             At ``set_sizes_``, proportions. NaN where they cannot be had: a region that
-            was not analysed, fewer than three classes, classes without test points (no
+            was not analyzed, fewer than three classes, classes without test points (no
             class that could be left out), results read from a folder (no margins).
         """
         region = self.find_region(region)
@@ -85,7 +85,7 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class RegionAnalysis:
         Raises
         ------
         ValueError
-            When coordinates are given but regions have no centres in an image.
+            When coordinates are given but regions have no centers in an image.
         """
         check_is_fitted(self, "region_scores_")
         if np.ndim(region) == 0:
@@ -115,7 +115,7 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
         set_sizes : sequence of int or None
             From 2 to K; None is ``set_sizes_``.
 
@@ -134,7 +134,7 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest centre.
+            Index, or (x, y, z) in mm of the nearest center.
         method : str
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
 

@@ -27,7 +27,7 @@ class RegionResults:
     choice : RegionChoice
         The regions and where their values go.
     n_voxels : ndarray of int, shape (n_regions,)
-        Features analysed in every region.
+        Features analyzed in every region.
     n_test : int
         Number of test points.
     set_sizes : ndarray of int
@@ -39,7 +39,7 @@ class RegionResults:
     notes : tuple of str
         What a reader should know of the validity of the numbers.
     p_value_tail : ndarray, shape (n_regions,), or None
-        Local p-values with a generalised Pareto tail, when null maps were saved.
+        Local p-values with a generalized Pareto tail, when null maps were saved.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class RegionResults:
         return values
 
     def tail_fit_accepted(self):
-        """Tell whether a generalised Pareto tail fits the permuted maxima.
+        """Tell whether a generalized Pareto tail fits the permuted maxima.
 
         Returns
         -------

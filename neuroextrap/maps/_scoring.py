@@ -71,7 +71,7 @@ def score_analysis(estimator, X, regions, plan, *, n_workers):
     scores : RegionScores
         Wins and counts of every region.
     p_value_tail : ndarray, shape (n_regions,), or None
-        Local p-values with a generalised Pareto tail, when null maps are saved.
+        Local p-values with a generalized Pareto tail, when null maps are saved.
 
     Examples
     --------

@@ -46,7 +46,7 @@ from neuroextrap.margins._task import Plan
 from neuroextrap.margins._wins import beaten_and_tied, class_weights, win_histogram
 
 __all__ = [
-    # designs and labellings
+    # designs and labelings
     "Design",
     "Labelings",
     "check_labelings",

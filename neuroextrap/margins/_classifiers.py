@@ -1,4 +1,4 @@
-"""Single-region classifiers: means, naive Bayes and the nearest neighbour."""
+"""Single-region classifiers: means, naive Bayes and the nearest neighbor."""
 
 from abc import abstractmethod
 
@@ -347,6 +347,6 @@ def log_priors(codes, priors):
     return np.log(counts / len(codes))
 
 
-def squared_distances(X, centres):
-    """Squared Euclidean distances, shape (n_samples, n_centres)."""
-    return np.stack([np.square(X - c).sum(axis=1) for c in centres], axis=1)
+def squared_distances(X, centers):
+    """Squared Euclidean distances, shape (n_samples, n_centers)."""
+    return np.stack([np.square(X - c).sum(axis=1) for c in centers], axis=1)

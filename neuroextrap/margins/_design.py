@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Design:
-    """Folds of a cross-validation over labelled samples.
+    """Folds of a cross-validation over labeled samples.
 
     Parameters
     ----------
@@ -138,12 +138,12 @@ def as_slice(index):
 
 
 class Labelings:
-    """A batch of labellings of the same samples, the batch axis last.
+    """A batch of labelings of the same samples, the batch axis last.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n_labelings, n_samples)
-        Class codes 0..K-1 of each labelling.
+        Class codes 0..K-1 of each labeling.
     n_classes : int
         Number of classes K.
 
@@ -167,7 +167,7 @@ class Labelings:
 
     @property
     def n_labelings(self):
-        """Number of labellings B."""
+        """Number of labelings B."""
         return len(self.codes)
 
     def one_hot(self, dtype=np.float32):

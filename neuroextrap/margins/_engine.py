@@ -26,7 +26,7 @@ class RegionScores:
     Parameters
     ----------
     wins : ndarray, shape (n_regions, K)
-        Win distributions; NaN where a region was not analysed.
+        Win distributions; NaN where a region was not analyzed.
     weighted_wins : ndarray, shape (n_weightings, n_regions, K)
         The same under each further weighting of the test points.
     score : ndarray, shape (n_regions,)
@@ -38,7 +38,7 @@ class RegionScores:
     null : ndarray of float32, shape (n_permutations, n_regions), or None
         All permuted statistics, when kept.
     done : ndarray of bool, shape (n_regions,)
-        Regions analysed in this run (all, but for a shard).
+        Regions analyzed in this run (all, but for a shard).
 
     Examples
     --------
@@ -81,7 +81,7 @@ def score_regions(  # noqa: PLR0913
     Parameters
     ----------
     X : ndarray of float32, shape (n_samples, n_features)
-        Finite samples, centred per feature.
+        Finite samples, centered per feature.
     regions : scipy.sparse.csr_array, shape (n_regions, n_features)
         Which features belong to which region; empty rows are left NaN.
     plan : Plan
@@ -145,7 +145,7 @@ def score_regions(  # noqa: PLR0913
 
 
 def observed_margins(X, regions, plan, region):
-    """Compute one region's margins under the observed labelling.
+    """Compute one region's margins under the observed labeling.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def observed_margins(X, regions, plan, region):
     array([0, 1, 0, 1])
     """
     if regions.indptr[region] == regions.indptr[region + 1]:
-        raise ValueError(f"region {region} was not analysed: too few usable voxels")
+        raise ValueError(f"region {region} was not analyzed: too few usable voxels")
     block = make_block(X, regions, np.array([region]))
     return first_margins(with_path(plan, regions), block)[:, :, 0]
 

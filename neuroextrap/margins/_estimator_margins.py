@@ -1,4 +1,4 @@
-"""Margins of any scikit-learn classifier, refitted for every region and labelling."""
+"""Margins of any scikit-learn classifier, refitted for every region and labeling."""
 
 import numpy as np
 
@@ -67,14 +67,14 @@ class EstimatorMargins:
         return xs, design
 
     def margins(self, state, labelings):
-        """Return the margins of every region under every labelling.
+        """Return the margins of every region under every labeling.
 
         Parameters
         ----------
         state : tuple of (xs, design)
             What ``prepare`` returned.
         labelings : Labelings
-            A batch of labellings.
+            A batch of labelings.
 
         Returns
         -------

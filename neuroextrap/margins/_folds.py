@@ -109,7 +109,7 @@ def _few(values):
 
 
 def check_labelings(codes, design):
-    """Raise when a labelling leaves a class without training samples in a fold.
+    """Raise when a labeling leaves a class without training samples in a fold.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def check_labelings(codes, design):
     Raises
     ------
     ValueError
-        When a permuted labelling cannot be trained on.
+        When a permuted labeling cannot be trained on.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def check_labelings(codes, design):
             present = (block[:, :, None] == classes).any(axis=1).all(axis=1)
             if not present.all():
                 raise ValueError(
-                    "a permuted labelling leaves a class without training samples in a "
+                    "a permuted labeling leaves a class without training samples in a "
                     "fold; give groups so that labels are permuted within runs, or use "
                     "stratified folds with more samples"
                 )

@@ -10,14 +10,14 @@ from neuroextrap.margins._operators import checked_counts, residual_operators
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
-BATCH = 64  # labellings times regions handled together
+BATCH = 64  # labelings times regions handled together
 SWEEP = 768  # K x K matrices inverted together
 
 SOLVERS = ("auto", "numba", "numpy")
 # beyond either the K x K steps are work for BLAS, not for small loops
 MAX_COMPILED_CLASSES = 32
 # samples (or test points) times classes; of a plan no larger a batch has at least 8
-# labellings, or all of them
+# labelings, or all of them
 MAX_COMPILED_SIZE = 2**14
 # numbers in the residuals of one compiled batch, and the largest width of it
 BATCH_SIZE, MAX_WIDTH = 2**16, 64
@@ -34,8 +34,8 @@ class LDAMargins:
     ``(x - m)' V (mu_l - m) - (mu_l - m)' V (mu_l - m) / 2``, ``V`` the inverse of
     ``W + lambda I``: the log posterior under equal class priors, up to the factor
     1 / (N - K) and a term shared by all classes (N training samples). The penalty
-    lambda comes from the region's total, unlabelled scatter, so nothing but K x K
-    inverses is left for each fold and labelling; the result equals refitting.
+    lambda comes from the region's total, unlabeled scatter, so nothing but K x K
+    inverses is left for each fold and labeling; the result equals refitting.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class LDAMargins:
         "frequency" adds ``log(class share of the training samples) / (N - K)``.
     solver : {"auto", "numba", "numpy"}, default "auto"
         "numba" compiles the K x K steps (the extra ``fast``): several times faster
-        with many labellings, and equal to "numpy" up to rounding in float64. "auto"
-        takes it where numba is installed. A single labelling, more than 32 classes
+        with many labelings, and equal to "numpy" up to rounding in float64. "auto"
+        takes it where numba is installed. A single labeling, more than 32 classes
         or large designs are left to numpy.
 
     See Also
@@ -127,21 +127,21 @@ class LDAMargins:
         return design, len(xs), groups
 
     def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labelling.
+        """Compute out-of-fold margins of every region and labeling.
 
         Parameters
         ----------
         state : tuple
             What `prepare` returned, for S regions.
         labelings : Labelings
-            B labellings of K classes.
+            B labelings of K classes.
 
         Returns
         -------
         margins : ndarray, shape (n_test, K, S * B)
             Region-major batch; rows in the order of ``design.test``. Computed in
             float64; rounded to float32 where the penalty is at least 0.01 of the
-            mean squared norm of the centred samples.
+            mean squared norm of the centered samples.
 
         Raises
         ------
@@ -161,9 +161,9 @@ class LDAMargins:
         return margins.reshape(len(design.test), K, n_regions * B)
 
     def _is_compiled(self, design, labelings):
-        """Whether labellings are many enough, and small enough, for compiled loops.
+        """Whether labelings are many enough, and small enough, for compiled loops.
 
-        The labellings of one design are all compiled or none, so that equal ones
+        The labelings of one design are all compiled or none, so that equal ones
         get equal margins to the last bit.
         """
         K = labelings.n_classes
@@ -235,7 +235,7 @@ def _fill(margins, group, design, labelings, counts, priors):
 
 
 class _Batch:
-    """Some labellings (b) of a group of regions (S), in all folds (F).
+    """Some labelings (b) of a group of regions (S), in all folds (F).
 
     Arrays with samples carry the batch first, (S, b, n, K), where small matrix
     products are fast; the K x K inverses carry it last. Held-out samples of all

@@ -1,7 +1,7 @@
-"""Compiled discriminant margins: all K x K steps of a batch of labellings, in cache.
+"""Compiled discriminant margins: all K x K steps of a batch of labelings, in cache.
 
 Importing this module needs numba (the extra ``fast``). Every array carries the
-labellings last, so that one machine instruction serves several of them;
+labelings last, so that one machine instruction serves several of them;
 `fill_margins` is the entry, and ``LDAMargins`` in ``_lda.py`` has the formulas.
 """
 
@@ -200,12 +200,12 @@ def _workspace(folds, n_classes, width):
 
 @_compile
 def fill_margins(residuals, indicators, inverses, folds, classes, out):
-    """Fill the margins of one region under B labellings, in every fold.
+    """Fill the margins of one region under B labelings, in every fold.
 
     Parameters
     ----------
     residuals, indicators : ndarray, shape (n_samples, K, B)
-        (I - H) Y and Y of each labelling.
+        (I - H) Y and Y of each labeling.
     inverses : ndarray, shape (sum of n_held ** 2,)
         Inverse held-out blocks of I - H, one fold after the other.
     folds : Folds

@@ -4,9 +4,9 @@ import numpy as np
 
 from neuroextrap.margins._operators import check_regions, checked_counts
 
-FEATURES = 1024  # features handled together for one labelling; changes no result
-REGION_FEATURES = 256  # the same for many labellings
-LABELINGS = 64  # labellings handled together
+FEATURES = 1024  # features handled together for one labeling; changes no result
+REGION_FEATURES = 256  # the same for many labelings
+LABELINGS = 64  # labelings handled together
 
 
 class GaussianNBMargins:
@@ -172,14 +172,14 @@ class GaussianNBMargins:
         return design, xs
 
     def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labelling.
+        """Compute out-of-fold margins of every region and labeling.
 
         Parameters
         ----------
         state : tuple
             What `prepare` returned, for S regions.
         labelings : Labelings
-            B labellings of K classes.
+            B labelings of K classes.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class GaussianNBMargins:
             )
 
     def _features(self, x):
-        """Centre features and return their least class variance, (n_features,)."""
+        """Center features and return their least class variance, (n_features,)."""
         x = np.asarray(x, dtype=float)
         x = x - x.mean(axis=0)
         variance = np.square(x).mean(axis=0)
@@ -247,7 +247,7 @@ class GaussianNBMargins:
 
 
 def _members(codes, design):
-    """Return indicators (n_samples, K) and training counts (F, K) of one labelling."""
+    """Return indicators (n_samples, K) and training counts (F, K) of one labeling."""
     from neuroextrap.margins._design import Labelings
 
     labelings = Labelings(np.asarray(codes)[None], design.n_classes)
@@ -259,7 +259,7 @@ def _statistics(x, floor, members, counts, design):
     """Yield means and variances of the training samples, fold by fold.
 
     x : (n, p); floor : (p,); members : (n, c), the columns classes or classes times
-    labellings; counts : (F, c). Each yielded array is (p, c).
+    labelings; counts : (F, c). Each yielded array is (p, c).
     """
     squares = x * x
     sums, square_sums = x.T @ members, squares.T @ members

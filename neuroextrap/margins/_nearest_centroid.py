@@ -1,8 +1,8 @@
-"""Nearest class mean: sums over features for one labelling, Grams for many."""
+"""Nearest class mean: sums over features for one labeling, Grams for many."""
 
 import numpy as np
 
-from neuroextrap.margins._operators import centred_gram
+from neuroextrap.margins._operators import centered_gram
 
 
 class NearestCentroidMargins:
@@ -11,7 +11,7 @@ class NearestCentroidMargins:
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
     class l of the training samples, plus a number that is the same for every class.
     Labels enter only after the Gram matrix of a region is known, so that one region's
-    thousand labellings are one matrix product.
+    thousand labelings are one matrix product.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class NearestCentroidMargins:
         return by_sums, by_regions + work.n_regions * work.n_labelings * products
 
     def prepare(self, xs, design):
-        """Return the centred Gram matrices of regions.
+        """Return the centered Gram matrices of regions.
 
         Parameters
         ----------
@@ -112,18 +112,18 @@ class NearestCentroidMargins:
         """
         grams = np.empty((len(xs), design.n_samples, design.n_samples))
         for gram, x in zip(grams, xs, strict=True):
-            gram[:] = centred_gram(x, design.order)
+            gram[:] = centered_gram(x, design.order)
         return grams.astype(np.float32), design
 
     def margins(self, state, labelings):
-        """Return the margins of every region under every labelling.
+        """Return the margins of every region under every labeling.
 
         Parameters
         ----------
         state : tuple of (grams, design)
             What ``prepare`` returned.
         labelings : Labelings
-            A batch of labellings.
+            A batch of labelings.
 
         Returns
         -------
@@ -208,7 +208,7 @@ def rows_of(array, held):
 
 
 def batch_last(stacked, shape):
-    """Move a leading region axis behind the labellings: (S, n, K * B) -> (n, K, S * B).
+    """Move a leading region axis behind the labelings: (S, n, K * B) -> (n, K, S * B).
 
     Parameters
     ----------

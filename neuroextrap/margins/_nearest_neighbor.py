@@ -1,14 +1,14 @@
-"""Nearest neighbour as batched margins: distances never change, labels do."""
+"""Nearest neighbor as batched margins: distances never change, labels do."""
 
 import numpy as np
 
 from neuroextrap.margins._operators import (
-    centred_gram,
+    centered_gram,
     check_regions,
     checked_counts,
 )
 
-LABELINGS = 64  # labellings handled together; changes no result
+LABELINGS = 64  # labelings handled together; changes no result
 
 
 class NearestNeighborMargins:
@@ -71,7 +71,7 @@ class NearestNeighborMargins:
             outside[train, rows] = False
         distances = np.empty((len(xs), *outside.shape))
         for x, out in zip(xs, distances, strict=True):
-            gram = centred_gram(x)
+            gram = centered_gram(x)
             norms = np.diagonal(gram)
             squared = norms[:, None] + norms - 2.0 * gram
             np.maximum(squared, 0.0, out=squared)
@@ -79,14 +79,14 @@ class NearestNeighborMargins:
         return design, distances
 
     def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labelling.
+        """Compute out-of-fold margins of every region and labeling.
 
         Parameters
         ----------
         state : tuple
             What `prepare` returned, for S regions.
         labelings : Labelings
-            B labellings of K classes.
+            B labelings of K classes.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class NearestNeighborMargins:
 
 
 def _sorted_by_class(codes, n_classes):
-    """Order the samples of each labelling by class, one labelling after the other.
+    """Order the samples of each labeling by class, one labeling after the other.
 
     Returns sample numbers (B * n,) and where each class starts among them (B * K,).
     """

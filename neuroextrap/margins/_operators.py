@@ -1,8 +1,8 @@
-"""Label-free operators: what a region's data do to any labelling, once and for all.
+"""Label-free operators: what a region's data do to any labeling, once and for all.
 
 Every cross-validated ridge or discriminant fit is a fixed linear operation on the
-label indicators. It is built here from the centred Gram matrix of a region and
-reused for every labelling.
+label indicators. It is built here from the centered Gram matrix of a region and
+reused for every labeling.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _GRAM_FEATURES = 2**14
 
 
 def ledoit_wolf_intensity(gram, n_features):
-    """Ledoit-Wolf shrinkage intensity from a centred Gram matrix.
+    """Ledoit-Wolf shrinkage intensity from a centered Gram matrix.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def check_shrinkage(shrinkage):
 
 
 def ridge_penalty(x, *, shrinkage="auto"):
-    """Ridge penalty of a region from its unlabelled samples.
+    """Ridge penalty of a region from its unlabeled samples.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ def ridge_penalty(x, *, shrinkage="auto"):
     9.07
     """
     check_shrinkage(shrinkage)
-    gram = centred_gram(x)
+    gram = centered_gram(x)
     return float(_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
 
 
-def centred_gram(x, order=None):
+def centered_gram(x, order=None):
     """Inner products of the samples in float64, feature means removed.
 
     `order` gives other rows than all in their order. Some features at a time, so that
@@ -174,7 +174,7 @@ class RegionOperators:
     dtype: np.dtype
 
     def residuals(self, indicators):
-        """Apply I - H to the indicators of labellings.
+        """Apply I - H to the indicators of labelings.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class RegionOperators:
         )
 
     def residuals_of(self, region, indicators):
-        """Apply one region's I - H to indicators with the labellings last.
+        """Apply one region's I - H to indicators with the labelings last.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class RegionOperators:
 def residual_operators(xs, design, *, shrinkage="auto"):
     """Ridge residual operators of a list of regions, grouped by form and precision.
 
-    The smoother of the centred samples with an unpenalised intercept is
+    The smoother of the centered samples with an unpenalized intercept is
     ``H = K (K + lambda I)^-1 + 11'/n``. With many features ``I - H`` itself is
     kept; with fewer features than half the samples, a factor of ``H``.
 
@@ -246,7 +246,7 @@ def residual_operators(xs, design, *, shrinkage="auto"):
     n_features = np.array([x.shape[1] for x in xs])
     grams = np.empty((len(xs), n, n))
     for gram, x in zip(grams, xs, strict=True):
-        gram[:] = centred_gram(x)
+        gram[:] = centered_gram(x)
     penalties = _penalties(grams, n_features, shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
@@ -334,14 +334,14 @@ def _with_inverses(regions, dense, factors, design, dtype):
 
 
 def checked_counts(design, labelings):
-    """Training samples of each class in each fold and labelling, none of them 0.
+    """Training samples of each class in each fold and labeling, none of them 0.
 
     Parameters
     ----------
     design : Design
         Folds over n samples.
     labelings : Labelings
-        B labellings of K classes.
+        B labelings of K classes.
 
     Returns
     -------

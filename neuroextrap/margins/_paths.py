@@ -1,8 +1,8 @@
 """Two ways to the same margins: sums over features, or one region at a time.
 
-Sums touch every feature once for each labelling, whatever the number of regions it is
-in; a region of its own is read once for all labellings. So sums are faster where
-regions overlap and labellings are few, and a map of spheres is made by them, while an
+Sums touch every feature once for each labeling, whatever the number of regions it is
+in; a region of its own is read once for all labelings. So sums are faster where
+regions overlap and labelings are few, and a map of spheres is made by them, while an
 atlas, a whole mask, and most permutation tests are done region by region.
 """
 
@@ -26,7 +26,7 @@ class Work(NamedTuple):
     n_memberships : int
         Features counted as often as they are in a region.
     n_labelings : int
-        Labellings that a classifier is trained on.
+        Labelings that a classifier is trained on.
     """
 
     n_regions: int

@@ -1,9 +1,9 @@
-"""Quadratic discriminant analysis as batched margins, refitted per labelling."""
+"""Quadratic discriminant analysis as batched margins, refitted per labeling."""
 
 import numpy as np
 
 from neuroextrap.margins._operators import (
-    centred_gram,
+    centered_gram,
     check_regions,
     check_shrinkage,
     checked_counts,
@@ -12,7 +12,7 @@ from neuroextrap.margins._operators import (
 
 MIN_INTENSITY = 1e-4
 MAX_INTENSITY = 0.999
-LABELINGS = 32  # labellings handled together; changes no result
+LABELINGS = 32  # labelings handled together; changes no result
 
 
 class QDAMargins:
@@ -101,7 +101,7 @@ class QDAMargins:
         check_regions(xs, design)
         regions = []
         for x in xs:
-            gram = centred_gram(x)
+            gram = centered_gram(x)
             intensity, variance = qda_shrinkage(
                 gram, x.shape[1], design.n_classes, self.shrinkage
             )
@@ -109,14 +109,14 @@ class QDAMargins:
         return design, regions
 
     def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labelling.
+        """Compute out-of-fold margins of every region and labeling.
 
         Parameters
         ----------
         state : tuple
             What `prepare` returned, for S regions.
         labelings : Labelings
-            B labellings of K classes.
+            B labelings of K classes.
 
         Returns
         -------
@@ -165,7 +165,7 @@ def qda_shrinkage(gram, n_features, n_classes, shrinkage):
 
 
 def _members(codes, train, label):
-    """Training samples of a class in each labelling, padded to the largest class.
+    """Training samples of a class in each labeling, padded to the largest class.
 
     Returns sample numbers and weights (1 or, for padding, 0), both (B, d).
     """

@@ -27,7 +27,7 @@ def resolve_classifier(classifier, *, shrinkage="auto"):
     ----------
     classifier : str or scikit-learn classifier
         A key of ``CLASSIFIERS``, or any classifier with ``decision_function`` or
-        ``predict_proba`` (slow: refitted for every region, fold and labelling).
+        ``predict_proba`` (slow: refitted for every region, fold and labeling).
     shrinkage : "auto" or float
         Passed to the classifiers that shrink.
 

@@ -10,7 +10,7 @@ class RidgeMargins:
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
     The intercept is free and the penalty is the same in every fold: it comes from
-    the region's total, unlabelled scatter. The margin of a class is its predicted
+    the region's total, unlabeled scatter. The margin of a class is its predicted
     indicator. A fold's fit is never recomputed: the out-of-fold prediction is one
     fixed matrix times the indicators, exactly.
 
@@ -81,14 +81,14 @@ class RidgeMargins:
         return design, len(xs), predictors
 
     def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labelling.
+        """Compute out-of-fold margins of every region and labeling.
 
         Parameters
         ----------
         state : tuple
             What `prepare` returned, for S regions.
         labelings : Labelings
-            B labellings of K classes.
+            B labelings of K classes.
 
         Returns
         -------

@@ -9,7 +9,7 @@ from neuroextrap.margins._classifiers import (
     class_means,
     log_priors,
 )
-from neuroextrap.margins._operators import centred_gram, ridge_penalty
+from neuroextrap.margins._operators import centered_gram, ridge_penalty
 from neuroextrap.margins._qda import qda_shrinkage
 
 
@@ -85,9 +85,9 @@ class RidgeIndicatorClassifier(MarginClassifier):
         X, codes = self._start_fit(X, y)
         self.penalty_ = _penalty(self, X)
         mean = X.mean(axis=0)
-        centred = X - mean
+        centered = X - mean
         indicators = np.eye(len(self.classes_))[codes]
-        weights = solve_shrunk(centred, self.penalty_, centred.T @ indicators)
+        weights = solve_shrunk(centered, self.penalty_, centered.T @ indicators)
         self.coef_ = weights.T
         self.intercept_ = indicators.mean(axis=0) - mean @ weights
         return self
@@ -264,7 +264,7 @@ class ShrinkageQDA(PosteriorClassifier):
         X, codes = self._start_fit(X, y)
         n_classes = len(self.classes_)
         self.intensity_, variance = qda_shrinkage(
-            centred_gram(X), X.shape[1], n_classes, self.shrinkage
+            centered_gram(X), X.shape[1], n_classes, self.shrinkage
         )
         self.variance_ = variance if self.variance is None else float(self.variance)
         self.means_ = class_means(X, codes)

@@ -1,4 +1,4 @@
-"""One task of a run: a block of regions under all labellings.
+"""One task of a run: a block of regions under all labelings.
 
 A task is a pure function of its plan and its block, so tasks can run in any order, on
 any machine, and be repeated. Block sizes and label chunks depend on the design alone,
@@ -22,7 +22,7 @@ from neuroextrap.margins._wins import (
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
-# indicators of the classes of all labellings, kept for the next region up to this size
+# indicators of the classes of all labelings, kept for the next region up to this size
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
 
@@ -38,7 +38,7 @@ class Plan:
     design : Design
         Folds of the cross-validation.
     codes : ndarray of int, shape (1 + n_permutations, n_samples)
-        Class codes; the first row is the observed labelling.
+        Class codes; the first row is the observed labeling.
     statistic : callable
         Win distributions (M, K) -> values (M,).
     pairing : bool
@@ -94,12 +94,12 @@ class Plan:
 
     @property
     def n_permutations(self):
-        """Number of permuted labellings."""
+        """Number of permuted labelings."""
         return len(self.codes) - 1
 
     @property
     def n_trained(self):
-        """Number of labellings that a classifier is trained on."""
+        """Number of labelings that a classifier is trained on."""
         return 1 if self.pairing else len(self.codes)
 
     @property
@@ -109,22 +109,22 @@ class Plan:
 
     @property
     def size(self):
-        """Numbers in the margins of one labelling of one region."""
+        """Numbers in the margins of one labeling of one region."""
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     @property
     def _n_chunks(self):
-        """Number of batches of the trained labellings."""
+        """Number of batches of the trained labelings."""
         return -(-self.n_trained // max(1, PASS_SIZE // self.size))
 
     @property
     def chunk_width(self):
-        """Number of trained labellings in the widest batch."""
+        """Number of trained labelings in the widest batch."""
         return -(-self.n_trained // self._n_chunks)
 
     @property
     def n_kept(self):
-        """Number of trained labellings whose indicators are in memory together."""
+        """Number of trained labelings whose indicators are in memory together."""
         everything = self.n_trained * self.size <= KEPT_INDICATORS
         return self.n_trained if everything else self.chunk_width
 
@@ -135,9 +135,9 @@ class Plan:
         return max(1, min(_MAX_REGIONS_PER_PASS, step))
 
     def chunks(self):
-        """Give the trained labellings in batches whose widths differ by one at most.
+        """Give the trained labelings in batches whose widths differ by one at most.
 
-        The widths depend on the design and the number of labellings alone.
+        The widths depend on the design and the number of labelings alone.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class Plan:
         Returns
         -------
         codes : ndarray of int, shape (n_test, 1 + n_permutations)
-            The observed labelling first.
+            The observed labeling first.
         """
         if "test" not in self._cache:
             self._cache["test"] = np.ascontiguousarray(
@@ -182,12 +182,12 @@ class Plan:
         return self._cache["weights"]
 
     def weights_of(self, columns, n_regions):
-        """Return the weights for some labellings of each of some regions.
+        """Return the weights for some labelings of each of some regions.
 
         Parameters
         ----------
         columns : slice
-            Which labellings.
+            Which labelings.
         n_regions : int
             Number of regions.
 
@@ -267,7 +267,7 @@ def run_task(plan, block):
 
 
 def first_margins(plan, block):
-    """Return the margins of a block's first pass under the observed labelling.
+    """Return the margins of a block's first pass under the observed labeling.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def first_margins(plan, block):
 def _all_counts(plan, block):
     """Yield (first region, number of regions, iterator of their counts).
 
-    The counts are (beaten, tied, first labelling, number of labellings), with arrays of
+    The counts are (beaten, tied, first labeling, number of labelings), with arrays of
     shape (n_test, n_regions * n_labelings), region-major.
     """
     passes = _additive_passes if plan.by_sums else _region_passes
@@ -303,7 +303,7 @@ def _all_counts(plan, block):
 
 
 def _label_counts(plan, n_regions, batches):
-    """Count wins where every labelling has margins of its own."""
+    """Count wins where every labeling has margins of its own."""
     for margins, start, width in batches:
         y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
@@ -351,7 +351,7 @@ def _region_passes(plan, block):
 
 
 def _kernel_batches(plan, xs):
-    """Yield one kernel's margins for each chunk of labellings."""
+    """Yield one kernel's margins for each chunk of labelings."""
     state = plan.kernel.prepare(xs, plan.design)
     start = 0
     for labelings in plan.chunks():

@@ -1,8 +1,8 @@
-"""Wins of many labellings at once, the batch axis last.
+"""Wins of many labelings at once, the batch axis last.
 
 The same counting as :func:`neuroextrap.stats.win_distribution`, laid out for margins of
-shape (n_test, K, M), where M runs over regions and labellings. Counting along the first
-two axes then streams through memory, and a thousand labellings cost a few passes.
+shape (n_test, K, M), where M runs over regions and labelings. Counting along the first
+two axes then streams through memory, and a thousand labelings cost a few passes.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def class_weights(y, n_classes):
     Parameters
     ----------
     y : ndarray of int, shape (n_test, M)
-        Class of every test point in each of M labellings.
+        Class of every test point in each of M labelings.
     n_classes : int
         Number of classes K.
 
@@ -118,7 +118,7 @@ def rank_tables(margins):
 
 
 def win_histogram(beaten, tied, weights, n_classes):
-    """Win distribution of every labelling from beaten and tied counts.
+    """Win distribution of every labeling from beaten and tied counts.
 
     Parameters
     ----------

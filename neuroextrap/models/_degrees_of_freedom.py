@@ -35,12 +35,12 @@ def elastic_net_degrees_of_freedom(X, coef, alpha, l1_ratio):
     >>> elastic_net_degrees_of_freedom(X, np.array([[1.0], [0.0]]), [1, 1], [1.0, 1.0])
     array([2., 1.])
     """
-    centred = X - X.mean(axis=0)
+    centered = X - X.mean(axis=0)
     spent = np.ones(len(coef))
     for v, weights in enumerate(coef):
         active = np.flatnonzero(weights)
         if active.size:
-            values = np.linalg.svd(centred[:, active], compute_uv=False) ** 2
+            values = np.linalg.svd(centered[:, active], compute_uv=False) ** 2
             l2 = len(X) * alpha[v] * (1 - l1_ratio[v])
             kept = values > values[0] * 1e-12
             spent[v] += (values[kept] / (values[kept] + l2)).sum()

@@ -10,7 +10,7 @@ from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Elastic net for many targets, each with its own cross-validated penalties.
 
-    For every target (voxel, neuron) the minimiser of ::
+    For every target (voxel, neuron) the minimizer of ::
 
         ||y - X b||^2 / (2 N) + alpha * l1_ratio * ||b||_1
             + alpha * (1 - l1_ratio) / 2 * ||b||^2

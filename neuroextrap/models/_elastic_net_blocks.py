@@ -20,9 +20,9 @@ def fit_block(folds, X, Y, options, out):
     folds : FoldGrams
         What all targets share.
     X : ndarray, shape (n_samples, n_features)
-        Centred features.
+        Centered features.
     Y : ndarray, shape (n_samples, n_targets)
-        Centred targets of the block.
+        Centered targets of the block.
     options : SearchOptions
         Grid, stopping and limits.
     out : ElasticNetFit

@@ -1,4 +1,4 @@
-"""What all voxels share: centred fold Gram matrices, computed once."""
+"""What all voxels share: centered fold Gram matrices, computed once."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ class FoldGrams(NamedTuple):
     Attributes
     ----------
     gram : ndarray, shape (n_folds + 1, n_features, n_features)
-        Centred Gram matrices of the training rows; the last one is of all rows.
+        Centered Gram matrices of the training rows; the last one is of all rows.
     x_mean : ndarray, shape (n_folds + 1, n_features)
         Training means, about the mean of all rows.
     count : ndarray, shape (n_folds + 1,)
@@ -23,7 +23,7 @@ class FoldGrams(NamedTuple):
     excluded : tuple of ndarray
         Per entry the rows that are not trained on (none for the last).
     features : ndarray, shape (n_features, n_samples)
-        Centred features, rows in `order`, feature-major.
+        Centered features, rows in `order`, feature-major.
     """
 
     gram: np.ndarray
@@ -36,16 +36,16 @@ class FoldGrams(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What a solver needs of a block of targets, centred.
+    """What a solver needs of a block of targets, centered.
 
     Attributes
     ----------
     products : ndarray, shape (n_targets, n_folds + 1, n_features)
-        X'y of the training rows, both centred on training means.
+        X'y of the training rows, both centered on training means.
     y_mean : ndarray, shape (n_targets, n_folds + 1)
         Training means of the targets.
     norm : ndarray, shape (n_targets, n_folds + 1)
-        Sum of squares of the centred training targets.
+        Sum of squares of the centered training targets.
     values : ndarray, shape (n_targets, n_samples)
         The targets in float64, rows in the order of the folds.
     """
@@ -62,7 +62,7 @@ def fold_grams(X, splits):
     Parameters
     ----------
     X : ndarray, shape (n_samples, n_features)
-        Features, float32 or float64, already centred on the mean of all rows.
+        Features, float32 or float64, already centered on the mean of all rows.
     splits : list of (train, test)
         Row indices. The test rows must form a partition of all rows.
 
@@ -114,16 +114,16 @@ def fold_grams(X, splits):
 
 
 def prepare_targets(folds, X, Y):
-    """Products of the centred training features with centred training targets.
+    """Products of the centered training features with centered training targets.
 
     Parameters
     ----------
     folds : FoldGrams
         From `fold_grams`.
     X : ndarray, shape (n_samples, n_features)
-        Centred features, rows in their first order.
+        Centered features, rows in their first order.
     Y : ndarray, shape (n_samples, n_targets)
-        Targets centred on their mean over all samples.
+        Targets centered on their mean over all samples.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def alpha_grid(products, count, l1_ratios, n_alphas, eps):
     Parameters
     ----------
     products : ndarray, shape (n_targets, n_features)
-        X'y of all samples, centred.
+        X'y of all samples, centered.
     count : int
         Number of samples.
     l1_ratios : ndarray, shape (n_ratios,)

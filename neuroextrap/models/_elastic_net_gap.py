@@ -41,6 +41,6 @@ def duality_gap(sums, scale, norm, l1, l2):
 
 
 def objective(sums, l1, l2):
-    """Value to minimise, up to 1/2 y'y, from the sums of `duality_gap`."""
+    """Value to minimize, up to 1/2 y'y, from the sums of `duality_gap`."""
     fitted, left, absolute, squares = sums
     return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares

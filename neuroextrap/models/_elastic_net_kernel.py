@@ -133,7 +133,7 @@ def _enter(state, problem, f, fresh):
         row = problem.gram[f, members[a]]
         for i in range(a + 1):
             block[a, i] = row[members[i]]
-    # the other half: runs of neighbours, not one element in every row
+    # the other half: runs of neighbors, not one element in every row
     for i in range(size):
         for a in range(max(old, i + 1), size):
             block[i, a] = block[a, i]
@@ -320,7 +320,7 @@ def refresh(state, problem, f):
 
 @njit(cache=True, nogil=True)
 def solve_entry(state, problem, f, l1, l2, limits):
-    """Minimise for one penalty; return the state and whether the gap closed.
+    """Minimize for one penalty; return the state and whether the gap closed.
 
     `limits`: tolerance, sweeps a round and rounds.
     """

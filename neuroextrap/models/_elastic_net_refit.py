@@ -13,9 +13,9 @@ class FeatureProblem:
     Parameters
     ----------
     X : ndarray, shape (n_samples, n_features)
-        Centred features.
+        Centered features.
     y : ndarray, shape (n_samples,)
-        Centred target, float64.
+        Centered target, float64.
     """
 
     def __init__(self, X, y):

@@ -76,7 +76,7 @@ class ElasticNetFit(NamedTuple):
 def cross_validated_elastic_net(X, Y, splits, options=None):
     """Fit one elastic net a target, its penalties chosen by cross-validation.
 
-    For every target the minimiser of ::
+    For every target the minimizer of ::
 
         ||y - X b||^2 / (2 N) + alpha * l1_ratio * ||b||_1
             + alpha * (1 - l1_ratio) / 2 * ||b||^2

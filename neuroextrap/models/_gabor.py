@@ -20,7 +20,7 @@ COMPRESSIONS = {
 class GaborPyramid(TransformerMixin, BaseEstimator):
     """Contrast energies of quadrature Gabor pairs on a pyramid of grids.
 
-    For a pair of wave vector theta centred at c the energy of an image z is ::
+    For a pair of wave vector theta centered at c the energy of an image z is ::
 
         g(z) = | sum_j exp(-i <theta, l_j - c>) w_j z_j |^2
 
@@ -37,7 +37,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     window : float, default=0.5
         Standard deviation of the Gaussian window, in periods.
     step : float, default=0.5
-        Distance of neighbouring centres, in periods.
+        Distance of neighboring centers, in periods.
     compression : {"log", "sqrt", "energy"}, default="log"
         log(1 + g), the square root (contrast amplitude), or g.
     normalize : bool, default=True
@@ -59,7 +59,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     energy_scale_ : ndarray, shape (n_frequencies,)
         Divisors of the energies.
     feature_positions_ : ndarray, shape (n_features, 2)
-        Centre of each feature, (row, column) in pixels.
+        Center of each feature, (row, column) in pixels.
     feature_frequencies_ : ndarray, shape (n_features,)
         Cycles per image; zero for a luminance feature.
     feature_orientations_ : ndarray, shape (n_features,)
@@ -172,7 +172,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Return names made of frequency, orientation (degrees) and centre (pixels).
+        """Return names made of frequency, orientation (degrees) and center (pixels).
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return np.pi * np.arange(self.n_orientations) / self.n_orientations
 
     def _windows(self, frequency):
-        """(centres, Gaussian weights) down and across the image."""
+        """(centers, Gaussian weights) down and across the image."""
         period = min(self.image_shape_) / frequency
         for size in self.image_shape_:
             centers = grid_centers(size, self.step * period)

@@ -9,7 +9,7 @@ def check_images(images, shape=None):
     Parameters
     ----------
     images : array-like, shape (n_images, height, width)
-        Grey-level images, integer or real.
+        Gray-level images, integer or real.
     shape : tuple of int, optional
         Height and width seen in ``fit``.
 
@@ -34,12 +34,12 @@ def check_images(images, shape=None):
     if images.dtype.kind not in "buif":
         raise TypeError(
             f"images must be real numbers, got dtype {images.dtype}; "
-            "convert them to grey levels"
+            "convert them to gray levels"
         )
     if images.ndim != 3:
         raise ValueError(
             "images must have shape (n_images, height, width), got "
-            f"{images.shape}; average colour channels first"
+            f"{images.shape}; average color channels first"
         )
     if images.dtype != np.float32:
         images = images.astype(np.float64)
@@ -53,14 +53,14 @@ def check_images(images, shape=None):
 
 
 def grid_centers(size, step):
-    """Evenly spread centres along one side of an image.
+    """Evenly spread centers along one side of an image.
 
     Parameters
     ----------
     size : int
         Pixels along the side.
     step : float
-        Wanted distance between centres, in pixels.
+        Wanted distance between centers, in pixels.
 
     Returns
     -------
@@ -77,14 +77,14 @@ def grid_centers(size, step):
 
 
 def gaussian_windows(size, centers, width):
-    """Gaussian weights of every pixel along one side for every centre.
+    """Gaussian weights of every pixel along one side for every center.
 
     Parameters
     ----------
     size : int
         Pixels along the side.
     centers : ndarray, shape (n_centers,)
-        Centres in pixels.
+        Centers in pixels.
     width : float
         Standard deviation in pixels.
 

@@ -12,9 +12,9 @@ from neuroextrap.models._receptive_field_grid import (
 
 
 class RetinotopicFeatures(TransformerMixin, BaseEstimator):
-    """Local luminance and contrast under Gaussian windows on grids of centres.
+    """Local luminance and contrast under Gaussian windows on grids of centers.
 
-    With weights w_j about a centre, summing to one inside the image, ::
+    With weights w_j about a center, summing to one inside the image, ::
 
         luminance = sum_j w_j z_j,    contrast = sqrt(sum_j w_j (z_j - luminance)^2)
 
@@ -26,7 +26,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         Standard deviations of the windows, as fractions of the image's shorter
         side. None: 1/4, 1/8 and 1/16.
     step : float, default=1.0
-        Distance of neighbouring centres, in widths.
+        Distance of neighboring centers, in widths.
     luminance, contrast : bool, default=True
         Which of the two to compute.
 
@@ -39,7 +39,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     feature_kinds_ : ndarray of str, shape (n_features,)
         "luminance" or "contrast".
     feature_positions_ : ndarray, shape (n_features, 2)
-        Centre of each feature, (row, column) in pixels.
+        Center of each feature, (row, column) in pixels.
     feature_widths_ : ndarray, shape (n_features,)
         Standard deviation of the window in pixels.
 
@@ -135,7 +135,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Return names made of kind, width and centre in pixels.
+        """Return names made of kind, width and center in pixels.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def _windows(self, width):
-        """(centres, weights that sum to one) down and across the image."""
+        """(centers, weights that sum to one) down and across the image."""
         for size in self.image_shape_:
             centers = grid_centers(size, self.step * width)
             weights = gaussian_windows(size, centers, width)

@@ -1,4 +1,4 @@
-"""Figures on matplotlib axes, with units on the axes and colour-blind-safe colours."""
+"""Figures on matplotlib axes, with units on the axes and color-blind-safe colors."""
 
 from neuroextrap.plotting._accuracy_curves import (
     plot_accuracy_curve,

@@ -40,8 +40,8 @@ def plot_accuracy_curve(  # noqa: PLR0913
         Draw the accuracy of guessing, 1 / k.
     label : str or None, default=None
         Name of the curve in the legend.
-    color : matplotlib colour, default=blue
-        Colour of curve, band and bound.
+    color : matplotlib color, default=blue
+        Color of curve, band and bound.
     ax : matplotlib.axes.Axes or None, default=None
         Where to draw; None makes a figure.
 

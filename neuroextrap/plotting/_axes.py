@@ -1,7 +1,7 @@
-"""Axes and colours shared by the figures."""
+"""Axes and colors shared by the figures."""
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours, told apart by colour-blind readers."""
+"""Okabe and Ito's colors, told apart by color-blind readers."""
 
 
 _LONG_LEGEND, _MOST_TICKS = 6, 20

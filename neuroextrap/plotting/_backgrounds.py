@@ -113,8 +113,8 @@ def lies_in_mni152(places):
     return bool(data[tuple(voxels[inside].T)].sum() >= _LEAST_SHARE * len(places))
 
 
-def surface_greys(masker, bg_img=None):
-    """Choose greys for every vertex of a surface masker's mesh.
+def surface_grays(masker, bg_img=None):
+    """Choose grays for every vertex of a surface masker's mesh.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def surface_greys(masker, bg_img=None):
         Fitted.
     bg_img : SurfaceImage, None or False, default=None
         High values are drawn dark. None is the sulcal depth that nilearn ships when
-        the mesh has the triangles of fsaverage5; False is one grey.
+        the mesh has the triangles of fsaverage5; False is one gray.
 
     Returns
     -------

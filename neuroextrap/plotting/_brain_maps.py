@@ -10,7 +10,7 @@ _TRANSPARENT = 1e-9
 def plot_map(img, *, bg_img=None, threshold=None, **options):
     """Plot slices of a map over an anatomy; voxels without a value are transparent.
 
-    Maps hold NaN outside the analysed voxels. Nilearn warns of NaN and replaces it;
+    Maps hold NaN outside the analyzed voxels. Nilearn warns of NaN and replaces it;
     here a copy is drawn, the map itself is left alone.
 
     Parameters

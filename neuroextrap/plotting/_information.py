@@ -23,7 +23,7 @@ def plot_information_vs_size(
     label="implied information",
     ax=None,
 ):
-    """Plot information against the number of voxels analysed together.
+    """Plot information against the number of voxels analyzed together.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
     panel : {"information", "error_rate", "reproducibility"}
         What is drawn against the number of training subjects. Information comes
         with the label entropy and with a remark where a curve is negative while its
-        error is below the baseline; the error rate with a grey band for each
+        error is below the baseline; the error rate with a gray band for each
         baseline, the rate of guessing the most common label.
     spread : bool
         Draw one standard deviation over splits as a band. Splits share subjects:

@@ -6,8 +6,8 @@ vertices) of region i, with sorted int32 indices. Arrays only: no image is read 
 On a voxel lattice: ``lattice_spheres``, ``strided_centers``. Among loose coordinates:
 ``coordinate_spheres``, ``nearest_features``. On a surface: ``surface_discs``,
 ``cached_surface_discs``. Given by labels or by a matrix: ``label_regions``,
-``check_regions``. Centres of any of them: ``check_centers``. Without features that
-cannot be analysed: ``usable_regions``.
+``check_regions``. Centers of any of them: ``check_centers``. Without features that
+cannot be analyzed: ``usable_regions``.
 """
 
 from neuroextrap.regions._cache import cached_surface_discs

@@ -1,4 +1,4 @@
-"""Regions among loose coordinates: balls and nearest neighbours by a k-d tree."""
+"""Regions among loose coordinates: balls and nearest neighbors by a k-d tree."""
 
 import numpy as np
 
@@ -25,12 +25,12 @@ def coordinate_spheres(coordinates, radius, *, centers=None):
         Radius in mm; a feature at distance ``<= radius`` (relative tolerance 1e-9)
         belongs to the ball.
     centers : array-like of int, shape (n_regions,), or None, default=None
-        Feature indices of the centres; None makes every feature a centre.
+        Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
     scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        Row i holds the features of ball i (its centre included), int32 indices sorted.
+        Row i holds the features of ball i (its center included), int32 indices sorted.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def coordinate_spheres(coordinates, radius, *, centers=None):
 
 
 def nearest_features(coordinates, n_nearest, *, centers=None):
-    """Return the ``n_nearest`` features around each centre, itself included.
+    """Return the ``n_nearest`` features around each center, itself included.
 
     Equal distances (within a relative 1e-9) are broken by feature index, the lower
     first, so that the answer does not depend on the search tree.
@@ -81,7 +81,7 @@ def nearest_features(coordinates, n_nearest, *, centers=None):
     n_nearest : int
         Number of features in every region, 1 <= ``n_nearest`` <= n_features.
     centers : array-like of int, shape (n_regions,), or None, default=None
-        Feature indices of the centres; None makes every feature a centre.
+        Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def nearest_features(coordinates, n_nearest, *, centers=None):
 
 
 def _blocks(centers):
-    """Split the centres into blocks of bounded size."""
+    """Split the centers into blocks of bounded size."""
     for first in range(0, len(centers), _BLOCK_CENTERS):
         yield centers[first : first + _BLOCK_CENTERS]
 
@@ -134,13 +134,13 @@ def _check_n_nearest(n_nearest, n_features):
     if not (whole and 1 <= n_nearest <= n_features):
         raise ValueError(
             f"n_nearest must be an integer in 1..{n_features}, got {n_nearest!r}; "
-            "it counts the centre itself"
+            "it counts the center itself"
         )
     return int(n_nearest)
 
 
 def _nearest_of_block(tree, points, own, n_nearest):
-    """Sorted member indices of a block of centres; shape (n_block, n_nearest)."""
+    """Sorted member indices of a block of centers; shape (n_block, n_nearest)."""
     distances, neighbors = _query_past_ties(tree, points, n_nearest)
     edge = distances[:, n_nearest - 1 : n_nearest]
     rank = np.where(distances < edge * (1 - RADIUS_TOLERANCE), 1, 2)

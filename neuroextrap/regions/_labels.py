@@ -18,7 +18,7 @@ def label_regions(labels, *, background=0):
     Returns
     -------
     regions : scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        Row i holds the features labelled ``values[i]``, int32 indices sorted.
+        Row i holds the features labeled ``values[i]``, int32 indices sorted.
     values : ndarray, shape (n_regions,)
         The labels, ascending.
 

@@ -16,10 +16,10 @@ _BLOCK_PAIRS = 2**20
 
 
 def lattice_spheres(mask, affine, radius, *, centers=None):
-    """Find spheres in world millimetres around the voxels of a mask.
+    """Find spheres in world millimeters around the voxels of a mask.
 
-    A voxel belongs to the sphere of a centre when the distance between the two voxel
-    centres, measured in world space, is at most ``radius`` (``<=``, with a relative
+    A voxel belongs to the sphere of a center when the distance between the two voxel
+    centers, measured in world space, is at most ``radius`` (``<=``, with a relative
     tolerance of 1e-9 that absorbs rounding in the affine). Anisotropic, rotated and
     sheared affines are therefore right. Spheres are cut at the border of the mask.
 
@@ -33,12 +33,12 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
     radius : float
         Radius in mm.
     centers : array-like of int, shape (n_regions,), or None, default=None
-        Feature indices of the centres; None makes every feature a centre.
+        Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
     scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        Row i holds the features of sphere i (its centre included), int32 indices
+        Row i holds the features of sphere i (its center included), int32 indices
         sorted.
 
     Raises
@@ -51,8 +51,8 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
     Notes
     -----
     The offsets within the radius are computed once; membership is one gather a block
-    of centres in a padded index volume. Time and memory are linear in the number of
-    (centre, member) pairs: five bytes each.
+    of centers in a padded index volume. Time and memory are linear in the number of
+    (center, member) pairs: five bytes each.
 
     References
     ----------
@@ -82,7 +82,7 @@ def strided_centers(mask, stride):
     """Pick features on a coarser lattice: every ``stride``-th voxel along each axis.
 
     The coarser lattice is anchored, along each axis, at the first index that the mask
-    reaches, so that a mask one voxel thick keeps its centres.
+    reaches, so that a mask one voxel thick keeps its centers.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def strided_centers(mask, stride):
     kept = ((voxels - voxels.min(axis=0)) % steps == 0).all(axis=1)
     if not kept.any():
         raise ValueError(
-            f"stride={stride!r} leaves no voxel of the mask as a centre; use a "
+            f"stride={stride!r} leaves no voxel of the mask as a center; use a "
             "smaller stride"
         )
     return np.flatnonzero(kept)
@@ -184,7 +184,7 @@ def _padded_lookup(mask, offsets):
 
 
 def _gather(lookup, positions, steps, n_features):
-    """Collect the members of all spheres, a block of centres at a time."""
+    """Collect the members of all spheres, a block of centers at a time."""
     n_centers = len(positions)
     widest = min(len(steps), n_features)
     counts = np.empty(n_centers, dtype=np.int64)

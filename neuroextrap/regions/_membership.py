@@ -109,7 +109,7 @@ def check_n_pairs(n_pairs):
 
 
 def check_centers(centers, n_features):
-    """Return the centres' feature indices, or all features for None.
+    """Return the centers' feature indices, or all features for None.
 
     Parameters
     ----------

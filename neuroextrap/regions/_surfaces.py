@@ -30,12 +30,12 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
     radius : float
         Radius in mm along the surface (``<=``, relative tolerance 1e-9).
     centers : array-like of int, shape (n_regions,), or None, default=None
-        Vertex indices of the centres; None makes every vertex a centre.
+        Vertex indices of the centers; None makes every vertex a center.
 
     Returns
     -------
     scipy.sparse.csr_array of bool, shape (n_regions, n_vertices)
-        Row i holds the vertices of disc i (its centre included), int32 indices sorted.
+        Row i holds the vertices of disc i (its center included), int32 indices sorted.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Leave out features that cannot be analysed."""
+"""Leave out features that cannot be analyzed."""
 
 from typing import NamedTuple
 

@@ -22,7 +22,7 @@ def curve_axes(fitted, region):
     fitted : IdentificationSearchLight or EncodingIdentification
         Fitted. Read from a folder it has no data, hence no band.
     region : int or tuple of float
-        Index of the region, or (x, y, z) in mm of the nearest centre.
+        Index of the region, or (x, y, z) in mm of the nearest center.
 
     Returns
     -------

@@ -41,7 +41,7 @@ def identification_report(fitted, title=None, *, bg_img=None):
     Raises
     ------
     ValueError
-        If no region was analysed.
+        If no region was analyzed.
 
     References
     ----------
@@ -86,7 +86,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
     Raises
     ------
     ValueError
-        If no region was analysed.
+        If no region was analyzed.
 
     References
     ----------
@@ -106,7 +106,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
     """
     if not np.isfinite(fitted.region_scores_["accuracy"]).any():
         raise ValueError(
-            "fitted has no analysed region; merge its shards or lower min_voxels"
+            "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
     peaks = peak_table(fitted, n_peaks=n_peaks)
     sections = [
@@ -123,14 +123,14 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
 
 
 def _summary(fitted):
-    """Count what was analysed and what was left out."""
+    """Count what was analyzed and what was left out."""
     scores = fitted.region_scores_
-    analysed = np.isfinite(scores["accuracy"])
-    n_voxels = scores["n_voxels"][analysed]
+    analyzed = np.isfinite(scores["accuracy"])
+    n_voxels = scores["n_voxels"][analyzed]
     items = {
         "classes": f"{len(fitted.classes_)}: {_listed(fitted.classes_)}",
         "voxels or features": fitted.n_elements_,
-        "regions analysed": f"{analysed.sum()} of {len(analysed)}",
+        "regions analyzed": f"{analyzed.sum()} of {len(analyzed)}",
         "voxels per region": (
             f"{np.nanmin(n_voxels):.0f} to {np.nanmax(n_voxels):.0f}, "
             f"median {np.nanmedian(n_voxels):.0f}"

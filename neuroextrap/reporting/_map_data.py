@@ -1,4 +1,4 @@
-"""The maps of a page: numbers of every region, where they go, and their colours."""
+"""The maps of a page: numbers of every region, where they go, and their colors."""
 
 import base64
 
@@ -33,7 +33,7 @@ def map_data(fitted, map_name):
     Returns
     -------
     data : dict
-        ``maps``: of each its label, title, unit, range of colours (low, high), first
+        ``maps``: of each its label, title, unit, range of colors (low, high), first
         threshold (start), whether small values are strong (smaller) and its values of
         all regions (float32, base64); ``shown``: which is first; ``region_of``: region
         of every voxel or vertex, -1 for none (int32, base64); ``colors``: 256 times
@@ -79,7 +79,7 @@ def _one_map(fitted, name):
 
 
 def color_range(values):
-    """Return the range of values over which colours go, from zero at most.
+    """Return the range of values over which colors go, from zero at most.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def packed(values, kind):
 
 
 def colors():
-    """Return the 256 colours of the maps as one text of rrggbb.
+    """Return the 256 colors of the maps as one text of rrggbb.
 
     Returns
     -------

@@ -19,9 +19,9 @@ _COLUMNS = (
 
 
 def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
-    """List the strongest regions, searchlight centres kept apart in space.
+    """List the strongest regions, searchlight centers kept apart in space.
 
-    Of equally strong neighbours the one whose surroundings are strongest is listed.
+    Of equally strong neighbors the one whose surroundings are strongest is listed.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     n_peaks : int, default=10
         At most how many.
     min_distance : float or None, default=None
-        A centre is listed when no stronger one lies within this distance (mm); None is
+        A center is listed when no stronger one lies within this distance (mm); None is
         twice the radius, so that two spheres hardly share a voxel. Atlas regions are
         not kept apart.
     statistic : str, default="accuracy"
@@ -91,7 +91,7 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
 
 
 def region_places(fitted):
-    """Return where the regions' centres are.
+    """Return where the regions' centers are.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from neuroextrap.plotting import plot_map, plot_null_distribution
-from neuroextrap.plotting._backgrounds import surface_greys
+from neuroextrap.plotting._backgrounds import surface_grays
 from neuroextrap.reporting._map_data import (
     COLORMAP,
     FIRST_MAPS,
@@ -130,8 +130,8 @@ def _map_picture(fitted, name, place, bg_img):
     if not (values > threshold).any():
         return None
     if is_surface_masker(fitted.masker_):
-        greys = surface_greys(fitted.masker_, bg_img)
-        figure = _surface_figure(img, greys, color_range(values), threshold)
+        grays = surface_grays(fitted.masker_, bg_img)
+        figure = _surface_figure(img, grays, color_range(values), threshold)
     else:
         figure = _volume_figure(
             img, fitted.masker_.mask_img_, place, bg_img=bg_img, threshold=threshold
@@ -156,7 +156,7 @@ def _volume_figure(img, mask_img, place, **options):
     return figure
 
 
-def _surface_figure(img, greys, span, threshold):
+def _surface_figure(img, grays, span, threshold):
     """Show the hemispheres from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
@@ -175,7 +175,7 @@ def _surface_figure(img, greys, span, threshold):
         plot_surf_stat_map(
             mesh.parts[side],
             np.where(values > threshold, values, 0.0),  # transparent; a copy
-            bg_map=255.0 - greys[sides.index(side)],
+            bg_map=255.0 - grays[sides.index(side)],
             hemi=side,
             view=view,
             axes=ax,

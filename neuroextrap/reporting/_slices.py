@@ -28,7 +28,7 @@ def slices_frame(fitted, map_name, place, bg_img=None):
     fitted : IdentificationSearchLight or EncodingIdentification
         On volumes.
     map_name : str
-        The map that is drawn until the page's own script colours it.
+        The map that is drawn until the page's own script colors it.
     place : sequence of 3 float
         Where the cuts are at first (mm).
     bg_img : path, Niimg, None or False, default=None
@@ -109,7 +109,7 @@ def _drawable(img, masker):
 
 
 def _outlined_mask(fitted):
-    """Return the mask as a white anatomy with a grey edge, upright and isotropic.
+    """Return the mask as a white anatomy with a gray edge, upright and isotropic.
 
     The viewer's crosshair is a voxel wide, so large voxels are cut into several.
     """

@@ -46,7 +46,7 @@ step="1"></label>
 <label><input type="number" class="nx-level" step="any"
 aria-label="Threshold, exactly"><span class="nx-unit"></span></label>
 <span class="nx-scale"><span class="nx-low"></span><canvas class="nx-bar" width="256"
-height="1" role="img" aria-label="colours"></canvas><span class="nx-high"></span></span>
+height="1" role="img" aria-label="colors"></canvas><span class="nx-high"></span></span>
 </div>
 <p class="nx-what"></p>
 <output class="nx-shown" aria-live="polite"></output>
@@ -104,7 +104,7 @@ def interactive_viewer(
         None is the MNI152 template that nilearn ships if the mask lies in its brain,
         otherwise the mask's outline; False is the mask's outline. Surfaces: a
         SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
-        mesh has the triangles of fsaverage5, otherwise one grey; False is one grey.
+        mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
 
     Returns
     -------
@@ -273,9 +273,9 @@ def _hint(data):
         "belongs to. A lower bound is one on average Bayes accuracy, each set size and "
         "region by itself. "
     )
-    if data["kept"] < data["analysed"]:
+    if data["kept"] < data["analyzed"]:
         return text + (
             f"To keep the page small it holds the curves of the {data['kept']} "
-            f"strongest of {data['analysed']} regions."
+            f"strongest of {data['analyzed']} regions."
         )
     return text + f"The page holds the curves of all {data['kept']} regions."

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.maps import MAP_DESCRIPTIONS, bound_set_sizes
-from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_greys
+from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_grays
 from neuroextrap.reporting._glass import glass_outlines
 from neuroextrap.reporting._map_data import map_data, packed
 from neuroextrap.reporting._peaks import peak_table
@@ -23,19 +23,19 @@ def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
     max_regions : int
         How many curves are kept, unless the regions are those of an atlas.
     bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps; gives the vertices of surfaces their grey.
+        What is drawn under the maps; gives the vertices of surfaces their gray.
 
     Returns
     -------
     data : dict
         What :func:`map_data` collects; ``curves`` at ``set_sizes``, ``bounds`` (or
         None) at ``bound_sizes``, ``values`` of ``columns``, ``regions`` (their
-        numbers) and ``names`` (or None), one row a kept region; ``analysed`` and
+        numbers) and ``names`` (or None), one row a kept region; ``analyzed`` and
         ``kept``, numbers of regions; ``start``, the row to begin with; ``element``,
         voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel to mm) and
         ``inverse``; ``features``, start and length of every run of mask voxels in C
         order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
-        frames of the outlines or None. Of surfaces ``hemispheres``: mesh, greys, and
+        frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and
         the feature of every vertex or -1.
     """
     from neuroextrap.images import is_surface_masker
@@ -54,7 +54,7 @@ def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
         "values": _rounded(np.stack([scores[name][kept] for name in columns], axis=1)),
         "regions": kept.tolist(),
         "names": None,
-        "analysed": int(np.isfinite(scores["accuracy"]).sum()),
+        "analyzed": int(np.isfinite(scores["accuracy"]).sum()),
         "kept": len(kept),
         "start": _start(fitted, map_name, kept),
     }
@@ -125,9 +125,9 @@ def _on_surface(fitted, _kept, bg_img):
     from neuroextrap.images import surface_mesh
 
     sides = surface_mesh(fitted.masker_)
-    greys = surface_greys(fitted.masker_, bg_img)
+    grays = surface_grays(fitted.masker_, bg_img)
     hemispheres = []
-    for side, grey in zip(sides, greys, strict=True):
+    for side, gray in zip(sides, grays, strict=True):
         features = np.full(len(side.coordinates), -1)
         features[side.vertices] = side.offset + np.arange(len(side.vertices))
         hemispheres.append(
@@ -136,7 +136,7 @@ def _on_surface(fitted, _kept, bg_img):
                 "coordinates": packed(side.coordinates, "<f4"),
                 "faces": packed(side.faces, "<i4"),
                 "features": packed(features, "<i4"),
-                "shades": packed(grey, "u1"),
+                "shades": packed(gray, "u1"),
             }
         )
     return {"element": "vertex", "elements": "vertices", "hemispheres": hemispheres}

@@ -97,7 +97,7 @@ def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
 def subset_weights(n_others: int, n_drawn: NDArray[np.int64]) -> FloatArray:
     """Return C(v, m) / C(n_others, m), v = 0..n_others, for each m of `n_drawn`.
 
-    The ratio of neighbours, (v - m) / v, is multiplied down from v = n_others:
+    The ratio of neighbors, (v - m) / v, is multiplied down from v = n_others:
     no cancellation however large the numbers are.
     """
     v = np.arange(n_others, 0, -1, dtype=np.float64)
@@ -164,7 +164,7 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 def row_product(rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return rows @ columns with every row summed in one fixed order.
 
-    A BLAS product may round a row differently with its neighbours; comparisons
+    A BLAS product may round a row differently with its neighbors; comparisons
     of observed and permuted statistics must not.
     """
     return np.einsum("...k,ks->...s", np.ascontiguousarray(rows), columns)

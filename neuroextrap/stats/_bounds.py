@@ -40,7 +40,7 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     for r test repeats per class. It holds for any score-based classifier, if
     test points are independent of the training data and of each other given the
     classes, the classes are an independent sample of their population, and the
-    regularisation was fixed without the test points. Leave-one-out, and folds
+    regularization was fixed without the test points. Leave-one-out, and folds
     that lack a class, are outside of it: a rule that predicts the class rarest in
     training would score 1.
 

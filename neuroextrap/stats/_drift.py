@@ -83,7 +83,7 @@ def information_drift(
 def _slopes(values: FloatArray, x: FloatArray, used: np.ndarray) -> FloatArray:
     """Return least-squares slopes over the last axis, of the used entries."""
     count = np.maximum(used.sum(axis=-1, keepdims=True), 1)
-    x_centred = np.where(used, x - (used * x).sum(-1, keepdims=True) / count, 0.0)
-    spread = (x_centred**2).sum(axis=-1)
-    cross = (x_centred * values).sum(axis=-1)
+    x_centered = np.where(used, x - (used * x).sum(-1, keepdims=True) / count, 0.0)
+    spread = (x_centered**2).sum(axis=-1)
+    cross = (x_centered * values).sum(axis=-1)
     return np.divide(cross, spread, out=np.full_like(cross, np.nan), where=spread > 0)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._validation import check_integer
 
-_LISTED = 8  # list all labellings when they are at most this many times those asked
+_LISTED = 8  # list all labelings when they are at most this many times those asked
 
 Codes = NDArray[np.intp]
 
@@ -36,11 +36,11 @@ def permute_labels(
 ) -> NDArray:
     """Return permuted copies of the labels, all different and none the observed.
 
-    Permute what the experiment randomised. `blocks` are the units whose samples
+    Permute what the experiment randomized. `blocks` are the units whose samples
     move their labels together (several scans of one stimulus block; single scans
     of an autocorrelated series are not exchangeable). `groups` are the
     exchangeability blocks, usually runs, within which units are exchanged. If
-    fewer other labellings exist than are asked for, each is returned once.
+    fewer other labelings exist than are asked for, each is returned once.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ def permute_labels(
         Unit of each sample; None makes every sample its own unit. The same
         number in two groups means two units.
     n_permutations : int
-        Number of labellings asked for, at least 1.
+        Number of labelings asked for, at least 1.
     random_state : None, int or numpy.random.Generator, default=None
         Source of randomness; an int makes the result repeatable.
 
     Returns
     -------
     permuted : array of shape (n_permutations, n), or fewer rows
-        Labels, of the type of `y`. With the observed labelling in front, a
-        random sample without replacement of all labellings, so the permutation
+        Labels, of the type of `y`. With the observed labeling in front, a
+        random sample without replacement of all labelings, so the permutation
         test is exact.
 
     Raises
@@ -68,13 +68,13 @@ def permute_labels(
     TypeError, ValueError
         If `n_permutations` is not an integer of at least 1.
     ValueError
-        If lengths differ, the labels of a unit differ, or no other labelling
+        If lengths differ, the labels of a unit differ, or no other labeling
         exists.
 
     Warns
     -----
     UserWarning
-        If fewer labellings exist than asked for; says how small p can get.
+        If fewer labelings exist than asked for; says how small p can get.
 
     References
     ----------
@@ -102,12 +102,12 @@ def permute_labels(
     others = _count(units) - 1
     if others == 0:
         raise ValueError(
-            "y has no other labelling: every group holds a single label; use groups "
+            "y has no other labeling: every group holds a single label; use groups "
             "that hold several conditions (or none)"
         )
     if others < n_permutations:
         warnings.warn(
-            f"only {others} other labellings exist, {n_permutations} were asked "
+            f"only {others} other labelings exist, {n_permutations} were asked "
             f"for; all are used and no p-value can be below {1 / (others + 1):.3g}",
             stacklevel=2,
         )
@@ -124,7 +124,7 @@ def count_permutations(
     groups: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
 ) -> int:
-    """Return how many distinct labellings exist, the observed one included.
+    """Return how many distinct labelings exist, the observed one included.
 
     The smallest p-value of a permutation test is one over this number.
 
@@ -139,7 +139,7 @@ def count_permutations(
 
     Returns
     -------
-    n_labellings : int
+    n_labelings : int
         The product over groups of multinomial coefficients.
 
     Raises
@@ -198,7 +198,7 @@ def _numbers(values: ArrayLike | None, name: str, n: int, default: Codes) -> Cod
 
 
 def _count(units: _Units) -> int:
-    """Count distinct labellings exactly."""
+    """Count distinct labelings exactly."""
     total = 1
     for members in units.groups:
         total *= math.factorial(len(members))
@@ -208,7 +208,7 @@ def _count(units: _Units) -> int:
 
 
 def _drawn(units: _Units, n: int, rng: np.random.Generator) -> Codes:
-    """Draw n distinct labellings other than the observed, as unit codes."""
+    """Draw n distinct labelings other than the observed, as unit codes."""
     seen = {units.code.tobytes()}
     rows: list[Codes] = []
     while len(rows) < n:
@@ -224,7 +224,7 @@ def _drawn(units: _Units, n: int, rng: np.random.Generator) -> Codes:
 
 
 def _listed(units: _Units, n: int, others: int, rng: np.random.Generator) -> Codes:
-    """Choose n of the `others` other labellings from the full list, in its order."""
+    """Choose n of the `others` other labelings from the full list, in its order."""
     per_group = [np.array(list(_orders(units.code[m]))) for m in units.groups]
     observed, radix = 0, 1
     for members, orders in zip(units.groups, per_group, strict=True):

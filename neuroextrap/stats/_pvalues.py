@@ -12,7 +12,7 @@ from neuroextrap.stats._validation import FloatArray, check_integer
 def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     """Return (1 + number of null scores >= score) / (n_permutations + 1).
 
-    Exact if the observed labelling is as likely as each permuted one under the
+    Exact if the observed labeling is as likely as each permuted one under the
     null hypothesis, and both went through the same arithmetic.
 
     Parameters

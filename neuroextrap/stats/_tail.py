@@ -1,4 +1,4 @@
-"""p-values beyond the number of permutations: a generalised Pareto tail."""
+"""p-values beyond the number of permutations: a generalized Pareto tail."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CRITICAL = np.array([26.85, 11.83, 3.144, 0.934, 0.894, 0.954, 1.053, 1.220, 1.
 def tail_p_value(
     score: ArrayLike, null_scores: ArrayLike, *, start: float = 0.751
 ) -> tuple[FloatArray, np.ndarray]:
-    """Return permutation p-values refined by a generalised Pareto tail.
+    """Return permutation p-values refined by a generalized Pareto tail.
 
     The largest null scores, above the lowest of the quantiles `start`, `start` +
     0.01, ..., 0.999 where the Anderson-Darling test at 0.05 accepts the fit, are
-    described by a generalised Pareto distribution, by the method of moments. Only
+    described by a generalized Pareto distribution, by the method of moments. Only
     p-values below 0.10 of scores above that threshold are replaced; 500 permutations
     do. The distribution must be continuous: where no threshold is accepted (few
     distinct null scores, for example), permutation p-values stay and the flag
@@ -94,7 +94,7 @@ def tail_p_value(
 
 
 def survival(excess: FloatArray, scale: FloatArray, shape: FloatArray) -> FloatArray:
-    """Return the chance that a generalised Pareto excess is larger (shape xi)."""
+    """Return the chance that a generalized Pareto excess is larger (shape xi)."""
     heavy = np.where(np.abs(shape) < 1e-12, 1e-12, shape)
     with np.errstate(divide="ignore"):
         return np.exp(-np.log1p(np.maximum(heavy * excess / scale, -1)) / heavy)

@@ -119,9 +119,9 @@ def test_fingers_of_both_hands_in_twelve_hemispheres(real_data):
         X = content["Data"][index]
         means = np.stack([X[runs == run].mean(axis=0) for run in range(1, 9)])
         # a run's own mean is no label, and differs between runs more than fingers do
-        centred = X - means[runs - 1]
+        centered = X - means[runs - 1]
         fitted = IdentificationSearchLight(classifier="ridge", shrinkage=10.0)
-        fitted.fit(centred, y, groups=runs)
+        fitted.fit(centered, y, groups=runs)
         assert len(fitted.classes_) == 10
         accuracies.append(fitted.region_scores_["accuracy"][0])
     # published with the data: .51 to .76, chance .1

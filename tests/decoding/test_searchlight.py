@@ -210,7 +210,7 @@ def test_folders_read_back_bit_by_bit(tmp_path):
     on_disk = nibabel.load(tmp_path / "out" / "p_value.nii.gz")
     assert on_disk.get_data_dtype() == np.float64
     smallest = np.nanmin(on_disk.get_fdata())
-    assert smallest == 1 / 501  # an 8-bit mask must not quantise 0.002
+    assert smallest == 1 / 501  # an 8-bit mask must not quantize 0.002
     about = json.loads((tmp_path / "out" / "p_value.json").read_text())
     assert about["unit"] == "p"
     assert about["parameters"]["radius"] == 4

@@ -125,7 +125,7 @@ def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_se
 def test_comparison_is_conservative_for_models_that_differ_by_chance(
     experiment, n_sets
 ):
-    """Other predictions favour other stimuli, which widens the null distribution."""
+    """Other predictions favor other stimuli, which widens the null distribution."""
 
     def draw(rng):
         return rng.normal(size=(3, 24, 30))

@@ -68,7 +68,7 @@ def test_identification_does_not_read_the_mean_of_the_test_responses(experiment)
     e = experiment
     shifted = _fit(e).identify(e.test, e.Y_test + 50.0)
     usual = _fit(e).identify(e.test, e.Y_test)
-    # a shift is not absorbed: margins change, so nothing was centred on test data
+    # a shift is not absorbed: margins change, so nothing was centered on test data
     assert not np.allclose(shifted.region_margins(0), usual.region_margins(0))
     half = _fit(e).identify(e.test[:12], e.Y_test[:12])
     np.testing.assert_allclose(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_data
 
 @pytest.fixture(scope="module")
 def v4(real_data):
-    """Grey 32 x 32 photographs and responses, in the order of the columns."""
+    """Gray 32 x 32 photographs and responses, in the order of the columns."""
     from PIL import Image
 
     folder = real_data("v4_natural_images")

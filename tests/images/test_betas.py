@@ -98,7 +98,7 @@ def test_true_amplitudes_are_recovered_without_noise(volume, masker, model):
     np.testing.assert_allclose(found.data, np.broadcast_to(wanted, (4, 12)), atol=1e-8)
 
 
-def test_runs_are_modelled_one_by_one_in_order_of_onset(bold, masker, tmp_path):
+def test_runs_are_modeled_one_by_one_in_order_of_onset(bold, masker, tmp_path):
     shuffled = EVENTS.iloc[[4, 0, 5, 2, 1, 3]]
     shuffled.to_csv(tmp_path / "events.tsv", sep="\t", index=False)
     one = single_trial_betas(bold, EVENTS, masker=masker, t_r=T_R)

@@ -44,7 +44,7 @@ def test_nothing_but_nan_has_no_peak(volume):
     assert values.shape == (0,)
 
 
-def test_peaks_of_images_in_world_millimetres(volume, surface, mesh):
+def test_peaks_of_images_in_world_millimeters(volume, surface, mesh):
     data = np.full((6, 6, 6), 0.1)
     data[1, 2, 3], data[5, 5, 0] = 0.9, 0.8
     img = volume(data)

@@ -4,7 +4,7 @@ import pytest
 from neuroextrap.images import load_image, save_image
 
 
-def test_quantising_types_are_refused(volume, surface, tmp_path):
+def test_quantizing_types_are_refused(volume, surface, tmp_path):
     with pytest.raises(TypeError, match="stored as int16"):
         save_image(volume(np.ones((2, 2, 2), "int16")), tmp_path, "a")
     with pytest.raises(TypeError, match="holds int64, not floating"):

@@ -28,7 +28,7 @@ def table():
     return pd.DataFrame({"trial_type": LABELS * 2, "run": [3] * 6 + [7] * 6})
 
 
-def test_labelled_volumes_are_samples_in_order(volume, masker, table):
+def test_labeled_volumes_are_samples_in_order(volume, masker, table):
     data = data_of(12)
     found = volume_samples(volume(data), table, masker=masker, exclude=["rest"])
     kept = np.array(LABELS * 2) != "rest"

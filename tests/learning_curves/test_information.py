@@ -1,4 +1,4 @@
-"""Information, its bounds and its regularisation."""
+"""Information, its bounds and its regularization."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_predicting_the_prior_tells_nothing():
     assert prediction_information(same, [0, 1, 0, 1, 1], priors=priors) == 0
 
 
-def test_zero_posterior_is_minus_infinity_and_regularised_finite():
+def test_zero_posterior_is_minus_infinity_and_regularized_finite():
     p, priors = np.array([[1.0, 0.0], [0.5, 0.5]]), [0.5, 0.5]
     assert prediction_information(p, [1, 0], priors=priors) == -np.inf
     mixed = shrink_to_prior(p, priors, 0.25)

@@ -1,4 +1,4 @@
-"""Scans without signal: information is not positive, regularised hardly negative."""
+"""Scans without signal: information is not positive, regularized hardly negative."""
 
 import numpy as np
 import pytest

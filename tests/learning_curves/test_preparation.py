@@ -19,7 +19,7 @@ def test_group_means_vanish_and_one_group_does_not_touch_another():
     )
 
 
-def test_centring_refuses_single_scans():
+def test_centering_refuses_single_scans():
     with pytest.raises(ValueError, match=r"group .*7.* has one scan"):
         center_groups(np.ones((3, 2)), [1, 1, 7])
 
@@ -30,7 +30,7 @@ def test_scaled_scans_have_mean_one():
     np.testing.assert_allclose(scale_scans(3 * X), scale_scans(X))
 
 
-def test_scaling_refuses_centred_scans():
+def test_scaling_refuses_centered_scans():
     X = np.random.default_rng(0).standard_normal((4, 1000))
     with pytest.raises(ValueError, match="clearly positive"):
         scale_scans(X - X.mean(axis=1, keepdims=True))
@@ -40,5 +40,5 @@ def test_balanced_subset():
     y, groups = np.array(list("abbbaabab")), np.repeat([1, 2], [5, 4])
     rows = balanced_scans(y, groups, per_label=2)
     np.testing.assert_array_equal(rows, [0, 1, 2, 4, 5, 6, 7, 8])
-    with pytest.raises(ValueError, match=r"group .*1.* has 2 scans labelled .*'a'"):
+    with pytest.raises(ValueError, match=r"group .*1.* has 2 scans labeled .*'a'"):
         balanced_scans(y, groups, per_label=3)

@@ -82,7 +82,7 @@ def test_significant_directions_only():
 
 def test_input_is_checked():
     X, y, groups = _tracing()
-    with pytest.raises(ValueError, match="has 2 scans labelled 'rest'"):
+    with pytest.raises(ValueError, match="has 2 scans labeled 'rest'"):
         protocol_setups(y, groups, per_label=3)
     with pytest.raises(ValueError, match="scale='max' is unknown"):
         protocol_learning_curves(X, y, groups, scale="max")

@@ -85,7 +85,7 @@ def test_haxby_slice_eight_categories(real_data):
 
 
 def test_haxby_whole_brain_faces_and_houses(real_data):
-    """129 voxels of 25 mm, standardised by the masker: a little, and growing."""
+    """129 voxels of 25 mm, standardized by the masker: a little, and growing."""
     (image, y, runs), mask = _haxby_whole_brain(real_data("haxby2001_subject1"))
     pair = np.isin(y, ["face", "house"])
     image = nibabel.Nifti1Image(image.get_fdata()[..., pair], image.affine)

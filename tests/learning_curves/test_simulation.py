@@ -24,7 +24,7 @@ def test_binary_information_against_simulation(separation):
 
 
 def test_stated_information_is_what_the_true_distribution_tells():
-    """Score the posterior of the true means and variances on centred scans."""
+    """Score the posterior of the true means and variances on centered scans."""
     gap = (2.0, 1.0)
     data = simulate_hierarchical_scans(
         n_subjects=20_000,

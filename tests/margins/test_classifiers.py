@@ -15,7 +15,7 @@ from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
 from neuroextrap.margins._operators import (
-    centred_gram,
+    centered_gram,
     ledoit_wolf_intensity,
     ridge_penalty,
 )
@@ -62,7 +62,7 @@ def data(p, n=40, n_classes=3, seed=1):
 
 def automatic_qda(x, n_classes):
     """Class options with which every fold uses what the whole region gives."""
-    gram = centred_gram(x)
+    gram = centered_gram(x)
     delta = n_classes * ledoit_wolf_intensity(gram, x.shape[1])
     delta = float(np.clip(delta, 1e-4, 0.999))
     return ShrinkageQDA(shrinkage=delta / (1 - delta), variance=x.var(axis=0).mean())

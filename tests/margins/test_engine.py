@@ -1,4 +1,4 @@
-"""The loop over regions and labellings: one result, however it is cut."""
+"""The loop over regions and labelings: one result, however it is cut."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def naive_margins(x, codes, train, test, n_classes):
 
 
 def naive_wins(X, regions, codes, design):
-    """Wins of one labelling, region by region and fold by fold."""
+    """Wins of one labeling, region by region and fold by fold."""
     out = []
     for region in range(regions.shape[0]):
         x = X[:, regions[[region]].indices].astype(float)
@@ -57,7 +57,7 @@ def naive_wins(X, regions, codes, design):
     return np.array(out)
 
 
-def test_wins_equal_refits_by_hand_for_every_labelling():
+def test_wins_equal_refits_by_hand_for_every_labeling():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 12, keep_null=True)
     null = np.empty((12, regions.shape[0]), dtype=np.float32)
@@ -169,7 +169,7 @@ def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
     )
 
 
-def test_unbalanced_classes_weigh_equally_within_every_labelling():
+def test_unbalanced_classes_weigh_equally_within_every_labeling():
     X, y, runs, regions = make_case(n_runs=6)
     keep = ~((y == 0) & np.isin(runs, [0, 1]))
     X, y, runs = X[keep], y[keep], runs[keep]

@@ -47,7 +47,7 @@ def test_impossible_designs_are_refused(options, message):
 def test_permuted_labels_must_be_trainable():
     design = margins.make_design(Y, 3, groups=RUNS)
     bad = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 1, 1])
-    with pytest.raises(ValueError, match="permuted labelling leaves a class"):
+    with pytest.raises(ValueError, match="permuted labeling leaves a class"):
         margins.check_labelings(np.stack([Y, bad]), design)
     margins.check_labelings(Y[None], design)
 

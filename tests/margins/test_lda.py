@@ -157,7 +157,7 @@ class _FixedCovariance:
         return self
 
 
-def test_unlabelled_chunks_and_batches_are_bit_identical(monkeypatch, solver):
+def test_unlabeled_chunks_and_batches_are_bit_identical(monkeypatch, solver):
     design, codes = unequal_design(), labels(10)
     xs = regions((60, 5, 33, 12, 61))
     kernel = LDAMargins(solver=solver)
@@ -251,7 +251,7 @@ def test_repr_names_the_options():
 
 
 def test_compiled_margins_to_float32_are_those_of_numpy():
-    """Rounded as a searchlight has them: 8 classes in 12 runs, many labellings."""
+    """Rounded as a searchlight has them: 8 classes in 12 runs, many labelings."""
     pytest.importorskip("numba", reason="the extra fast is not installed")
     rng = np.random.default_rng(4)
     base, runs = np.tile(np.arange(8), 12), np.repeat(np.arange(12), 8)

@@ -1,4 +1,4 @@
-"""Nearest-neighbour margins against a search through the training samples."""
+"""Nearest-neighbor margins against a search through the training samples."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def test_a_map_of_spheres_is_summed_and_an_atlas_is_not(kernel):
     assert _engine.with_path(make_plan(kernel, 0), spheres()).by_sums
 
 
-def test_many_labellings_of_spheres_are_done_with_grams():
+def test_many_labelings_of_spheres_are_done_with_grams():
     kernel = margins.NearestCentroidMargins
     assert not _engine.with_path(make_plan(kernel, 500), spheres()).by_sums
 

@@ -40,8 +40,8 @@ def refit(x, codes, design, intensity, frequency=False):
         scores = np.zeros((len(test), K))
         for label in range(K):
             members = x[train][codes[train] == label]
-            centred = members - members.mean(axis=0)
-            covariance = (1 - intensity) * centred.T @ centred / len(members)
+            centered = members - members.mean(axis=0)
+            covariance = (1 - intensity) * centered.T @ centered / len(members)
             covariance += intensity * target
             shift = x[test] - members.mean(axis=0)
             squared = (shift * np.linalg.solve(covariance, shift.T).T).sum(axis=1)

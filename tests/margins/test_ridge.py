@@ -39,12 +39,12 @@ def refit(x, codes, design, penalty):
     rows = []
     for train, test in design.folds:
         y = np.eye(K)[codes[train]]
-        centre = x[train].mean(axis=0)
-        a = x[train] - centre
+        center = x[train].mean(axis=0)
+        a = x[train] - center
         weights = np.linalg.solve(
             a.T @ a + penalty * np.eye(x.shape[1]), a.T @ (y - y.mean(axis=0))
         )
-        rows.append((x[test] - centre) @ weights + y.mean(axis=0))
+        rows.append((x[test] - center) @ weights + y.mean(axis=0))
     return np.concatenate(rows)
 
 
@@ -80,7 +80,7 @@ def test_float32_predicts_as_float64(monkeypatch, shrinkage):
     """Just above the penalty at which float32 is allowed, and at the default."""
     design, codes = unequal_design(), labels(200)
     rng = np.random.default_rng(6)
-    # features as correlated as neighbouring voxels
+    # features as correlated as neighboring voxels
     x = np.cumsum(rng.standard_normal((30, 40)), axis=1)
     kernel = RidgeMargins(shrinkage=shrinkage)
     single = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
@@ -147,8 +147,8 @@ def test_intensity_equals_scikit_learn(shape):
 
     rng = np.random.default_rng(3)
     x = rng.standard_normal(shape) * rng.uniform(0.1, 3, shape[1]) + 5
-    centred = x - x.mean(axis=0)
-    ours = ledoit_wolf_intensity(centred @ centred.T, shape[1])
+    centered = x - x.mean(axis=0)
+    ours = ledoit_wolf_intensity(centered @ centered.T, shape[1])
     np.testing.assert_allclose(ours, ledoit_wolf_shrinkage(x), atol=1e-10)
 
 
@@ -157,8 +157,8 @@ def test_automatic_penalty_is_the_ledoit_wolf_estimate_up_to_scale():
 
     (x,) = regions((12,))
     covariance, intensity = ledoit_wolf(x)
-    centred = x - x.mean(axis=0)
-    ours = centred.T @ centred + ridge_penalty(x) * np.eye(12)
+    centered = x - x.mean(axis=0)
+    ours = centered.T @ centered + ridge_penalty(x) * np.eye(12)
     np.testing.assert_allclose(ours * (1 - intensity) / len(x), covariance, atol=1e-9)
 
 

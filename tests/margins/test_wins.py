@@ -1,4 +1,4 @@
-"""Batched counting against the one-labelling reference."""
+"""Batched counting against the one-labeling reference."""
 
 import numpy as np
 import pytest

@@ -24,7 +24,7 @@ def _subjects(n_subjects=6, n_features=300, n_classes=3, repeats=2, shift=1.0, s
 
 
 def _twin_posteriors(X, y, X_test, n_components):
-    """Textbook: singular vectors, W, B, generalised eigenvectors, Bayes."""
+    """Textbook: singular vectors, W, B, generalized eigenvectors, Bayes."""
     _, _, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     basis = right[:n_components].T
     q, q_test = (X - X.mean(axis=0)) @ basis, (X_test - X.mean(axis=0)) @ basis

@@ -38,7 +38,7 @@ def test_gabor_equals_direct_sums(images, compression, subtract_mean):
         np.testing.assert_allclose(features[:, j], compress(energy), rtol=1e-10)
 
 
-def test_gabor_normalised_energies_average_to_one(images):
+def test_gabor_normalized_energies_average_to_one(images):
     pyramid = GaborPyramid(compression="energy").fit(images)
     features = pyramid.transform(images)
     for frequency in pyramid.frequencies_:
@@ -116,7 +116,7 @@ def test_bad_images(images, model):
     model = clone(model)
     with pytest.raises(TypeError, match="images must be real numbers"):
         model.fit(images * 1j)
-    with pytest.raises(ValueError, match="average colour channels first"):
+    with pytest.raises(ValueError, match="average color channels first"):
         model.fit(images[..., None])
     with pytest.raises(ValueError, match="NaN or infinite pixels"):
         model.fit(np.where(images > 0.5, np.nan, images))

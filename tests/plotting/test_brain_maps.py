@@ -15,7 +15,7 @@ from neuroextrap.plotting._backgrounds import (
     anatomy,
     lies_in_mni152,
     mni152_template,
-    surface_greys,
+    surface_grays,
 )
 
 
@@ -108,26 +108,26 @@ def test_kinds_of_images_are_not_mixed(bits):
         plot_map(bits, bg_img=surface)
     masker = resolve_masker(surface)
     with pytest.raises(TypeError, match="bg_img must be a SurfaceImage"):
-        surface_greys(masker, bits)
+        surface_grays(masker, bits)
     with pytest.raises(ValueError, match="img has no finite value"):
         plot_map(Nifti1Image(np.full((3, 3, 3), np.nan), np.eye(4)))
     with pytest.raises(ValueError, match="img must be one map, got 2"):
         plot_map(Nifti1Image(np.ones((3, 3, 3, 2)), np.eye(4)))
 
 
-def test_greys_follow_the_background_deep_is_dark():
+def test_grays_follow_the_background_deep_is_dark():
     masker = resolve_masker(_triangles([1, 1, 1]))
-    first, second = surface_greys(masker, _triangles([-1, 0, 1]))
+    first, second = surface_grays(masker, _triangles([-1, 0, 1]))
     assert first[0] > first[1] > first[2]
     np.testing.assert_array_equal(first, second)
-    assert len(np.unique(np.concatenate(surface_greys(masker)))) == 1
-    assert len(np.unique(np.concatenate(surface_greys(masker, False)))) == 1
+    assert len(np.unique(np.concatenate(surface_grays(masker)))) == 1
+    assert len(np.unique(np.concatenate(surface_grays(masker, False)))) == 1
     other = SurfaceImage(
         PolyMesh(left=InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))),
         {"left": np.zeros(3)},
     )
     with pytest.raises(ValueError, match="3 vertices of the right mesh, got 0"):
-        surface_greys(masker, other)
+        surface_grays(masker, other)
 
 
 def test_fsaverage5_gets_its_sulci():
@@ -135,6 +135,6 @@ def test_fsaverage5_gets_its_sulci():
     ones = {side: np.ones(10242) for side in ("left", "right")}
     masker = resolve_masker(SurfaceImage(mesh, ones))
     depth = load_fsaverage_data(mesh="fsaverage5", data_type="sulcal")
-    for found, side in zip(surface_greys(masker), ("left", "right"), strict=True):
+    for found, side in zip(surface_grays(masker), ("left", "right"), strict=True):
         correlation = np.corrcoef(found, depth.data.parts[side])[0, 1]
         assert correlation < -0.98

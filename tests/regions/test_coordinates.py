@@ -57,7 +57,7 @@ def test_more_ties_than_the_first_query_are_followed():
     assert found.indices.tolist() == [0, 1, 2, 3]
 
 
-def test_coincident_features_keep_their_own_centre():
+def test_coincident_features_keep_their_own_center():
     found = nearest_features(np.zeros((50, 3)), 2)
     rows = found.indices.reshape(50, 2)
     assert all(i in row for i, row in enumerate(rows))

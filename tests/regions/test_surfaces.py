@@ -16,7 +16,7 @@ def ball_mesh(n_vertices=120, seed=0):
 
 
 def naive_discs(coordinates, faces, radius):
-    """Dijkstra with a heap, one centre at a time."""
+    """Dijkstra with a heap, one center at a time."""
     neighbors = {i: set() for i in range(len(coordinates))}
     for face in faces:
         for a, b in itertools.permutations(face.tolist(), 2):

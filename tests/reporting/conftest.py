@@ -272,7 +272,7 @@ class _Browser:
         )
 
     def colored(self, canvas):
-        """Number of pixels of a canvas that are neither grey nor transparent."""
+        """Number of pixels of a canvas that are neither gray nor transparent."""
         return self.value(_COLORED.replace("CANVAS", canvas))
 
     def click(self, x, y):

@@ -123,7 +123,7 @@ def test_results_read_back_are_reported_without_band(fitted, tmp_path):
 
 def test_nothing_analysed_is_refused():
     nothing = SimpleNamespace(region_scores_={"accuracy": np.array([np.nan])})
-    with pytest.raises(ValueError, match="fitted has no analysed region"):
+    with pytest.raises(ValueError, match="fitted has no analyzed region"):
         identification_report(nothing)
 
 

@@ -160,7 +160,7 @@ def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):
     moved = [int(text.split()[0]) for text in (before, after)]
     assert moved[1] - moved[0] == pytest.approx(8 * 2, abs=1)  # the template's 2 mm
     assert browser.state() != panel
-    assert browser.state()["place"].startswith("(") or "Not analysed" in str(
+    assert browser.state()["place"].startswith("(") or "Not analyzed" in str(
         browser.state()
     )
     assert browser.complaints() == []
@@ -195,7 +195,7 @@ def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
     assert browser.value(second) == before
 
 
-def test_surfaces_are_coloured_turned_and_clicked(
+def test_surfaces_are_colored_turned_and_clicked(
     browser, surface, tmp_path, page_data
 ):
     data = page_data(_open(browser, tmp_path, surface))

@@ -49,7 +49,7 @@ def test_every_voxel_leads_to_its_region(fitted, page_data):
         assert value == pytest.approx(scores["accuracy"][region], rel=1e-3)
         place = apply_affine(mask_img.affine, voxels[region])
         assert data["places"][row] == pytest.approx(place)
-    assert data["kept"] == data["analysed"]
+    assert data["kept"] == data["analyzed"]
 
 
 def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
@@ -60,7 +60,7 @@ def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
     kept = [row[column] for row in data["values"]]
     assert kept == pytest.approx(np.sort(values)[::-1][:7], rel=1e-3)
     assert data["kept"] == len(data["curves"]) == len(set(data["regions"])) == 7
-    assert f"the 7 strongest of {data['analysed']} regions" in page
+    assert f"the 7 strongest of {data['analyzed']} regions" in page
 
 
 def test_it_starts_at_the_peak(fitted, page_data):

@@ -120,7 +120,7 @@ def test_atlas_clicks_name_the_region_and_gaps(browser, atlas, tmp_path):
         assert any(place.startswith(f"{name}, (") for place in places)
     assert any("; the nearest with a curve: " in place for place in places)
     assert browser.value("document.querySelectorAll('.nx-place b').length") == 0
-    assert places[-1].startswith("Not analysed: (")
+    assert places[-1].startswith("Not analyzed: (")
     assert states[-1]["curve"] == ""
 
 
@@ -152,8 +152,8 @@ def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path, page_da
         assert float(shown["accuracy"]) == data["values"][row][column]
 
 
-def test_the_colour_under_the_cross_is_the_number_shown(browser, oblique, tmp_path):
-    path = tmp_path / "colours.html"
+def test_the_color_under_the_cross_is_the_number_shown(browser, oblique, tmp_path):
+    path = tmp_path / "colors.html"
     path.write_text(_page(oblique, bg_img=False), encoding="utf-8")
     browser.open(path)
     browser.value(
@@ -169,9 +169,9 @@ def test_the_colour_under_the_cross_is_the_number_shown(browser, oblique, tmp_pa
         browser.settle()
         drawn, state = browser.value("window.last"), browser.state()
         shown = dict(item.split("=") for item in state["numbers"])
-        if not state["place"].startswith("Not analysed"):
+        if not state["place"].startswith("Not analyzed"):
             number = float(shown["implied information"])
-            # 256 colours; transparent where the map is zero
+            # 256 colors; transparent where the map is zero
             step = values.max() / 255
             assert (drawn or 0.0) == pytest.approx(number, abs=1.5 * step)
             seen.append(number)

@@ -55,7 +55,7 @@ def test_all_classes_is_the_top_mass_and_curve_never_increases():
 
 
 @pytest.mark.parametrize("n_rows", [1, 3, 64])
-def test_rows_do_not_depend_on_their_neighbours(n_rows):
+def test_rows_do_not_depend_on_their_neighbors(n_rows):
     wins = np.random.default_rng(2).dirichlet(np.ones(50), size=192)
     whole = average_accuracy(wins, [2, 7, 50])
     parts = [

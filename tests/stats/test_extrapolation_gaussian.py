@@ -17,7 +17,7 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
     fit_normal_mixture,
 )
-from neuroextrap.stats._extrapolation._newton import minimise_pairs
+from neuroextrap.stats._extrapolation._newton import minimize_pairs
 from neuroextrap.stats._extrapolation._normal_mixture import (
     binomial_table,
     power_table,
@@ -117,10 +117,10 @@ def test_newton_finds_minima_inside_and_on_the_bounds():
         hessian = np.stack([2 - 40 * gap + 80 * x * x, -40 * x, -40 * x, corner], 1)
         return value, gradient, hessian.reshape(-1, 2, 2)
 
-    wide, done = minimise_pairs(rosenbrock, np.zeros((40, 2)), [-20, -20], [20, 20])
+    wide, done = minimize_pairs(rosenbrock, np.zeros((40, 2)), [-20, -20], [20, 20])
     assert done.all()
     np.testing.assert_allclose(wide, targets, atol=1e-7)
-    narrow, done = minimise_pairs(rosenbrock, np.zeros((40, 2)), [-1, -1], [1, 1])
+    narrow, done = minimize_pairs(rosenbrock, np.zeros((40, 2)), [-1, -1], [1, 1])
     assert done.all()
     for i in range(0, 40, 8):
         row = np.array([i])

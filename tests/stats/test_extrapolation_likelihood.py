@@ -6,7 +6,7 @@ from scipy import integrate, optimize, stats
 
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
 from neuroextrap.stats._extrapolation._likelihood import (
-    maximise_likelihood,
+    maximize_likelihood,
     peaks_over_columns,
 )
 from neuroextrap.stats._extrapolation._monotone_mple import (
@@ -26,7 +26,7 @@ def mixed_wins(n_classes, n_test, seed):
 
 
 def em(wins, dictionary, n_iter=20_000):
-    """Maximise the likelihood the slow, certain way."""
+    """Maximize the likelihood the slow, certain way."""
     weights = np.full(dictionary.shape[1], 1 / dictionary.shape[1])
     for _ in range(n_iter):
         mixture = dictionary @ weights
@@ -72,7 +72,7 @@ def test_mple_is_no_worse_than_em_and_its_gap_tells_the_truth(seed):
     angles = _angle_grid(12)
     dictionary = binomial_columns(12, angles, range(12))
     seen = wins > 0
-    fit = maximise_likelihood(
+    fit = maximize_likelihood(
         wins[seen],
         dictionary[seen],
         np.eye(len(angles))[::4],
@@ -93,9 +93,9 @@ def test_an_early_stop_reports_a_gap_that_bounds_the_loss():
     dictionary = binomial_columns(30, _angle_grid(30), range(30))
     start, seen = np.eye(dictionary.shape[1])[::4], wins > 0
     wins, dictionary = wins[seen], dictionary[seen]
-    best = maximise_likelihood(wins, dictionary, start, peaks_over_columns, tol=1e-10)
+    best = maximize_likelihood(wins, dictionary, start, peaks_over_columns, tol=1e-10)
     for n_iter in (1, 2, 3):
-        early = maximise_likelihood(
+        early = maximize_likelihood(
             wins, dictionary, start, peaks_over_columns, tol=1e-10, max_iter=n_iter
         )
         lost = best.log_likelihood - early.log_likelihood

@@ -18,12 +18,12 @@ WITH_CDF = [n for n in NAMES if n != "pitman_yor"]
 PAST_RANGE = ["exponential", "moment", "mple", "spline"]
 
 
-def nearest_centre(n_classes, noise, seed, n_repeats=1):
+def nearest_center(n_classes, noise, seed, n_repeats=1):
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(n_classes, 6))
+    centers = rng.normal(size=(n_classes, 6))
     y = np.repeat(np.arange(n_classes), n_repeats)
-    tests = centres[y] + noise * rng.normal(size=(len(y), 6))
-    return -np.linalg.norm(tests[:, None] - centres, axis=2), y
+    tests = centers[y] + noise * rng.normal(size=(len(y), 6))
+    return -np.linalg.norm(tests[:, None] - centers, axis=2), y
 
 
 def beta_margins(n_classes, a, seed):
@@ -55,7 +55,7 @@ def test_the_registry_holds_the_methods_of_the_contract():
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("noise", [0.3, 0.8, 5.0])
 def test_predictions_lie_in_the_unit_interval_and_never_increase(name, noise):
-    model = AccuracyExtrapolator(name).fit(*nearest_centre(60, noise, 1))
+    model = AccuracyExtrapolator(name).fit(*nearest_center(60, noise, 1))
     sizes = np.unique(np.geomspace(2, 120, 60))
     predicted = model.predict(sizes)
     assert ((predicted >= 0) & (predicted <= 1)).all()
@@ -87,7 +87,7 @@ def test_gaussian_classes_are_followed_by_the_methods_that_see_scores(name):
     sizes = np.array([100, 400])
     found, truth = [], []
     for seed in range(8):
-        margins, y = nearest_centre(400, 0.35, seed)
+        margins, y = nearest_center(400, 0.35, seed)
         truth.append(average_accuracy(win_distribution(margins, y), sizes))
         few = np.ix_(y[:100], y[:100])
         found.append(
@@ -131,7 +131,7 @@ def test_a_hopeless_classifier_is_never_above_chance(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_test_points_and_classes_does_not_matter(name):
-    margins, y = nearest_centre(60, 0.6, 5)
+    margins, y = nearest_center(60, 0.6, 5)
     order = np.random.default_rng(0).permutation(60)
     options = {"bandwidths": [0.5]} if name == "radial_basis" else {}
     options |= {"basis": 3} if name == "moment" else {}
@@ -144,7 +144,7 @@ def test_the_order_of_test_points_and_classes_does_not_matter(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fitting_twice_gives_the_same_digits(name):
-    margins, y = nearest_centre(60, 0.6, 6)
+    margins, y = nearest_center(60, 0.6, 6)
     first = AccuracyExtrapolator(name).fit(margins, y).predict([10, 100])
     second = AccuracyExtrapolator(name).fit(margins, y).predict([10, 100])
     np.testing.assert_array_equal(first, second)
@@ -152,7 +152,7 @@ def test_fitting_twice_gives_the_same_digits(name):
 
 @pytest.mark.parametrize("name", WINS_ONLY)
 def test_wins_alone_are_enough(name):
-    margins, y = nearest_centre(60, 0.6, 7)
+    margins, y = nearest_center(60, 0.6, 7)
     wins = win_distribution(margins, y)
     model = AccuracyExtrapolator(name).fit_wins(wins, 60)
     near = model.predict([2, 60])
@@ -168,7 +168,7 @@ def test_wins_alone_are_refused_where_scores_are_needed(name):
 @pytest.mark.parametrize("name", WITH_CDF)
 def test_the_distribution_of_win_probabilities_gives_the_curve(name):
     """A_k = 1 - (k - 1) int D(u) u^(k-2) du, by midpoints in u."""
-    margins, y = nearest_centre(60, 0.7, 8)
+    margins, y = nearest_center(60, 0.7, 8)
     options = {"basis": 2} if name == "moment" else {}
     model = AccuracyExtrapolator(name, **options).fit(margins, y)
     u = (np.arange(200_000) + 0.5) / 200_000
@@ -187,7 +187,7 @@ def test_the_distribution_of_win_probabilities_gives_the_curve(name):
     "name", [n for n in WITH_CDF if n not in ("moment", "radial_basis")]
 )
 def test_the_distribution_of_win_probabilities_is_a_distribution(name):
-    model = AccuracyExtrapolator(name).fit(*nearest_centre(60, 0.7, 9))
+    model = AccuracyExtrapolator(name).fit(*nearest_center(60, 0.7, 9))
     cdf = model.conditional_accuracy_cdf(np.linspace(0, 1, 301))
     assert (np.diff(cdf) >= -1e-12).all()
     assert cdf[0] >= 0
@@ -196,14 +196,14 @@ def test_the_distribution_of_win_probabilities_is_a_distribution(name):
 
 @pytest.mark.parametrize("name", ["spline", "monotone_mple"])
 def test_monotone_densities_have_a_convex_distribution(name):
-    model = AccuracyExtrapolator(name).fit(*nearest_centre(60, 0.7, 10))
+    model = AccuracyExtrapolator(name).fit(*nearest_center(60, 0.7, 10))
     cdf = model.conditional_accuracy_cdf(np.linspace(0, 0.999, 400))
     assert (np.diff(cdf, 2) > -1e-10).all()
 
 
 @pytest.mark.parametrize("name", PAST_RANGE)
 def test_predictions_past_the_identified_range_warn(name):
-    model = AccuracyExtrapolator(name).fit(*nearest_centre(60, 0.7, 11))
+    model = AccuracyExtrapolator(name).fit(*nearest_center(60, 0.7, 11))
     model.predict([120])
     with pytest.warns(UserWarning, match="not identified beyond about 120 classes"):
         model.predict([121])

@@ -20,17 +20,17 @@ from neuroextrap.stats._extrapolation._tail import (
     Tail,
     calibrate_log_lose,
     compress,
-    fit_generalised_pareto,
+    fit_generalized_pareto,
     tail_log_lose,
 )
 
 
-def nearest_centre(n_classes, noise, seed, n_repeats=1, n_dims=6):
+def nearest_center(n_classes, noise, seed, n_repeats=1, n_dims=6):
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(n_classes, n_dims))
+    centers = rng.normal(size=(n_classes, n_dims))
     y = np.repeat(np.arange(n_classes), n_repeats)
-    tests = centres[y] + noise * rng.normal(size=(len(y), n_dims))
-    return -np.linalg.norm(tests[:, None] - centres, axis=2), y
+    tests = centers[y] + noise * rng.normal(size=(len(y), n_dims))
+    return -np.linalg.norm(tests[:, None] - centers, axis=2), y
 
 
 def exact_criterion(scores, h, criterion):
@@ -46,7 +46,7 @@ def exact_criterion(scores, h, criterion):
 
 
 @pytest.mark.parametrize("criterion", ["ucv", "bcv"])
-def test_bandwidths_minimise_the_exact_criterion(criterion):
+def test_bandwidths_minimize_the_exact_criterion(criterion):
     rng = np.random.default_rng(0)
     scores = np.vstack([rng.normal(size=(4, 80)), rng.gamma(2, size=(4, 80))])
     found = cross_validated_bandwidth(scores, criterion)
@@ -85,7 +85,7 @@ def test_pair_lags_count_every_pair_once():
 @pytest.mark.parametrize("name", ["kde_ucv", "kde_bcv"])
 def test_kernel_density_equals_its_formula(name):
     """a = mean Phi((own - others) / h) for each point, A_k = mean a^(k - 1)."""
-    margins, y = nearest_centre(30, 0.5, 3, n_repeats=2)
+    margins, y = nearest_center(30, 0.5, 3, n_repeats=2)
     win = []
     for row, label in zip(margins, y, strict=True):
         others = np.delete(row, label)
@@ -124,9 +124,9 @@ def test_point_wins_are_weighted_means_in_blocks():
 
 
 @pytest.mark.parametrize("shape", [-0.3, 0.0, 0.25])
-def test_generalised_pareto_fit_equals_scipy_and_the_truth(shape):
+def test_generalized_pareto_fit_equals_scipy_and_the_truth(shape):
     x = stats.genpareto.rvs(shape, scale=1.0, size=20_000, random_state=0)
-    found, scale = fit_generalised_pareto(x)
+    found, scale = fit_generalized_pareto(x)
     assert abs(found - shape) < 0.03
     assert abs(scale - 1) < 0.04
     best = stats.genpareto.logpdf(x, *stats.genpareto.fit(x, found, floc=0)).sum()
@@ -134,18 +134,18 @@ def test_generalised_pareto_fit_equals_scipy_and_the_truth(shape):
     assert reached > best - 0.5
 
 
-def test_generalised_pareto_of_nothing_is_exponential():
-    assert fit_generalised_pareto(np.array([])) == (0.0, 1.0)
+def test_generalized_pareto_of_nothing_is_exponential():
+    assert fit_generalized_pareto(np.array([])) == (0.0, 1.0)
 
 
-def test_generalised_pareto_of_many_points_is_close_to_that_of_all():
+def test_generalized_pareto_of_many_points_is_close_to_that_of_all():
     x = stats.genpareto.rvs(0.1, size=50_000, random_state=1)
-    whole, part = fit_generalised_pareto(x), fit_generalised_pareto(x, max_points=5000)
+    whole, part = fit_generalized_pareto(x), fit_generalized_pareto(x, max_points=5000)
     np.testing.assert_allclose(part, whole, atol=0.02)
 
 
 def test_tail_probabilities_equal_their_formula_point_by_point():
-    margins, y = nearest_centre(40, 0.6, 5)
+    margins, y = nearest_center(40, 0.6, 5)
     sample, n_tail = WinSample.from_margins(margins, y), 8
     found, weights, shape, scale = tail_log_lose(sample, n_tail)
     np.testing.assert_allclose(weights, 1 / 40)
@@ -209,7 +209,7 @@ def test_pitman_yor_equals_the_expected_number_of_tables(alpha, d):
 
 
 def test_pitman_yor_fit_equals_a_fine_search():
-    margins, y = nearest_centre(40, 0.7, 9)
+    margins, y = nearest_center(40, 0.7, 9)
     model = AccuracyExtrapolator("pitman_yor").fit(margins, y)
     sizes = np.unique(np.r_[2, np.rint(np.geomspace(2, 40, 39)).astype(int), 40])
     curve = average_accuracy(win_distribution(margins, y), sizes)
@@ -229,19 +229,19 @@ def test_pitman_yor_fit_equals_a_fine_search():
 
 
 def test_pitman_yor_has_no_distribution_of_win_probabilities():
-    model = AccuracyExtrapolator("pitman_yor").fit(*nearest_centre(20, 0.5, 10))
+    model = AccuracyExtrapolator("pitman_yor").fit(*nearest_center(20, 0.5, 10))
     with pytest.raises(ValueError, match="has no distribution of U"):
         model.conditional_accuracy_cdf(0.5)
 
 
 def test_auto_is_a_ridge_mixture_for_few_classes_or_wins_only():
-    margins, y = nearest_centre(50, 0.5, 11)
+    margins, y = nearest_center(50, 0.5, 11)
     few = AccuracyExtrapolator().fit(margins, y)
     mixture = AccuracyExtrapolator("gaussian_mixture", loss="likelihood")
     np.testing.assert_array_equal(
         few.predict([50, 500]), mixture.fit(margins, y).predict([50, 500])
     )
-    margins, y = nearest_centre(80, 0.5, 12)
+    margins, y = nearest_center(80, 0.5, 12)
     wins = win_distribution(margins, y)
     blind = AccuracyExtrapolator().fit_wins(wins, 80)
     mixture = AccuracyExtrapolator("gaussian_mixture").fit_wins(wins, 80)
@@ -252,7 +252,7 @@ def test_auto_is_a_ridge_mixture_for_few_classes_or_wins_only():
 def test_auto_is_the_mean_of_its_members(n_repeats, expected):
     """With many test points the biases of tail and kernel density show."""
     noise = 0.5 if n_repeats == 1 else 0.15
-    margins, y = nearest_centre(100, noise, 13, n_repeats, n_dims=3)
+    margins, y = nearest_center(100, noise, 13, n_repeats, n_dims=3)
     sample, sizes = WinSample.from_margins(margins, y), np.array([200, 1000])
     observed = sample.wins[-1]
     allowed = 2 * np.sqrt(observed * (1 - observed) / len(y))
@@ -277,7 +277,7 @@ def test_auto_is_the_mean_of_its_members(n_repeats, expected):
 
 def test_auto_continues_the_measured_curve():
     """Measured up to K; what is missed there fades with log k until 2 K."""
-    margins, y = nearest_centre(100, 0.5, 13, n_dims=3)
+    margins, y = nearest_center(100, 0.5, 13, n_dims=3)
     model = AccuracyExtrapolator().fit(margins, y)
     wins, mean = win_distribution(margins, y), model.method_._mean
     sizes = np.array([2, 7, 50, 99, 100])

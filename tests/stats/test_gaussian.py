@@ -47,12 +47,12 @@ def test_reference_constants():
 @pytest.mark.parametrize("k", [5, 1000, 1e7])
 @pytest.mark.parametrize("shift", [0.2, 3.0, 8.0])
 def test_equals_adaptive_quadrature(k, shift):
-    centre = max(shift, special.ndtri(1 - 1 / k))
+    center = max(shift, special.ndtri(1 - 1 / k))
     exact, _ = integrate.quad(
         lambda z: stats.norm.pdf(z - shift) * math.exp((k - 1) * special.log_ndtr(z)),
-        min(shift, centre) - 10,
-        centre + 10,
-        points=[shift, centre],
+        min(shift, center) - 10,
+        center + 10,
+        points=[shift, center],
         epsabs=0,
         epsrel=1e-13,
         limit=500,

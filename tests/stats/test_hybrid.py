@@ -21,7 +21,7 @@ def bound(accuracy, n_classes, n_repeats, **options):
 
 
 def naive_bound(accuracy, n_classes, n_repeats, alpha=0.05):
-    """Bisect in the candidate; minimise over the rate by brute force."""
+    """Bisect in the candidate; minimize over the rate by brute force."""
     n_test = n_classes * n_repeats
     rates = np.geomspace(1e-4, 30, 40_000)
 

@@ -16,7 +16,7 @@ from neuroextrap.stats import (
 
 
 def naive_information(curve, sizes):
-    """Scan the squared distance, then minimise it; bits."""
+    """Scan the squared distance, then minimize it; bits."""
 
     def distance(shift):
         fitted = gaussian_identification_accuracy(shift**2 / 2, sizes, base=math.e)
@@ -35,7 +35,7 @@ def naive_information(curve, sizes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 8, 120])
-def test_equals_direct_minimisation(n_classes):
+def test_equals_direct_minimization(n_classes):
     rng = np.random.default_rng(n_classes)
     wins = rng.dirichlet(np.linspace(0.5, 2, n_classes), size=6)
     sizes = default_set_sizes(n_classes)
@@ -70,7 +70,7 @@ def test_perfect_and_missing_curves():
     assert 5 < bits[2] < 30
 
 
-def test_rows_do_not_depend_on_their_neighbours(monkeypatch):
+def test_rows_do_not_depend_on_their_neighbors(monkeypatch):
     wins = np.random.default_rng(0).dirichlet(np.ones(20), size=100)
     sizes = default_set_sizes(20)
     curves = average_accuracy(wins, sizes)

@@ -10,8 +10,8 @@ from scipy import stats
 from neuroextrap.stats import count_permutations, permute_labels
 
 
-def all_labellings(y, groups):
-    """Every distinct labelling that keeps the labels of each group."""
+def all_labelings(y, groups):
+    """Every distinct labeling that keeps the labels of each group."""
     kept = set()
     for order in itertools.permutations(range(len(y))):
         if all(groups[i] == groups[j] for i, j in enumerate(order)):
@@ -30,7 +30,7 @@ def all_labellings(y, groups):
 )
 def test_enumerates_all_others_once(y, groups):
     y = list(y)
-    expected = all_labellings(y, groups) - {tuple(y)}
+    expected = all_labelings(y, groups) - {tuple(y)}
     assert count_permutations(y, groups) == len(expected) + 1
     if not expected:
         return
@@ -48,7 +48,7 @@ def test_fewer_than_asked_warns_and_says_how_small_p_can_get():
 
 
 @pytest.mark.parametrize("n_permutations", [3, 50])
-def test_each_other_labelling_is_equally_likely(n_permutations):
+def test_each_other_labeling_is_equally_likely(n_permutations):
     # 3 asked of 89: listed or drawn by rejection; 50 of 89: listed
     y = [0, 0, 1, 1, 2, 2]
     counts = Counter()
@@ -112,8 +112,8 @@ def test_counts_are_exact_integers():
         ([0, 1], {"blocks": [0, 0]}, "constant within a unit"),
         ([0, 1], {"blocks": [0]}, "blocks must have one entry per label"),
         ([0, 1], {"groups": [0, 1, 2]}, "groups must have one entry per label"),
-        ([0, 1], {"groups": [0, 1]}, "no other labelling"),
-        ([1, 1, 1], {}, "no other labelling"),
+        ([0, 1], {"groups": [0, 1]}, "no other labeling"),
+        ([1, 1, 1], {}, "no other labeling"),
         ([], {}, "y must have shape"),
         ([[0, 1]], {}, "y must have shape"),
         ([0, 1], {"n_permutations": 0}, "n_permutations must be"),

@@ -1,4 +1,4 @@
-"""Generalised Pareto tails: formulas, calibration, known tails, refusals."""
+"""Generalized Pareto tails: formulas, calibration, known tails, refusals."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from neuroextrap.stats._tail import (
 
 
 @pytest.mark.parametrize("shape", [-0.5, -0.1, 0.0, 0.2])
-def test_survival_is_the_generalised_pareto(shape):
+def test_survival_is_the_generalized_pareto(shape):
     x = np.linspace(0, 1.9, 20)
     np.testing.assert_allclose(
         survival(x, 1.0, np.array(shape)),

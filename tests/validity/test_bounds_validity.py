@@ -177,9 +177,9 @@ def centroid_curve(rng, n_classes, n_repeats, n_folds, sizes):
     curves = []
     for fold in range(n_folds):
         test = x[:, fold]
-        centre = (total - test.sum(axis=1)) / ((n_folds - 1) * n_repeats)
+        center = (total - test.sum(axis=1)) / ((n_folds - 1) * n_repeats)
         seen = test.reshape(-1, 10)
-        margins = 2 * seen @ centre.T - (centre**2).sum(axis=1)
+        margins = 2 * seen @ center.T - (center**2).sum(axis=1)
         curves.append(average_accuracy(win_distribution(margins, y), sizes))
     return np.mean(curves, axis=0)
 

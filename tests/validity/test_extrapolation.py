@@ -18,18 +18,18 @@ def law_margins(win, rng):
 
 def gaussian_code(n_classes, variance, rng, n_dims=10):
     """Nearest noisy training vector among Gaussian classes, one test vector each."""
-    centres = rng.normal(size=(n_classes, n_dims))
-    train = centres + np.sqrt(variance) * rng.normal(size=centres.shape)
-    test = centres + np.sqrt(variance) * rng.normal(size=centres.shape)
+    centers = rng.normal(size=(n_classes, n_dims))
+    train = centers + np.sqrt(variance) * rng.normal(size=centers.shape)
+    test = centers + np.sqrt(variance) * rng.normal(size=centers.shape)
     squares = (test**2).sum(1)[:, None] + (train**2).sum(1) - 2 * test @ train.T
     return -np.sqrt(np.maximum(squares, 0)), np.arange(n_classes)
 
 
 def gaussian_code_truth(set_sizes, variance, rng, n_draws, n_dims=10):
     """Average accuracy by the noncentral chi-square law of a distractor."""
-    centres = rng.normal(size=(n_draws, n_dims))
-    train = centres + np.sqrt(variance) * rng.normal(size=centres.shape)
-    test = centres + np.sqrt(variance) * rng.normal(size=centres.shape)
+    centers = rng.normal(size=(n_draws, n_dims))
+    train = centers + np.sqrt(variance) * rng.normal(size=centers.shape)
+    test = centers + np.sqrt(variance) * rng.normal(size=centers.shape)
     lose = stats.ncx2.cdf(
         ((test - train) ** 2).sum(1) / (1 + variance),
         n_dims,

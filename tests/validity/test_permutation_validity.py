@@ -22,22 +22,22 @@ N_DRAWS = [
 
 
 def pairwise_accuracy(x, labels, runs):
-    """Leave-one-run-out nearest centroids for labellings (B, n): (B,)."""
+    """Leave-one-run-out nearest centroids for labelings (B, n): (B,)."""
     n_classes = labels.max() + 1
     hot = (labels[..., np.newaxis] == np.arange(n_classes)).astype(float)
     margins = np.empty(hot.shape)
     for run in np.unique(runs):
         train = runs != run
         weights = hot[:, train]
-        centres = np.einsum("bnk,np->bkp", weights, x[train])
-        centres /= weights.sum(axis=1)[..., np.newaxis]
-        scores = 2 * np.einsum("np,bkp->bnk", x[~train], centres)
-        margins[:, ~train] = scores - (centres**2).sum(axis=-1)[:, np.newaxis]
+        centers = np.einsum("bnk,np->bkp", weights, x[train])
+        centers /= weights.sum(axis=1)[..., np.newaxis]
+        scores = 2 * np.einsum("np,bkp->bnk", x[~train], centers)
+        margins[:, ~train] = scores - (centers**2).sum(axis=-1)[:, np.newaxis]
     return average_accuracy(win_distribution(margins, labels), 2)
 
 
 def observed_and_null(rng, x, y, runs, blocks=None, n_permutations=39):
-    """Score the observed labelling and permutations in one call."""
+    """Score the observed labeling and permutations in one call."""
     permuted = permute_labels(
         y, groups=runs, blocks=blocks, n_permutations=n_permutations, random_state=rng
     )
@@ -113,9 +113,9 @@ def test_family_wise_error(n_draws):
 def test_enumerated_p_values_are_exactly_the_ranks():
     rng = np.random.default_rng(3)
     x = rng.normal(size=4)
-    labellings = sorted(set(itertools.permutations([0, 0, 1, 1])))
+    labelings = sorted(set(itertools.permutations([0, 0, 1, 1])))
     p = []
-    for y in labellings:
+    for y in labelings:
         others = permute_labels(np.array(y), n_permutations=5, random_state=0)
         p.append(permutation_p_value(np.dot(y, x), others @ x))
     np.testing.assert_allclose(sorted(p), np.arange(1, 7) / 6)

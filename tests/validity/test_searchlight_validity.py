@@ -15,7 +15,7 @@ _LEVELS = (0.05, 0.25, 0.5, 0.75)
 
 
 def overlapping_regions(n_features=30, width=8, step=4):
-    """Windows of neighbouring features, each sharing half with the next."""
+    """Windows of neighboring features, each sharing half with the next."""
     starts = range(0, n_features - width + 1, step)
     members = np.zeros((len(starts), n_features), dtype=bool)
     for row, start in enumerate(starts):

@@ -1,6 +1,6 @@
 // What is known of one region: its accuracy curve and its numbers.
 var SVG = "http://www.w3.org/2000/svg";
-var BLUE = "#0072B2", ORANGE = "#D55E00", GREY = "#8c959f";
+var BLUE = "#0072B2", ORANGE = "#D55E00", GRAY = "#8c959f";
 var LEFT = 60, RIGHT = 468, TOP = 28, BOTTOM = 252;
 var DOT = "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", TRIANGLE = "m-5 -4h10l-5 8z";
 
@@ -76,7 +76,7 @@ function axes(svg, sizes, x) {
 }
 
 var OBSERVED = {name: "observed", color: BLUE, line: "none", mark: DOT};
-var CHANCE = {name: "chance", color: GREY, line: "4 3"};
+var CHANCE = {name: "chance", color: GRAY, line: "4 3"};
 var BOUND = {name: "lower bound", color: ORANGE, mark: TRIANGLE};
 
 function legend(svg, styles) {
@@ -121,19 +121,19 @@ function tabulate(table, data, row) {
   });
 }
 
-function millimetres(xyz) {
+function millimeters(xyz) {
   return "(" + xyz.map(function (v) { return String(Math.round(v)); }).join(", ") +
     ") mm";
 }
 
 function sentence(data, found, xyz, what) {
-  var least = data.kept < data.analysed ?
-    "Not analysed, or not among the " + data.kept + " strongest: " : "Not analysed: ";
-  if (found === null) { return least + what + millimetres(xyz); }
+  var least = data.kept < data.analyzed ?
+    "Not analyzed, or not among the " + data.kept + " strongest: " : "Not analyzed: ";
+  if (found === null) { return least + what + millimeters(xyz); }
   var name = (data.names ? data.names[found.row] + ", " : "") + what;
-  if (found.miss === 0) { return name + millimetres(found.xyz || xyz); }
-  return least + millimetres(xyz) + "; the nearest with a curve: " + name +
-    millimetres(found.xyz) + ", " + found.miss.toFixed(1) + " mm away";
+  if (found.miss === 0) { return name + millimeters(found.xyz || xyz); }
+  return least + millimeters(xyz) + "; the nearest with a curve: " + name +
+    millimeters(found.xyz) + ", " + found.miss.toFixed(1) + " mm away";
 }
 
 function showFound(section, found, xyz, what) {

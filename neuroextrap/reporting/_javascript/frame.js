@@ -1,4 +1,4 @@
-// Inside the frame: lets the page around it hear of clicks, move the cuts and colour
+// Inside the frame: lets the page around it hear of clicks, move the cuts and color
 // the map. Nilearn's page keeps its viewer to itself; the function that makes it is global.
 (function () {
   "use strict";

@@ -103,7 +103,7 @@ function shaded(color, light) {
     ((light * (color >> 8 & 255)) << 8) | (light * (color & 255))) >>> 0;
 }
 
-// A canvas with one hemisphere: turn it, colour it, ask it.
+// A canvas with one hemisphere: turn it, color it, ask it.
 function hemisphereView(section, canvas, side) {
   var data = dataOf(section), size = [canvas.width, canvas.height];
   var turn, at, vertices, paint = null, picked = -1;
@@ -114,9 +114,9 @@ function hemisphereView(section, canvas, side) {
     if (paint === null) { return; }
     var pixels = Uint32Array.from(vertices, function (vertex) {
       if (vertex < 0) { return 0; }
-      var region = regionOf(data, side.features[vertex]), grey = side.shades[vertex];
+      var region = regionOf(data, side.features[vertex]), gray = side.shades[vertex];
       var own = region < 0 ? 0 : paint[region];
-      return shaded(own || (grey << 16 | grey << 8 | grey), at.light[vertex]);
+      return shaded(own || (gray << 16 | gray << 8 | gray), at.light[vertex]);
     });
     var context = canvas.getContext("2d");
     var bytes = new Uint8ClampedArray(pixels.buffer);

@@ -1,4 +1,4 @@
-// Which map is shown, above which threshold, in which colours.
+// Which map is shown, above which threshold, in which colors.
 var STEPS = 200;
 var states = new WeakMap();
 
@@ -32,7 +32,7 @@ function colorOf(colors, map, value) {
   return ((255 << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
 
-// One colour a region; 0 where it is not shown.
+// One color a region; 0 where it is not shown.
 function paintOf(section) {
   var data = dataOf(section), state = stateOf(section), map = state.map;
   return Uint32Array.from(map.values, function (value) {

@@ -119,8 +119,8 @@ function glassPainter(canvas, glass, grid, regions) {
     if (last !== map) { seen = projection(grid, regions, axes, map); last = map; }
     canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
     if (!glass) {
-      var grey = new Uint32Array(paint.length).fill(0xffece8e4);
-      drawOver(canvas, imageOf(seen.regions, grey, seen.width, seen.height), box, frame);
+      var gray = new Uint32Array(paint.length).fill(0xffece8e4);
+      drawOver(canvas, imageOf(seen.regions, gray, seen.width, seen.height), box, frame);
     }
     drawOver(canvas, imageOf(seen.regions, paint, seen.width, seen.height), box, frame);
   };

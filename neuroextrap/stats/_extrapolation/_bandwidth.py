@@ -19,7 +19,7 @@ def cross_validated_bandwidth(scores, criterion):
     Returns
     -------
     ndarray of shape (n_rows,)
-        Minimisers in [0.1 h_max, h_max], h_max = 1.144 sd n^(-1/5), by golden
+        Minimizers in [0.1 h_max, h_max], h_max = 1.144 sd n^(-1/5), by golden
         sections, from pairwise distances binned in 1000; 0 for a constant row.
 
     References
@@ -72,7 +72,7 @@ def _criterion(lags, width, bandwidth, n_scores, criterion):
 
 
 def _golden_section(score, lower, upper, *, n_steps=12):
-    """Minimise a function of each row within its bracket, to 0.3% of it."""
+    """Minimize a function of each row within its bracket, to 0.3% of it."""
     left = lower + _GOLDEN * (upper - lower)
     right = upper - _GOLDEN * (upper - lower)
     at_left, at_right = score(left), score(right)

@@ -63,9 +63,9 @@ class AccuracyExtrapolator:
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> centres = rng.normal(size=(100, 5))
-    >>> responses = centres + 0.4 * rng.normal(size=(100, 5))
-    >>> distances = np.linalg.norm(responses[:, None] - centres, axis=2)
+    >>> centers = rng.normal(size=(100, 5))
+    >>> responses = centers + 0.4 * rng.normal(size=(100, 5))
+    >>> distances = np.linalg.norm(responses[:, None] - centers, axis=2)
     >>> model = AccuracyExtrapolator(method="gaussian_mixture")
     >>> model.fit(-distances, np.arange(100)).predict([100, 1000]).round(2)
     array([0.79, 0.5 ])

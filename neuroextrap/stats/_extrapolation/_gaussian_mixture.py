@@ -8,7 +8,7 @@ from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
     invert_gaussian_accuracy,
 )
-from neuroextrap.stats._extrapolation._newton import minimise_pairs
+from neuroextrap.stats._extrapolation._newton import minimize_pairs
 from neuroextrap.stats._extrapolation._normal_mixture import (
     LOG_SD_RANGE,
     MEAN_RANGE,
@@ -59,7 +59,7 @@ def fit_normal_mixture(wins, n_test, *, loss="auto", ridge_scale=RIDGE_SCALE):
     start = invert_gaussian_accuracy(clip_to_resolution(wins[:, -1], n_test), n_classes)
     lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
     fits = [
-        minimise_pairs(
+        minimize_pairs(
             make(wins[block], n_test[block]),
             np.stack([start[block], 0 * start[block]], 1),
             lower,

@@ -54,11 +54,11 @@ def peaks_over_columns(gradient):
     return gradient.max() - 1, vertices
 
 
-def maximise_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300):
-    """Maximise sum_v counts_v log (dictionary @ weights)_v over a convex set.
+def maximize_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300):
+    """Maximize sum_v counts_v log (dictionary @ weights)_v over a convex set.
 
     The set is the hull of vertices that `propose` finds. Each step adds the
-    proposed vertices to the active ones, maximises the quadratic approximation
+    proposed vertices to the active ones, maximizes the quadratic approximation
     over their simplex (non-negative least squares), halves the step until the
     likelihood grows, and drops vertices without weight.
 

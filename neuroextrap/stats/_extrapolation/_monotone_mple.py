@@ -6,7 +6,7 @@ from scipy import special
 from neuroextrap.stats._extrapolation._likelihood import (
     MixtureFit,
     certificate,
-    maximise_likelihood,
+    maximize_likelihood,
 )
 from neuroextrap.stats._extrapolation._simplex import uniform_mixture_accuracy
 from neuroextrap.stats._extrapolation._spline import uniform_mixture_cdf
@@ -20,7 +20,7 @@ class MonotonePseudoLikelihood:
 
     Such densities are mixtures of uniforms on (a, 1); the constraint
     E U^(K-1) = A_K makes the feasible set the hull of pairs of uniforms, one with
-    a moment below A_K and one above, over which the likelihood is maximised. An A_K
+    a moment below A_K and one above, over which the likelihood is maximized. An A_K
     below chance has no such density: U is then uniform on (0, 1), A_k = 1/k.
 
     Parameters
@@ -69,7 +69,7 @@ class MonotonePseudoLikelihood:
         return self
 
     def _solve(self, wins, distances):
-        """Maximise the likelihood over pairs of uniforms."""
+        """Maximize the likelihood over pairs of uniforms."""
         moments = uniform_mixture_accuracy(distances, [len(wins)])[0]
         if wins[-1] <= moments.min() or wins[-1] >= 1:
             perfect = wins[-1] >= 1
@@ -78,7 +78,7 @@ class MonotonePseudoLikelihood:
             return MixtureFit(only, 0.0 if perfect else -np.log(len(wins)), 0.0, 0)
         propose = pair_proposer(moments, wins[-1])
         seen = np.flatnonzero(wins)
-        return maximise_likelihood(
+        return maximize_likelihood(
             wins[seen],
             uniform_columns(len(wins), distances, seen),
             propose(np.ones(len(distances)))[1],
@@ -127,7 +127,7 @@ def pair_proposer(moments, target):
     -------
     callable
         Gradient -> (gap, vertices): the best partner of every column, kept where
-        the pair gains more than one and more than its neighbours.
+        the pair gains more than one and more than its neighbors.
     """
     low, high = np.flatnonzero(moments <= target), np.flatnonzero(moments > target)
     share = (target - moments[low])[:, None] / (moments[high] - moments[low][:, None])
@@ -147,7 +147,7 @@ def pair_proposer(moments, target):
 
 
 def _peaks(gains):
-    """Rows whose best entry gains over one and over the neighbouring rows'."""
+    """Rows whose best entry gains over one and over the neighboring rows'."""
     partner = gains.argmax(1)
     best = gains[np.arange(len(gains)), partner]
     padded = np.r_[-np.inf, best, -np.inf]

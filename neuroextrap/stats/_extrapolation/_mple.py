@@ -5,7 +5,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._likelihood import (
     certificate,
-    maximise_likelihood,
+    maximize_likelihood,
     peaks_over_columns,
 )
 
@@ -64,9 +64,9 @@ class PseudoLikelihood:
         return self
 
     def _solve(self, wins, angles):
-        """Maximise the likelihood over atoms at these angles."""
+        """Maximize the likelihood over atoms at these angles."""
         seen = np.flatnonzero(wins)
-        return maximise_likelihood(
+        return maximize_likelihood(
             wins[seen],
             binomial_columns(len(wins), angles, seen),
             np.eye(len(angles))[::4],
@@ -107,7 +107,7 @@ def _angle_grid(n_classes):
 
 
 def _refined(angles, weights):
-    """Add eight points on either side of every atom, to its neighbours."""
+    """Add eight points on either side of every atom, to its neighbors."""
     atoms = np.flatnonzero(weights > 0)
     below, above = angles[np.maximum(atoms - 1, 0)], angles[atoms]
     beyond = angles[np.minimum(atoms + 1, len(angles) - 1)]

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def minimise_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
-    """Minimise many functions of two bounded parameters, each by damped Newton.
+def minimize_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
+    """Minimize many functions of two bounded parameters, each by damped Newton.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def minimise_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
     Returns
     -------
     parameters : ndarray of shape (n, 2)
-        Minimisers.
+        Minimizers.
     converged : ndarray of bool, shape (n,)
         Whether each problem met the tolerance.
     """
@@ -63,9 +63,9 @@ def _newton_step(points, gradient, hessian, damping, lower, upper):
     b = np.where(held.any(1), 0, b)
     a, c = np.where(held[:, 0], 1, a), np.where(held[:, 1], 1, c)
     g, h = np.where(held, 0, gradient).T
-    centre, radius = (a + c) / 2, np.hypot((a - c) / 2, b)
-    size = np.maximum(np.abs(centre) + radius, 1e-300)
-    shift = np.maximum(0, 1e-10 * size - (centre - radius))
+    center, radius = (a + c) / 2, np.hypot((a - c) / 2, b)
+    size = np.maximum(np.abs(center) + radius, 1e-300)
+    shift = np.maximum(0, 1e-10 * size - (center - radius))
     a, c = a + shift + damping * np.abs(a), c + shift + damping * np.abs(c)
     det = a * c - b * b
     return np.clip(np.stack([b * h - c * g, b * g - a * h], 1) / det[:, None], -2, 2)

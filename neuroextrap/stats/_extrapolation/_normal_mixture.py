@@ -146,7 +146,7 @@ def table_derivatives(table, mean, log_sd):
 
 
 def _density(nodes, mean, log_sd):
-    """Standardised nodes and normal density, both (n, n_nodes)."""
+    """Standardized nodes and normal density, both (n, n_nodes)."""
     precision = np.exp(-log_sd)[:, None]
     z = (nodes - mean[:, None]) * precision
     return z, np.exp(-0.5 * z * z) * (precision / np.sqrt(2 * np.pi))

@@ -14,9 +14,9 @@ _INVISIBLE = 1e-6
 class RadialBasis:
     """Non-negative regression on E[Phi(N(t, h^2))^(k - 1)] and a constant.
 
-    The bandwidth h minimises the error of predicting A_K from the sizes up to K/2
+    The bandwidth h minimizes the error of predicting A_K from the sizes up to K/2
     of random half samples of the classes (without the scores: of the whole
-    sample's own curve). The weights are not normalised.
+    sample's own curve). The weights are not normalized.
 
     Parameters
     ----------

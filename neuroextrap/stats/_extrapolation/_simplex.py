@@ -4,7 +4,7 @@ import numpy as np
 
 
 def nonnegative_least_squares(columns, target):
-    """Minimise ||columns @ w - target|| over w >= 0.
+    """Minimize ||columns @ w - target|| over w >= 0.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def nonnegative_least_squares(columns, target):
 
 
 def simplex_least_squares(columns, target):
-    """Minimise ||columns @ w - target|| over w >= 0 with sum(w) = 1.
+    """Minimize ||columns @ w - target|| over w >= 0 with sum(w) = 1.
 
     On the simplex columns @ w - target = Z w with Z = columns - target, so the
     answer is the point of least norm in the convex hull of Z's columns. Appending

@@ -10,10 +10,10 @@ _BLOCK = 4_000_000
 
 
 class Tail:
-    """Win probabilities from a generalised Pareto tail of the distractors' scores.
+    """Win probabilities from a generalized Pareto tail of the distractors' scores.
 
     For each test point the best tenth of the wrong scores are its exceedances; in
-    units of their mean they are pooled over points and given one generalised
+    units of their mean they are pooled over points and given one generalized
     Pareto distribution. Losing probabilities q = 1 - U are then calibrated,
     exp(a + b log q), so that the mean of (1 - q)^(k-1) follows the observed curve.
 
@@ -97,7 +97,7 @@ def tail_log_lose(sample, n_tail):
     weights : ndarray of shape (n_split,)
         Weights of the points and their parts; they sum to one.
     shape, scale : float
-        Pooled generalised Pareto distribution of excess over mean excess.
+        Pooled generalized Pareto distribution of excess over mean excess.
     """
     own, n_others = sample.own_scores(), sample.n_classes - 1
     step = max(1, _BLOCK // sample.n_classes)
@@ -108,7 +108,7 @@ def tail_log_lose(sample, n_tail):
         for i in range(0, len(own), step)
     ]
     excess, ahead, above, tied = (np.concatenate(p) for p in zip(*parts, strict=True))
-    shape, scale = fit_generalised_pareto(excess[excess > 0])
+    shape, scale = fit_generalized_pareto(excess[excess > 0])
     rows, share, part = split_ties((ahead <= 0) & (tied > 0))
     ahead, beaten_by = ahead[rows], above[rows] + share * tied[rows]
     with np.errstate(divide="ignore"):
@@ -135,17 +135,17 @@ def _excesses(own, others, n_tail):
 
 
 def _pareto_log_survival(x, shape, scale):
-    """Log survival of a generalised Pareto distribution; -inf past its end."""
+    """Log survival of a generalized Pareto distribution; -inf past its end."""
     if abs(shape) < 1e-9:
         return -x / scale
     with np.errstate(divide="ignore"):
         return -np.log(np.maximum(1 + shape * x / scale, 0)) / shape
 
 
-def fit_generalised_pareto(excess, *, max_points=200_000):
-    """Shape and scale of a generalised Pareto distribution, maximum likelihood.
+def fit_generalized_pareto(excess, *, max_points=200_000):
+    """Shape and scale of a generalized Pareto distribution, maximum likelihood.
 
-    The profile likelihood of theta = shape / scale is maximised over a bounded
+    The profile likelihood of theta = shape / scale is maximized over a bounded
     range; the shape is then the mean of log(1 + theta x). Beyond `max_points`
     excesses, that many evenly spaced order statistics stand for all.
     """
@@ -217,7 +217,7 @@ def calibrate_log_lose(log_lose, weights, set_sizes, curve):
 
 
 def compress(values, weights, *, max_points=2000):
-    """Merge neighbouring points until at most `max_points` are left."""
+    """Merge neighboring points until at most `max_points` are left."""
     if len(values) <= max_points:
         return values, weights
     order = np.argsort(values, kind="stable")
