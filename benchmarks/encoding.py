@@ -20,8 +20,9 @@ from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.encoding import GaborPyramid, mahalanobis_margins, shrunk_covariance
-from neuroextrap.models import SearchOptions, cross_validated_elastic_net
 from neuroextrap.models._elastic_net_folds import fold_grams
+from neuroextrap.models._elastic_net_options import SearchOptions
+from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)

@@ -18,11 +18,8 @@ import time
 import numpy as np
 from scipy import special, stats
 
-from neuroextrap.stats import (
-    AccuracyExtrapolator,
-    accuracy_weights,
-    extrapolate_wins,
-)
+from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
+from neuroextrap.stats._accuracy import accuracy_weights
 
 SEED = 30_000
 SEED_B2 = 40_000

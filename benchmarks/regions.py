@@ -17,12 +17,8 @@ import numpy as np
 from nilearn.datasets import load_fsaverage
 from nilearn.maskers.nifti_spheres_masker import apply_mask_and_get_affinity
 
-from neuroextrap.images import (
-    feature_coordinates,
-    mask_lattice,
-    mni152_mask,
-    resolve_masker,
-)
+from neuroextrap.images import feature_coordinates, mni152_mask, resolve_masker
+from neuroextrap.images._geometry import mask_lattice
 from neuroextrap.regions import (
     coordinate_spheres,
     lattice_spheres,

@@ -29,9 +29,21 @@ from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap import margins, stats
+from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import mask_lattice, mni152_mask, resolve_masker, to_img
+from neuroextrap.images import mni152_mask, resolve_masker, to_img
+from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.margins._classifiers import CentroidClassifier, NaiveBayesClassifier
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._operators import ridge_penalty
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._shrinkage_classifiers import (
+    RidgeIndicatorClassifier,
+    ShrinkageLDA,
+)
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
 from neuroextrap.regions import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12
@@ -86,29 +98,29 @@ def their_seconds(masker, img, radius, centers, estimator):
 
 def make_plan(classifier, n_permutations=0):
     """Plan leave-one-run-out with within-run permutations."""
-    design = margins.make_design(Y, N_CLASSES, groups=RUNS)
+    design = make_design(Y, N_CLASSES, groups=RUNS)
     codes = Y[None]
     if n_permutations:
         permuted = stats.permute_labels(
             Y, groups=RUNS, n_permutations=n_permutations, random_state=0
         )
         codes = np.concatenate([codes, permuted])
-    return margins.Plan(
-        kernel=margins.resolve_classifier(classifier),
+    return Plan(
+        kernel=resolve_classifier(classifier),
         design=design,
         codes=codes,
-        statistic=margins.resolve_statistic("accuracy", N_CLASSES, [2, N_CLASSES]),
+        statistic=resolve_statistic("accuracy", N_CLASSES, [2, N_CLASSES]),
     )
 
 
 def single_region(classifier, x):
     """Return the single-region classifier of the same name, its penalty label-free."""
     if classifier == "gaussian_nb":
-        return margins.NaiveBayesClassifier(total_variance=x.var(axis=0))
+        return NaiveBayesClassifier(total_variance=x.var(axis=0))
     if classifier == "nearest_centroid":
-        return margins.CentroidClassifier()
-    penalty = margins.ridge_penalty(x - x.mean(axis=0))
-    kind = {"ridge": margins.RidgeIndicatorClassifier, "lda": margins.ShrinkageLDA}
+        return CentroidClassifier()
+    penalty = ridge_penalty(x - x.mean(axis=0))
+    kind = {"ridge": RidgeIndicatorClassifier, "lda": ShrinkageLDA}
     return kind[classifier](penalty=penalty)
 
 
@@ -116,7 +128,7 @@ def check_refits(classifier, X, spheres, plan):
     """Check that predictions equal those of single-region refits; return how many."""
     same, total = 0, 0
     for sphere in np.linspace(0, spheres.shape[0] - 1, 5).astype(int):
-        found = margins.observed_margins(X, spheres, plan, sphere)
+        found = observed_margins(X, spheres, plan, sphere)
         x = X[:, spheres[[sphere]].indices].astype(float)
         predicted = np.concatenate(
             [
@@ -154,7 +166,7 @@ def one_map(masker, img, X, spheres, radius, n_sample):
         plan = make_plan(name)
         check_refits(name, X, spheres, plan)
         accuracy, theirs[name] = their_seconds(masker, img, radius, centers, estimator)
-        own, spent = seconds(margins.score_regions, X, spheres, plan)
+        own, spent = seconds(score_regions, X, spheres, plan)
         if name == "nearest_centroid":  # the only one with nothing to tune
             np.testing.assert_allclose(own.wins[centers, -1], accuracy, atol=1e-5)
         light = IdentificationSearchLight(
@@ -205,8 +217,8 @@ def permutations(X, spheres, theirs, n_permutations, n_sample, n_jobs):
     print(row.format("classifier", "ms a sphere", "whole brain min", "ratio"))
     for name in ("nearest_centroid", "ridge", "lda"):
         plan = make_plan(name, n_permutations)
-        margins.score_regions(X, some[:256], plan, n_jobs=n_jobs)  # starts the workers
-        _, spent = seconds(margins.score_regions, X, some, plan, n_jobs=n_jobs)
+        score_regions(X, some[:256], plan, n_jobs=n_jobs)  # starts the workers
+        _, spent = seconds(score_regions, X, some, plan, n_jobs=n_jobs)
         each = spent / some.shape[0]
         ratio = theirs[name] * (n_permutations + 1) / each
         print(
@@ -223,17 +235,14 @@ def exponents(X, spheres, n_permutations):
         counts = np.array([128, 256, 512])
         plan = make_plan(name, n_permutations)
         spent = [
-            min(
-                seconds(margins.score_regions, X, spheres[:c], plan)[1]
-                for _ in range(2)
-            )
+            min(seconds(score_regions, X, spheres[:c], plan)[1] for _ in range(2))
             for c in counts
         ]
         by_regions = np.polyfit(np.log(counts), np.log(spent), 1)[0]
         numbers = n_permutations * np.array([1, 2, 4])
         spent = [
             min(
-                seconds(margins.score_regions, X, spheres[:128], make_plan(name, b))[1]
+                seconds(score_regions, X, spheres[:128], make_plan(name, b))[1]
                 for _ in range(2)
             )
             for b in numbers

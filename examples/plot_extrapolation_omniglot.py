@@ -29,12 +29,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from neuroextrap.margins import (
+from neuroextrap.margins._classifiers import (
     NaiveBayesClassifier,
     NearestNeighborClassifier,
-    ShrinkageLDA,
-    ShrinkageQDA,
 )
+from neuroextrap.margins._shrinkage_classifiers import ShrinkageLDA, ShrinkageQDA
 from neuroextrap.stats import EXTRAPOLATION_METHODS, AccuracyExtrapolator
 
 N_DRAWERS, N_TRAIN, SIZE = 20, 15, 28

@@ -2,4 +2,6 @@
 
 from neuroextrap.cli._main import main
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]

@@ -50,7 +50,7 @@ def part_of_run(shard):
     text : str
         To follow how much there is to do; empty without a shard.
     """
-    from neuroextrap.margins import parse_shard
+    from neuroextrap.margins._resources import parse_shard
 
     part = parse_shard(shard)
     return (1, "") if part is None else (part[1], f", of which part {shard}")

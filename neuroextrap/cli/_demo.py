@@ -65,7 +65,7 @@ def run(args):
     """
     from pathlib import Path
 
-    from neuroextrap.maps import check_output_directory
+    from neuroextrap.maps._files import check_output_directory
 
     check_output_directory(args.out, overwrite=args.overwrite)
     from neuroextrap.cli._demo_acts import ACTS, compare_with_truth, play

@@ -76,11 +76,8 @@ def demo_page(played):
     -------
     nilearn.reporting.HTMLReport
     """
-    from neuroextrap.reporting import (
-        identification_sections,
-        make_page,
-        paragraphs,
-    )
+    from neuroextrap.reporting import identification_sections
+    from neuroextrap.reporting._page import make_page, paragraphs
 
     sections = [("What is true", paragraphs(*_WHAT_IS_TRUE))]
     for act, brain, fitted, table in played:
@@ -95,7 +92,8 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
-    from neuroextrap.reporting import embed_figure, frame_table
+    from neuroextrap.reporting._page import frame_table
+    from neuroextrap.reporting._pictures import embed_figure
 
     curves = [
         embed_figure(
@@ -111,7 +109,7 @@ def _truth_section(act, brain, fitted, table):
 def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
     from neuroextrap.datasets import gaussian_code_accuracy
-    from neuroextrap.reporting import curve_axes
+    from neuroextrap.reporting._curves import curve_axes
 
     n_voxels = len(brain.samples.planted[number])
     snr = float(brain.samples.snr[number])

@@ -148,7 +148,7 @@ def run(args):
     """
     take_last_as_output(args, args.argv, ("imgs",))
     from neuroextrap.cli._results import write_results
-    from neuroextrap.maps import check_output_directory
+    from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
     if not args.dry_run:

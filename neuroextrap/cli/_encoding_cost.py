@@ -68,8 +68,8 @@ def _as_arrays(data):
 
 def _filled_regions(masker, usable, *, min_voxels, **options):
     """Regions with enough usable voxels."""
-    from neuroextrap.images import choose_regions
-    from neuroextrap.regions import usable_regions
+    from neuroextrap.images._region_choice import choose_regions
+    from neuroextrap.regions._usable import usable_regions
 
     chosen = choose_regions(masker, len(usable), **options)
     found = usable_regions(chosen.regions, usable, min_voxels).regions

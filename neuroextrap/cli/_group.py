@@ -128,7 +128,7 @@ def run(args):
     """
     take_last_as_output(args, args.argv, ("imgs", "null"))
     _check_options(args)
-    from neuroextrap.maps import check_output_directory, describe_map, write_maps
+    from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
 
     bids, _ = bids_of_inputs(args, args.imgs, keep_desc=True)
     if args.dry_run:

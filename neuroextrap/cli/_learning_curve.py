@@ -146,8 +146,9 @@ def run(args):
     lists = ("labels", "imgs", "exclude", "train_sizes")
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
-    from neuroextrap.learning_curves import as_samples
-    from neuroextrap.maps import check_output_directory, describe_dataset
+    from neuroextrap.learning_curves._images_in import as_samples
+    from neuroextrap.maps._bids import describe_dataset
+    from neuroextrap.maps._files import check_output_directory
 
     source = args.array if args.imgs is None else args.imgs
     bids, files = bids_of_inputs(args, source)

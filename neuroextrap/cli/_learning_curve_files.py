@@ -43,7 +43,7 @@ def write_curves(args, curves, labels, data, classifier, *, bids=None):
 
     from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_table
-    from neuroextrap.maps import ResultFiles
+    from neuroextrap.maps._result_files import ResultFiles
 
     tables = []
     for name, curve in curves.items():
@@ -143,7 +143,7 @@ def _write_maps(args, labels, data, classifier, bids):
 
     from neuroextrap.images import to_img
     from neuroextrap.learning_curves import center_groups, scale_scans, sensitivity_map
-    from neuroextrap.maps import describe_map, write_maps
+    from neuroextrap.maps._files import describe_map, write_maps
 
     X = scale_scans(data["X"]) if args.scale == "mean" else data["X"]
     X = center_groups(X, data["groups"]) if args.center == "group" else X

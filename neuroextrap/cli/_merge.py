@@ -42,7 +42,7 @@ def run(args):
     args : argparse.Namespace
     """
     from neuroextrap.cli._results import write_results
-    from neuroextrap.maps import check_output_directory
+    from neuroextrap.maps._files import check_output_directory
 
     kind, bids = _kind_and_bids(args)
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
@@ -54,7 +54,7 @@ def _kind_and_bids(args):
     """Return what the parts are, and entities that name them if they are wanted."""
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.encoding import EncodingIdentification
-    from neuroextrap.maps import ResultFiles
+    from neuroextrap.maps._result_files import ResultFiles
 
     _check_parts(args.parts)
     kind, index = IdentificationSearchLight, "searchlight.json"

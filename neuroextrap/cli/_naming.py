@@ -30,8 +30,9 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
     ValueError
         When BIDS names are asked for and an image has none.
     """
-    from neuroextrap.images import image_files
-    from neuroextrap.maps import ResultFiles, file_entities, shared_entities
+    from neuroextrap.images._opening import image_files
+    from neuroextrap.maps._bids import file_entities, shared_entities
+    from neuroextrap.maps._result_files import ResultFiles
 
     files = image_files(imgs)
     bids = None if args.bids is False else shared_entities(files)

@@ -34,7 +34,8 @@ def write_results(fitted, args, bids=None, sources=()):
     -------
     summary : str
     """
-    from neuroextrap.maps import ResultFiles, describe_dataset
+    from neuroextrap.maps._bids import describe_dataset
+    from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
     page = fitted.generate_report().get_standalone() if args.report else None
@@ -93,7 +94,7 @@ def text_table(frame, headings=None):
     str
         Numbers to the right, names to the left.
     """
-    from neuroextrap.reporting import format_number
+    from neuroextrap.reporting._page import format_number
 
     headings = _HEADINGS if headings is None else headings
     names = [name for name in headings if name in frame.columns]

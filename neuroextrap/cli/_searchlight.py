@@ -141,7 +141,7 @@ def run(args):
 
 def _check_arguments(args, bids):
     """Refuse what can be refused before any work."""
-    from neuroextrap.maps import check_output_directory
+    from neuroextrap.maps._files import check_output_directory
 
     if args.samples in ("lsa", "lss") and args.t_r is None:
         raise ValueError(f"--samples {args.samples} needs --t-r, the repetition time")

@@ -185,7 +185,8 @@ def _numbers(frame, name):
 
 def _image_features(path, model, is_train):
     """Features of gray-level images, transformers fitted on the training stimuli."""
-    from neuroextrap.models import GaborPyramid, RetinotopicFeatures
+    from neuroextrap.models._gabor import GaborPyramid
+    from neuroextrap.models._retinotopic import RetinotopicFeatures
 
     pixels = _check_rows(np.load(path, allow_pickle=False), len(is_train), path)
     transformers = {

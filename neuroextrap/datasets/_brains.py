@@ -145,7 +145,8 @@ def simulate_brain(  # noqa: PLR0913
 
 def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and the centers they really have."""
-    from neuroextrap.images import feature_coordinates, mask_lattice
+    from neuroextrap.images import feature_coordinates
+    from neuroextrap.images._geometry import mask_lattice
     from neuroextrap.regions import lattice_spheres
 
     mask, affine = mask_lattice(masker)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.models import GaborPyramid
+from neuroextrap.models._gabor import GaborPyramid
 
 
 @dataclass(frozen=True)

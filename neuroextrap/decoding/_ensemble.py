@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from neuroextrap import images, regions
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.regions._usable import usable_regions
 
 
 def ensemble_information(
@@ -112,13 +113,13 @@ def _parts(searchlight, features):
     """Return the usable features of every region, and the regions' names."""
     masker, n_features = features.masker, features.X.shape[1]
     given = searchlight.labels_img is not None or searchlight.regions is not None
-    choice = images.choose_regions(
+    choice = choose_regions(
         masker if given else None,
         n_features,
         labels_img=searchlight.labels_img,
         regions=searchlight.regions,
     )
-    found = regions.usable_regions(choice.regions, features.usable, 1)
+    found = usable_regions(choice.regions, features.usable, 1)
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     rows = np.split(found.regions.indices, found.regions.indptr[1:-1])
     kept = [i for i, row in enumerate(rows) if len(row)]

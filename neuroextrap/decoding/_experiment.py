@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap import images, margins, regions, stats
+from neuroextrap import stats
 from neuroextrap.decoding._inputs import (
     BoundDesign,
     Labels,
@@ -14,6 +14,16 @@ from neuroextrap.decoding._inputs import (
 )
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
+from neuroextrap.images._features import FeatureData, read_features
+from neuroextrap.images._region_choice import RegionChoice, choose_regions
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._engine import with_path
+from neuroextrap.margins._folds import fold_weightings, make_design
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._resources import affordable_workers
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
+from neuroextrap.regions._usable import UsableRegions, usable_regions
 
 
 @dataclass(frozen=True)
@@ -34,11 +44,11 @@ class Experiment:
     """
 
     labels: Labels
-    samples: images.FeatureData
-    choice: images.RegionChoice
-    usable: regions.UsableRegions
+    samples: FeatureData
+    choice: RegionChoice
+    usable: UsableRegions
     bounds: BoundDesign
-    plan: margins.Plan
+    plan: Plan
     set_sizes: np.ndarray
     n_workers: int
 
@@ -55,8 +65,8 @@ class Experiment:
             "n_regions": int((np.diff(self.usable.regions.indptr) > 0).sum()),
             "n_features": self.samples.X.shape[1],
             "n_permutations": self.plan.n_permutations,
-            "seconds": margins.estimate_seconds(*data) / self.n_workers,
-            "memory": margins.estimate_memory(*data, self.n_workers),
+            "seconds": estimate_seconds(*data) / self.n_workers,
+            "memory": estimate_memory(*data, self.n_workers),
         }
 
 
@@ -83,13 +93,9 @@ def plan_experiment(estimator, imgs, y, groups):
     n_classes = len(labels.classes)
     sizes = estimator.set_sizes
     sizes = np.asarray(stats.default_set_sizes(n_classes) if sizes is None else sizes)
-    statistic = margins.resolve_statistic(estimator.statistic, n_classes, sizes)
-    kernel = margins.resolve_classifier(
-        estimator.classifier, shrinkage=estimator.shrinkage
-    )
-    design = margins.make_design(
-        labels.codes, n_classes, cv=estimator.cv, groups=labels.groups
-    )
+    statistic = resolve_statistic(estimator.statistic, n_classes, sizes)
+    kernel = resolve_classifier(estimator.classifier, shrinkage=estimator.shrinkage)
+    design = make_design(labels.codes, n_classes, cv=estimator.cv, groups=labels.groups)
     codes, pairing = permuted_codes(
         labels, design, estimator.n_permutations, estimator.random_state
     )
@@ -100,7 +106,7 @@ def plan_experiment(estimator, imgs, y, groups):
         automatic_penalty=_has_automatic_penalty(estimator),
         confidence_level=estimator.confidence_level,
     )
-    plan = margins.Plan(
+    plan = Plan(
         kernel=kernel,
         design=design,
         codes=codes,
@@ -112,8 +118,8 @@ def plan_experiment(estimator, imgs, y, groups):
         ),
         keep_null=estimator.save_null is not None,
     )
-    plan = margins.with_path(plan, usable.regions)
-    n_workers = margins.affordable_workers(
+    plan = with_path(plan, usable.regions)
+    n_workers = affordable_workers(
         samples.X,
         usable.regions,
         plan,
@@ -125,7 +131,7 @@ def plan_experiment(estimator, imgs, y, groups):
 
 def _read(estimator, imgs, labels):
     """Read the samples and choose the regions."""
-    samples = images.read_features(
+    samples = read_features(
         estimator.mask,
         imgs,
         n_samples=len(labels.keep),
@@ -133,7 +139,7 @@ def _read(estimator, imgs, labels):
         memory=estimator.memory,
         memory_level=estimator.memory_level,
     )
-    choice = images.choose_regions(
+    choice = choose_regions(
         samples.masker,
         samples.X.shape[1],
         radius=estimator.radius,
@@ -143,9 +149,7 @@ def _read(estimator, imgs, labels):
         center_mask_img=estimator.center_mask_img,
         stride=estimator.stride,
     )
-    usable = regions.usable_regions(
-        choice.regions, samples.usable, estimator.min_voxels
-    )
+    usable = usable_regions(choice.regions, samples.usable, estimator.min_voxels)
     return samples, choice, usable
 
 
@@ -160,5 +164,5 @@ def _weightings(estimator, labels, design, bounds):
     """Return further weightings of the test points: the bound's, then each fold's."""
     if not estimator.per_fold:
         return bounds.weighting
-    folds, _ = margins.fold_weightings(labels.codes, design)
+    folds, _ = fold_weightings(labels.codes, design)
     return np.concatenate([bounds.weighting, folds])

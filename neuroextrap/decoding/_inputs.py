@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import maps, margins
+from neuroextrap.maps._identification import bound_is_vacuous
+from neuroextrap.maps._scoring import check_run_parameters
+from neuroextrap.margins._folds import fold_weightings
+from neuroextrap.margins._wins import class_weights
 
 
 class Labels(NamedTuple):
@@ -59,7 +62,7 @@ def check_parameters(estimator):
     ValueError
         When a parameter is outside its range.
     """
-    maps.check_run_parameters(estimator)
+    check_run_parameters(estimator)
     shrinkage = estimator.shrinkage
     if shrinkage != "auto" and not (np.isreal(shrinkage) and shrinkage >= 0):
         raise ValueError(f"shrinkage={shrinkage!r} must be 'auto' or a number >= 0")
@@ -134,7 +137,7 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
     -------
     BoundDesign
     """
-    weightings, repeats = margins.fold_weightings(codes, design)
+    weightings, repeats = fold_weightings(codes, design)
     none = np.empty((0, len(design.test)))
     if not repeats.all():
         note = (
@@ -149,7 +152,7 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
             "shrinkage='auto' takes it from all samples (no label enters); for bounds "
             "that hold to the letter give shrinkage a number"
         )
-    if maps.bound_is_vacuous(design.n_classes, repeats, confidence_level):
+    if bound_is_vacuous(design.n_classes, repeats, confidence_level):
         notes.append(
             f"average_bayes_accuracy_bound is at chance everywhere: with "
             f"{design.n_classes} classes even perfect accuracy says too little of "
@@ -158,6 +161,6 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
         )
     share = repeats.sum(axis=1) / repeats.sum()
     weighting = share @ weightings
-    pooled = margins.class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
+    pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
     same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
     return BoundDesign(repeats, none if same else weighting[None], tuple(notes))

@@ -5,12 +5,20 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from neuroextrap import images, maps, margins, stats
+from neuroextrap import stats
 from neuroextrap.decoding._member_sets import (
     read_sample_set,
     run_sets,
     set_statistics,
 )
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._presentation import region_images
+from neuroextrap.margins._engine import observed_margins
+from neuroextrap.margins._outcomes import win_chances
+from neuroextrap.margins._resources import parse_memory
+from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import class_weights
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 
@@ -132,7 +140,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     """
     samples = read_sample_set(searchlight, imgs, y, groups, permuted=True)
     features = samples.features
-    choice = images.choose_regions(
+    choice = choose_regions(
         features.masker,
         features.X.shape[1],
         radius=searchlight.radius,
@@ -153,7 +161,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     _check_memory(len(lesioned), features.usable.sum(), searchlight.max_memory)
     members = _whole_and_rests(choice.regions, lesioned, features.usable)
     if searchlight.n_permutations:  # refused before the work, if it is no accuracy
-        margins.accuracy_set_size(searchlight.statistic, len(np.unique(samples.y)))
+        accuracy_set_size(searchlight.statistic, len(np.unique(samples.y)))
     run, scores = run_sets(samples, members, min_voxels=least)
     values = set_statistics(run, scores)
     if searchlight.n_permutations:
@@ -170,7 +178,7 @@ def _check_memory(n_regions, n_usable, max_memory):
     """Refuse more (region, remaining voxel) pairs than memory holds."""
     n_pairs = (1 + n_regions) * int(n_usable)
     n_bytes = _BYTES_PER_PAIR * n_pairs
-    if n_bytes > margins.parse_memory(max_memory) or n_pairs > np.iinfo(np.int32).max:
+    if n_bytes > parse_memory(max_memory) or n_pairs > np.iinfo(np.int32).max:
         raise ValueError(
             f"{n_regions} lesions of {n_usable} voxels need about "
             f"{n_bytes / 2**30:.1f} GiB, more than max_memory={max_memory!r}; give "
@@ -199,7 +207,7 @@ def _whole_and_rests(members, lesioned, usable):
 
 def _p_values(searchlight, run, scores):
     """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
-    found = maps.permutation_statistics(scores.score, scores.n_reached, scores.maxima)
+    found = permutation_statistics(scores.score, scores.n_reached, scores.maxima)
     values = {name: found[name] for name in ("p_value", "p_value_fwe")}
     known = ~np.isnan(scores.score)
     differences = _differences(searchlight, run, np.flatnonzero(known))
@@ -224,14 +232,12 @@ def _differences(searchlight, run, sets):
     """
     design, labels = run.plan.design, run.labels
     codes = labels.codes[design.test]
-    size = margins.accuracy_set_size(searchlight.statistic, design.n_classes)
-    weights = margins.class_weights(codes[:, None], design.n_classes)[:, 0]
+    size = accuracy_set_size(searchlight.statistic, design.n_classes)
+    weights = class_weights(codes[:, None], design.n_classes)[:, 0]
 
     def chances(row):
-        found = margins.observed_margins(
-            run.samples.X, run.usable.regions, run.plan, row
-        )
-        return weights * margins.win_chances(found, codes, size)
+        found = observed_margins(run.samples.X, run.usable.regions, run.plan, row)
+        return weights * win_chances(found, codes, size)
 
     calls = (delayed(chances)(row) for row in sets)
     whole, *rests = Parallel(n_jobs=run.n_workers, prefer="threads")(calls)
@@ -259,7 +265,7 @@ def _result(scores, choice, lesioned, removed, masker):
     values["n_voxels"] = np.where(known, removed, np.nan)
     found = None
     if masker is None or choice.centers is not None or choice.owner is not None:
-        found = maps.region_images(values, choice, masker)
+        found = region_images(values, choice, masker)
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information"]
     columns += ["accuracy_loss", "information_loss"]

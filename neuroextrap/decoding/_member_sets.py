@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import images, maps
 from neuroextrap.decoding._experiment import plan_experiment
 from neuroextrap.decoding._inputs import code_labels
+from neuroextrap.images import load_samples
+from neuroextrap.images._features import FeatureData, read_features
+from neuroextrap.maps._identification import accuracy_statistics
+from neuroextrap.maps._scoring import score_analysis
 
 _WHOLE_RUNS = (
     ("n_permutations", 0),
@@ -21,7 +24,7 @@ class SampleSet(NamedTuple):
 
     Parameters
     ----------
-    features : images.FeatureData
+    features : FeatureData
     y : ndarray, shape (n_kept,)
         Class of every sample.
     groups : ndarray, shape (n_kept,), or None
@@ -29,7 +32,7 @@ class SampleSet(NamedTuple):
         A copy whose regions are to be set.
     """
 
-    features: images.FeatureData
+    features: FeatureData
     y: np.ndarray
     groups: np.ndarray | None
     searchlight: object
@@ -65,12 +68,12 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
                 f"does not give; use {name}={plain!r}"
             )
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
-    features = images.read_features(
+    features = read_features(
         searchlight.mask, imgs, n_samples=len(labels.keep), keep=labels.keep
     )
     noise, has_images = searchlight.noise_covariance, features.masker is not None
     if has_images and noise is not None and not isinstance(noise, np.ndarray):
-        noise = images.load_samples(noise, features.masker)
+        noise = load_samples(noise, features.masker)
     parameters |= {
         "mask": None,
         "labels_img": None,
@@ -108,7 +111,7 @@ def run_sets(samples, members, *, min_voxels):
     searchlight = samples.searchlight.set_params(regions=members, min_voxels=min_voxels)
     run = plan_experiment(searchlight, samples.features.X, samples.y, samples.groups)
     data = run.samples.X, run.usable.regions, run.plan
-    return run, maps.score_analysis(searchlight, *data, n_workers=run.n_workers)[0]
+    return run, score_analysis(searchlight, *data, n_workers=run.n_workers)[0]
 
 
 def set_statistics(run, scores):
@@ -124,7 +127,7 @@ def set_statistics(run, scores):
     statistics : dict of ndarray, shape (n_sets,)
         accuracy, pairwise_accuracy, implied_information (bits).
     """
-    return maps.accuracy_statistics(
+    return accuracy_statistics(
         scores.wins, n_test=len(run.plan.design.test), set_sizes=run.set_sizes
     )
 

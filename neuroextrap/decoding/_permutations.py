@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from neuroextrap import margins, stats
+from neuroextrap import stats
+from neuroextrap.margins._folds import check_labelings
 
 
 def permuted_codes(labels, design, n_permutations, random_state):
@@ -52,5 +53,5 @@ def permuted_codes(labels, design, n_permutations, random_state):
     permuted = permuted[: len(found)]
     permuted[:, moved] = found
     if not pairing:
-        margins.check_labelings(permuted, design)
+        check_labelings(permuted, design)
     return np.concatenate([codes[None], permuted]), pairing

@@ -3,8 +3,12 @@
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from neuroextrap import margins, stats
+from neuroextrap import stats
 from neuroextrap.decoding._inputs import code_labels
+from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._statistic import resolve_statistic
 
 
 class IdentificationScorer(BaseEstimator):
@@ -89,9 +93,7 @@ class IdentificationScorer(BaseEstimator):
         """
         X = np.asarray(X)
         labels = code_labels(y, None, groups, None)
-        margins.make_design(
-            labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
-        )
+        make_design(labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups)
         self.classes_ = labels.classes
         self.n_features_in_ = X.shape[1]
         return self
@@ -114,12 +116,12 @@ class IdentificationScorer(BaseEstimator):
         """
         X = np.asarray(X, dtype=float)
         labels = code_labels(y, None, groups, None)
-        design = margins.make_design(
+        design = make_design(
             labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
         )
-        kernel = margins.resolve_classifier(self.classifier, shrinkage=self.shrinkage)
+        kernel = resolve_classifier(self.classifier, shrinkage=self.shrinkage)
         centered = (X - X.mean(axis=0)).astype(np.float32)
-        labelings = margins.Labelings(labels.codes[None], design.n_classes)
+        labelings = Labelings(labels.codes[None], design.n_classes)
         found = kernel.margins(kernel.prepare([centered], design), labelings)
         return stats.win_distribution(found[:, :, 0], labels.codes[design.test])
 
@@ -143,5 +145,5 @@ class IdentificationScorer(BaseEstimator):
         sizes = self.set_sizes
         if sizes is None:
             sizes = stats.default_set_sizes(len(wins))
-        statistic = margins.resolve_statistic(self.statistic, len(wins), sizes)
+        statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])

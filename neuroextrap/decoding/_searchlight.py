@@ -6,11 +6,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import maps, margins
 from neuroextrap.decoding._experiment import plan_experiment
+from neuroextrap.maps._region_analysis import RegionAnalysis
+from neuroextrap.maps._results import RegionResults
+from neuroextrap.maps._scoring import score_analysis
+from neuroextrap.margins._engine import observed_margins
 
 
-class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
+class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
     """How much every region tells about which class was shown.
 
     Every region's classifier is cross-validated; its margins give, for every test
@@ -260,7 +263,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         """Compute every region's wins, observed and permuted."""
         run = self._experiment
         plan = run.plan
-        scores, tail = maps.score_analysis(
+        scores, tail = score_analysis(
             self, run.samples.X, run.usable.regions, plan, n_workers=run.n_workers
         )
         n_bound = len(run.bounds.weighting)
@@ -268,7 +271,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
         scores = replace(
             scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
         )
-        self._results = maps.RegionResults(
+        self._results = RegionResults(
             scores=scores,
             choice=run.choice,
             n_voxels=run.usable.n_features,
@@ -308,7 +311,7 @@ class IdentificationSearchLight(maps.RegionAnalysis, BaseEstimator):
                 "the samples are not stored with results; fit again to get margins"
             )
         run = self._experiment
-        return margins.observed_margins(
+        return observed_margins(
             run.samples.X, run.usable.regions, run.plan, self.find_region(region)
         )
 

@@ -3,7 +3,8 @@
 import numpy as np
 import scipy.linalg
 
-from neuroextrap import images
+from neuroextrap.images import load_samples
+from neuroextrap.images._hashes import array_hash
 
 
 class NoiseWhitener:
@@ -20,7 +21,7 @@ class NoiseWhitener:
 
     def __repr__(self):
         """Name what whitens; part of a checkpoint's identity."""
-        digest = images.array_hash(self.residuals)
+        digest = array_hash(self.residuals)
         return f"NoiseWhitener({digest})"
 
     def workspace(self, n_features, n_samples):
@@ -52,7 +53,7 @@ class NoiseWhitener:
         -------
         ndarray, shape (n_samples, n)
         """
-        from neuroextrap.models import shrunk_covariance
+        from neuroextrap.models._noise_covariance import shrunk_covariance
 
         covariance, _ = shrunk_covariance(self.residuals[:, features])
         lower = np.linalg.cholesky(covariance)
@@ -83,7 +84,7 @@ def make_whitener(noise_covariance, masker, n_features):
     if not isinstance(residuals, np.ndarray):
         if masker is None:
             raise ValueError("noise_covariance must be an array when imgs is an array")
-        residuals = images.load_samples(residuals, masker)
+        residuals = load_samples(residuals, masker)
     if residuals.ndim != 2 or residuals.shape[1] != n_features or len(residuals) < 3:
         raise ValueError(
             f"noise_covariance has shape {residuals.shape}; give residuals of shape "

@@ -8,31 +8,24 @@ features: ``ensemble_size_curve``.
 """
 
 from neuroextrap.encoding._comparison import compare_encoding_models
-from neuroextrap.encoding._ensemble_size import EnsembleCurve, ensemble_size_curve
+from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.encoding._voxel_scores import prediction_scores
-from neuroextrap.models import (
-    ElasticNetEncoder,
-    GaborPyramid,
-    RetinotopicFeatures,
-    ShrunkCovariance,
-    shrunk_covariance,
-)
+from neuroextrap.models._elastic_net import ElasticNetEncoder
+from neuroextrap.models._gabor import GaborPyramid
+from neuroextrap.models._noise_covariance import ShrunkCovariance, shrunk_covariance
+from neuroextrap.models._retinotopic import RetinotopicFeatures
 
 __all__ = [
-    # stimulus features
+    "ElasticNetEncoder",
+    "EncodingIdentification",
     "GaborPyramid",
     "RetinotopicFeatures",
-    # encoders and noise
-    "ElasticNetEncoder",
     "ShrunkCovariance",
-    "shrunk_covariance",
-    # identification
-    "EncodingIdentification",
-    "EnsembleCurve",
     "compare_encoding_models",
     "ensemble_size_curve",
     "mahalanobis_margins",
     "prediction_scores",
+    "shrunk_covariance",
 ]

@@ -1,7 +1,7 @@
 """Check parameters before any work is done."""
 
-from neuroextrap import maps
 from neuroextrap.encoding._margins import COVARIANCES
+from neuroextrap.maps._scoring import check_run_parameters
 
 
 def check_parameters(estimator):
@@ -26,4 +26,4 @@ def check_parameters(estimator):
         value = getattr(estimator, name)
         if value not in names:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
-    maps.check_run_parameters(estimator)
+    check_run_parameters(estimator)

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from neuroextrap import maps, margins, stats
+from neuroextrap import stats
+from neuroextrap.maps._presentation import region_images
+from neuroextrap.margins._outcomes import win_chances
+from neuroextrap.margins._statistic import accuracy_set_size
 
 
 def compare_encoding_models(
@@ -83,7 +86,7 @@ def compare_encoding_models(
     (True, 0.01)
     """
     _check_pair(first, second)
-    size = margins.accuracy_set_size(statistic, first.wins_.shape[1])
+    size = accuracy_set_size(statistic, first.wins_.shape[1])
     pair = [_stimulus_scores(model, size, n_jobs) for model in (first, second)]
     known = ~np.isnan(pair[0]).any(axis=1) & ~np.isnan(pair[1]).any(axis=1)
     differences = (pair[0] - pair[1])[known]
@@ -107,7 +110,7 @@ def compare_encoding_models(
     spread = {name: np.full(known.shape, np.nan) for name in values}
     for name, value in values.items():
         spread[name][known] = value
-    return maps.region_images(spread, first._choice, first.masker_)
+    return region_images(spread, first._choice, first.masker_)
 
 
 def _check_pair(first, second):
@@ -153,7 +156,7 @@ def _stimulus_scores(model, size, n_jobs):
     share = 1 / np.bincount(place)
 
     def region_scores(region):
-        chances = margins.win_chances(model.region_margins(region), codes, size)
+        chances = win_chances(model.region_margins(region), codes, size)
         return np.bincount(place, chances) * share
 
     job = delayed(region_scores)

@@ -5,8 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import maps, margins, stats
+from neuroextrap import stats
 from neuroextrap.encoding._margins import EncodingMargins
+from neuroextrap.maps._identification import bound_is_vacuous
+from neuroextrap.margins._design import Design
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
 
 
 class Experiment(NamedTuple):
@@ -105,9 +109,7 @@ def make_plan(estimator, experiment):
     n_test, n_rows = len(experiment.codes), len(experiment.rows)
     n_classes = experiment.n_candidates
     everything = np.arange(n_rows)
-    design = margins.Design(
-        ((everything[n_test:], everything[:n_test]),), n_rows, n_classes
-    )
+    design = Design(((everything[n_test:], everything[:n_test]),), n_rows, n_classes)
     observed = np.zeros((1, n_rows), dtype=np.int32)
     observed[0, :n_test] = experiment.codes
     codes = observed
@@ -118,10 +120,10 @@ def make_plan(estimator, experiment):
     kernel = EncodingMargins(
         n_test, n_classes, experiment.repeats, estimator.covariance
     )
-    statistic = margins.resolve_statistic(
+    statistic = resolve_statistic(
         estimator.statistic, n_classes, np.asarray(estimator.set_sizes_)
     )
-    plan = margins.Plan(
+    plan = Plan(
         kernel=kernel,
         design=design,
         codes=codes,
@@ -161,9 +163,7 @@ def _notes(estimator, experiment):
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
         )
-    elif maps.bound_is_vacuous(
-        experiment.n_candidates, repeats, estimator.confidence_level
-    ):
+    elif bound_is_vacuous(experiment.n_candidates, repeats, estimator.confidence_level):
         notes.append(
             "average_bayes_accuracy_bound is at chance everywhere: with "
             f"{experiment.n_candidates} stimuli even perfect accuracy says too little "

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import images, maps, margins, regions, stats
+from neuroextrap import stats
 from neuroextrap.encoding._checks import check_parameters
 from neuroextrap.encoding._experiment import Experiment, make_plan
 from neuroextrap.encoding._responses import noise_rows, read_responses
@@ -19,6 +19,11 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.encoding._training import train_encoder
 from neuroextrap.encoding._views import EncodingViews
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._results import RegionResults
+from neuroextrap.maps._scoring import score_analysis
+from neuroextrap.margins._resources import affordable_workers
+from neuroextrap.regions._usable import usable_regions
 
 
 class EncodingIdentification(EncodingViews, BaseEstimator):
@@ -355,7 +360,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
             sizes = stats.default_set_sizes(len(candidates))
         self.set_sizes_ = np.asarray(sizes)
         self._plan, self._plan_notes = make_plan(self, self._experiment)
-        self._choice = images.choose_regions(
+        self._choice = choose_regions(
             self.masker_,
             self.n_elements_,
             radius=self.radius,
@@ -365,18 +370,18 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
             center_mask_img=self.center_mask_img,
             stride=self.stride,
         )
-        self._usable = regions.usable_regions(
+        self._usable = usable_regions(
             self._choice.regions, self._experiment.usable, self.min_voxels
         )
 
     def _run(self):
         """Compute every region's wins, observed and permuted."""
         plan, data = self._plan, (self._experiment.rows, self._usable.regions)
-        n_workers = margins.affordable_workers(
+        n_workers = affordable_workers(
             *data, plan, max_memory=self.max_memory, n_jobs=self.n_jobs
         )
-        scores, tail = maps.score_analysis(self, *data, plan, n_workers=n_workers)
-        self._results = maps.RegionResults(
+        scores, tail = score_analysis(self, *data, plan, n_workers=n_workers)
+        self._results = RegionResults(
             scores=replace(scores, null=None),
             choice=self._choice,
             n_voxels=self._usable.n_features,

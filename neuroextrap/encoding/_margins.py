@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
 
-from neuroextrap.models import shrunk_covariance
+from neuroextrap.models._noise_covariance import shrunk_covariance
 
 _BLOCK = 48  # rows that are solved for together
 

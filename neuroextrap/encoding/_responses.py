@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import images
+from neuroextrap.images import load_samples, resolve_masker
 
 
 class Responses(NamedTuple):
@@ -67,10 +67,8 @@ def read_responses(
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None
     else:
-        masker = images.resolve_masker(
-            mask, imgs, memory=memory, memory_level=memory_level
-        )
-        data = images.load_samples(imgs, masker)
+        masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
+        data = load_samples(imgs, masker)
     if n_rows is not None and len(data) != n_rows:
         raise ValueError(
             f"imgs have {len(data)} rows, features {n_rows}; give one row of features "
@@ -128,7 +126,7 @@ def noise_rows(given, residuals, usable, masker):
         return rows
     rows = given
     if not isinstance(given, np.ndarray):
-        rows = images.load_samples(given, masker)
+        rows = load_samples(given, masker)
     if rows.ndim != 2 or rows.shape[1] != len(usable) or len(rows) < 3:
         raise ValueError(
             f"noise_covariance has shape {rows.shape}; give residuals of shape "

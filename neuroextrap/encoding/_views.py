@@ -4,11 +4,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import images, maps, margins
 from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.images import to_img
+from neuroextrap.maps._region_analysis import RegionAnalysis
+from neuroextrap.margins._engine import observed_margins
 
 
-class EncodingViews(maps.RegionAnalysis):
+class EncodingViews(RegionAnalysis):
     """Margins, posteriors and prediction maps besides the curves of regions.
 
     The readable side of `EncodingIdentification`; holds no parameters and no state.
@@ -33,7 +35,7 @@ class EncodingViews(maps.RegionAnalysis):
             If the region was not analyzed, or the data are not there (results read
             from a folder).
         """
-        return margins.observed_margins(
+        return observed_margins(
             self._data().rows,
             self._usable.regions,
             self._plan,
@@ -101,7 +103,7 @@ class EncodingViews(maps.RegionAnalysis):
             full[name][test.usable] = value
         if self.masker_ is None:
             return full
-        return {name: images.to_img(v, self.masker_) for name, v in full.items()}
+        return {name: to_img(v, self.masker_) for name, v in full.items()}
 
     def _data(self):
         """Return the test responses, predictions and residuals."""

@@ -3,4 +3,7 @@
 from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._sign_flip import sign_flip_test
 
-__all__ = ["prevalence_test", "sign_flip_test"]
+__all__ = [
+    "prevalence_test",
+    "sign_flip_test",
+]

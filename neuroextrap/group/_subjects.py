@@ -52,10 +52,10 @@ def read_subjects(imgs, mask, name):
             )
         values, masker = _floating(imgs), None
     else:
-        from neuroextrap import images
+        from neuroextrap.images import load_samples, resolve_masker
 
-        masker = images.resolve_masker(_everywhere(imgs) if mask is None else mask)
-        values = images.load_samples(imgs, masker)
+        masker = resolve_masker(_everywhere(imgs) if mask is None else mask)
+        values = load_samples(imgs, masker)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
@@ -100,9 +100,9 @@ def read_null(null_scores, masker, subject):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        from neuroextrap import images
+        from neuroextrap.images import load_samples
 
-        found = images.load_samples(found, masker)
+        found = load_samples(found, masker)
     if found.ndim != 2 or len(found) == 0:
         raise ValueError(
             f"{name} has shape {found.shape}; give (n_permutations, n_features), at "
@@ -131,9 +131,9 @@ def to_maps(values, subjects):
         found[name] = full
     if subjects.masker is None:
         return found
-    from neuroextrap import images
+    from neuroextrap.images import to_img
 
-    return {name: images.to_img(v, subjects.masker) for name, v in found.items()}
+    return {name: to_img(v, subjects.masker) for name, v in found.items()}
 
 
 def check_count(value, name, least=1):
@@ -155,9 +155,10 @@ def _floating(values):
 
 def _everywhere(imgs):
     """Return the mask of where the first subject's image is finite."""
-    from neuroextrap import images
+    from neuroextrap.images._finite_mask import finite_mask
+    from neuroextrap.images._opening import list_images
 
-    first = images.list_images(imgs)[0]
+    first = list_images(imgs)[0]
     if first.is_surface or first.n_samples is None:
-        return images.finite_mask(first.img)
-    return images.finite_mask(first.img.slicer[..., 0])
+        return finite_mask(first.img)
+    return finite_mask(first.img.slicer[..., 0])

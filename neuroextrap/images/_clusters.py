@@ -38,7 +38,7 @@ def cluster_table(img, threshold, *, min_voxels=0, min_distance=8.0):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import cluster_table
+    >>> from neuroextrap.images._clusters import cluster_table
     >>> data = np.zeros((5, 5, 5))
     >>> data[1, 2, 3] = 4.0
     >>> img = nibabel.Nifti1Image(data, np.diag([3.0, 3, 3, 1]))
@@ -98,7 +98,7 @@ def peaks(img, *, n_peaks=10, min_distance=16.0, threshold=None):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import peaks
+    >>> from neuroextrap.images._clusters import peaks
     >>> data = np.full((4, 4, 4), np.nan)
     >>> data[0, 0, 0], data[3, 3, 3] = 0.5, 0.9
     >>> peaks(nibabel.Nifti1Image(data, np.eye(4)), min_distance=2.0)
@@ -154,7 +154,7 @@ def peak_features(
 
     Examples
     --------
-    >>> from neuroextrap.images import peak_features
+    >>> from neuroextrap.images._clusters import peak_features
     >>> line = [[0.0, 0, 0], [4, 0, 0], [8, 0, 0]]
     >>> peak_features([0.9, 0.8, 0.7], line, min_distance=5.0)
     array([0])

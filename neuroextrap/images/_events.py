@@ -103,7 +103,7 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     Examples
     --------
     >>> import pandas
-    >>> from neuroextrap.images import labels_of_volumes
+    >>> from neuroextrap.images._events import labels_of_volumes
     >>> events = pandas.DataFrame(
     ...     {"onset": [2.0], "duration": [4.0], "trial_type": ["face"]}
     ... )

@@ -39,7 +39,7 @@ def save_image(img, directory, name):
     Examples
     --------
     >>> import tempfile, numpy as np, nibabel
-    >>> from neuroextrap.images import save_image
+    >>> from neuroextrap.images._files import save_image
     >>> img = nibabel.Nifti1Image(np.ones((2, 2, 2)), np.eye(4))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_image(img, folder, "accuracy")
@@ -81,7 +81,7 @@ def load_image(directory, files):
     Examples
     --------
     >>> import tempfile, numpy as np, nibabel
-    >>> from neuroextrap.images import load_image, save_image
+    >>> from neuroextrap.images._files import load_image, save_image
     >>> img = nibabel.Nifti1Image(np.full((2, 2, 2), 0.002), np.eye(4))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load_image(folder, save_image(img, folder, "p_value"))

@@ -21,7 +21,7 @@ def finite_mask(img):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import finite_mask
+    >>> from neuroextrap.images._finite_mask import finite_mask
     >>> img = nibabel.Nifti1Image(np.array([[[0.0, np.nan]]]), np.eye(4))
     >>> np.asarray(finite_mask(img).dataobj)
     array([[[1, 0]]], dtype=uint8)

@@ -29,7 +29,7 @@ class Hemisphere:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images import Hemisphere
+    >>> from neuroextrap.images._geometry import Hemisphere
     >>> faces = np.array([[0, 1, 2]])
     >>> Hemisphere("left", np.eye(3), faces, np.array([0, 2]), 0).name
     'left'
@@ -65,7 +65,8 @@ def mask_lattice(masker):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import mask_lattice, resolve_masker
+    >>> from neuroextrap.images import resolve_masker
+    >>> from neuroextrap.images._geometry import mask_lattice
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((3, 3, 2)), np.eye(4)))
     >>> mask_lattice(masker)[0].shape
     (3, 3, 2)
@@ -101,7 +102,8 @@ def surface_mesh(masker):
     --------
     >>> import numpy as np
     >>> from nilearn.surface import InMemoryMesh, SurfaceImage
-    >>> from neuroextrap.images import resolve_masker, surface_mesh
+    >>> from neuroextrap.images import resolve_masker
+    >>> from neuroextrap.images._geometry import surface_mesh
     >>> triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
     >>> sides = {"left": triangle, "right": triangle}
     >>> data = {"left": np.array([1, 1, 0]), "right": np.array([0, 1, 1])}
@@ -186,7 +188,8 @@ def center_features(center_mask_img, masker):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import center_features, resolve_masker
+    >>> from neuroextrap.images import resolve_masker
+    >>> from neuroextrap.images._geometry import center_features
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 4)), np.eye(4)))
     >>> right = np.array([[[0, 0, 1, 1]]], dtype="uint8")
     >>> center_features(nibabel.Nifti1Image(right, np.eye(4)), masker)

@@ -25,7 +25,7 @@ def array_hash(array):
 
     Examples
     --------
-    >>> from neuroextrap.images import array_hash
+    >>> from neuroextrap.images._hashes import array_hash
     >>> array_hash([1.0, 2.0])[:8] == array_hash([1.0, 2.0, 3.0])[:8]
     False
     """

@@ -79,7 +79,7 @@ def is_surface_masker(masker):
     Examples
     --------
     >>> from nilearn.maskers import NiftiMasker
-    >>> from neuroextrap.images import is_surface_masker
+    >>> from neuroextrap.images._maskers import is_surface_masker
     >>> is_surface_masker(NiftiMasker())
     False
     """

@@ -25,7 +25,7 @@ class NamedImage:
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import NamedImage
+    >>> from neuroextrap.images._opening import NamedImage
     >>> bold = nibabel.Nifti1Image(np.ones((2, 2, 2, 7)), np.eye(4))
     >>> NamedImage("imgs[0]", bold).n_samples
     7
@@ -63,7 +63,7 @@ def is_surface_image(img):
 
     Examples
     --------
-    >>> from neuroextrap.images import is_surface_image
+    >>> from neuroextrap.images._opening import is_surface_image
     >>> is_surface_image("bold.nii.gz")
     False
     """
@@ -97,7 +97,7 @@ def open_image(img, name):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import open_image
+    >>> from neuroextrap.images._opening import open_image
     >>> open_image(nibabel.Nifti1Image(np.zeros((2, 2, 2)), np.eye(4)), "mask").name
     'mask'
     """
@@ -149,7 +149,7 @@ def list_images(imgs, name="imgs"):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import list_images
+    >>> from neuroextrap.images._opening import list_images
     >>> img = nibabel.Nifti1Image(np.zeros((2, 2, 2)), np.eye(4))
     >>> [named.name for named in list_images([img, img])]
     ['imgs[0]', 'imgs[1]']
@@ -187,7 +187,7 @@ def image_files(imgs, name="imgs"):
 
     Examples
     --------
-    >>> from neuroextrap.images import image_files
+    >>> from neuroextrap.images._opening import image_files
     >>> image_files(["a.nii.gz", "b.nii.gz"])
     ['a.nii.gz', 'b.nii.gz']
     """
@@ -215,7 +215,7 @@ def read_image(named):
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import open_image, read_image
+    >>> from neuroextrap.images._opening import open_image, read_image
     >>> img = nibabel.Nifti1Image(np.ones((2, 2, 2)), np.eye(4))
     >>> float(read_image(open_image(img, "imgs")).img.get_fdata().sum())
     8.0

@@ -35,7 +35,7 @@ class RegionChoice:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.images import RegionChoice
+    >>> from neuroextrap.images._region_choice import RegionChoice
     >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
     >>> choice = RegionChoice(members, centers=np.array([0, 2]))
     >>> choice.to_features([0.5, 0.7])
@@ -137,7 +137,7 @@ def choose_regions(  # noqa: PLR0913
 
     Examples
     --------
-    >>> from neuroextrap.images import choose_regions
+    >>> from neuroextrap.images._region_choice import choose_regions
     >>> choice = choose_regions(None, 5)
     >>> choice.regions.shape, choice.names
     ((1, 5), ['all features'])

@@ -34,7 +34,7 @@ class Samples:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images import Samples
+    >>> from neuroextrap.images._samples import Samples
     >>> Samples(np.ones((2, 3)), np.array(["face", "cat"]), np.zeros(2), None).y
     array(['face', 'cat'], dtype='<U4')
     """

@@ -16,10 +16,9 @@ from neuroextrap.learning_curves._comparison import (
     limiting_factor,
 )
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._images_in import as_samples, canonical_images
+from neuroextrap.learning_curves._images_in import canonical_images
 from neuroextrap.learning_curves._information import (
     label_entropy,
-    macroscopic_log_posterior,
     prediction_information,
     prior_weight,
     shrink_to_prior,
@@ -35,26 +34,18 @@ from neuroextrap.learning_curves._preparation import (
     center_groups,
     scale_scans,
 )
-from neuroextrap.learning_curves._protocol import (
-    protocol_learning_curves,
-    protocol_setups,
-)
+from neuroextrap.learning_curves._protocol import protocol_learning_curves
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
-from neuroextrap.learning_curves._simulation import (
-    binary_gaussian_information,
-    simulate_hierarchical_scans,
-)
+from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
 from neuroextrap.learning_curves._table import learning_curve_table
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
     "agnostic_labels",
-    "as_samples",
     "balanced_scans",
-    "binary_gaussian_information",
     "canonical_images",
     "center_groups",
     "coarse_of_fine",
@@ -64,12 +55,10 @@ __all__ = [
     "label_entropy",
     "learning_curve_table",
     "limiting_factor",
-    "macroscopic_log_posterior",
     "pattern_reproducibility",
     "prediction_information",
     "prior_weight",
     "protocol_learning_curves",
-    "protocol_setups",
     "scale_scans",
     "sensitivity_map",
     "shrink_to_prior",

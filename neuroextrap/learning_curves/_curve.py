@@ -11,7 +11,7 @@ from neuroextrap.learning_curves._patterns import check_pattern
 from neuroextrap.learning_curves._problem import build_problem
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 _LOG = logging.getLogger(__name__)
 

@@ -72,7 +72,7 @@ def as_samples(X, mask, *, memory=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.learning_curves import as_samples
+    >>> from neuroextrap.learning_curves._images_in import as_samples
     >>> as_samples(np.zeros((4, 3)), None).X.shape
     (4, 3)
     """

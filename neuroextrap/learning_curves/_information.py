@@ -201,7 +201,7 @@ def macroscopic_log_posterior(log_likelihood, priors):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.learning_curves import macroscopic_log_posterior
+    >>> from neuroextrap.learning_curves._information import macroscopic_log_posterior
     >>> log_likelihood = np.array([[-1e5, -1e5 + np.log(3)]])
     >>> np.exp(macroscopic_log_posterior(log_likelihood, [0.5, 0.5])).round(6)
     array([[0.25, 0.75]])

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from neuroextrap.learning_curves._information import best_prior_weight, log_ratio
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 
 @dataclasses.dataclass(frozen=True)

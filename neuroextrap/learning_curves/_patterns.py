@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 # voxels in one block of the back-projection: small enough for the cache
 _BLOCK = 4096

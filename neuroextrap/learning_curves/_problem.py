@@ -8,7 +8,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 PATTERNS = ("sensitivity", "log_sensitivity", "canonical", None)
 

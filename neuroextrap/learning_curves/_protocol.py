@@ -5,7 +5,7 @@ import numpy as np
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._labels import agnostic_labels
 from neuroextrap.learning_curves._preparation import balanced_scans, scale_scans
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 
 def protocol_setups(y, groups, *, per_label=2):
@@ -43,7 +43,7 @@ def protocol_setups(y, groups, *, per_label=2):
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import protocol_setups
+    >>> from neuroextrap.learning_curves._protocol import protocol_setups
     >>> y = ["rest", "task", "task", "task", "rest"] * 3
     >>> groups = [1] * 5 + [2] * 5 + [3] * 5
     >>> for setup in protocol_setups(y, groups):

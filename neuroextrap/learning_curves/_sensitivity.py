@@ -6,7 +6,7 @@ from neuroextrap.learning_curves._linear_scores import (
     linear_scores,
     posterior_of_scores,
 )
-from neuroextrap.models import CanonicalVariates
+from neuroextrap.models._canonical_variates import CanonicalVariates
 
 _OF = ("posterior", "log_posterior")
 

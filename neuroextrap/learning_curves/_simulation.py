@@ -18,7 +18,7 @@ def binary_gaussian_information(separation):
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import binary_gaussian_information
+    >>> from neuroextrap.learning_curves._simulation import binary_gaussian_information
     >>> binary_gaussian_information(0.0), binary_gaussian_information(2.0)
     (0.0, 0.486)
     """

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap import images
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.images._finite_mask import finite_mask
 from neuroextrap.maps._files import MAPS_FILE, describe_map, read_maps, write_maps
 from neuroextrap.maps._identification import MAP_DESCRIPTIONS
 from neuroextrap.maps._result_files import ResultFiles
@@ -101,7 +102,7 @@ def read_analysis(empty, path, index):
     empty.masker_ = None
     if about["has_images"]:
         found = read_maps(files.path(MAPS_FILE))
-        empty.masker_ = images.resolve_masker(images.finite_mask(found[_MASK]))
+        empty.masker_ = resolve_masker(finite_mask(found[_MASK]))
     return empty, _read_table(files.path(_TABLE))
 
 
@@ -164,7 +165,7 @@ def _maps_and_sidecars(fitted, inputs):
     )
     found = {
         **fitted.maps_,
-        _MASK: images.to_img(np.ones(fitted.n_elements_), fitted.masker_),
+        _MASK: to_img(np.ones(fitted.n_elements_), fitted.masker_),
     }
     texts = MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
     return found, {

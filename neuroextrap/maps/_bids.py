@@ -46,7 +46,7 @@ def file_entities(path):
 
     Examples
     --------
-    >>> from neuroextrap.maps import file_entities
+    >>> from neuroextrap.maps._bids import file_entities
     >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
     {'sub': '01', 'task': 'objects', 'run': '2'}
     >>> file_entities("sub-01.nii.gz") is None
@@ -79,7 +79,7 @@ def shared_entities(paths):
 
     Examples
     --------
-    >>> from neuroextrap.maps import shared_entities
+    >>> from neuroextrap.maps._bids import shared_entities
     >>> runs = [f"sub-01_task-x_run-{i}_space-T1w_bold.nii.gz" for i in (1, 2)]
     >>> shared_entities(runs)
     {'sub': '01', 'task': 'x', 'space': 'T1w'}
@@ -177,7 +177,7 @@ def describe_dataset(root, sources=()):
     Examples
     --------
     >>> import json, tempfile
-    >>> from neuroextrap.maps import describe_dataset
+    >>> from neuroextrap.maps._bids import describe_dataset
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     about = json.loads(describe_dataset(folder).read_text())
     >>> about["DatasetType"], about["GeneratedBy"][0]["Name"]

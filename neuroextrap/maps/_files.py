@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.images import array_hash, load_image, save_image
+from neuroextrap.images._files import load_image, save_image
+from neuroextrap.images._hashes import array_hash
 from neuroextrap.maps._result_files import ResultFiles
 
 MAPS_FILE = "maps.json"
@@ -43,7 +44,7 @@ def describe_map(description, unit, *, parameters=None, inputs=None, random_stat
 
     Examples
     --------
-    >>> from neuroextrap.maps import describe_map
+    >>> from neuroextrap.maps._files import describe_map
     >>> about = describe_map("Accuracy.", "proportion correct", inputs={"y": [0, 1]})
     >>> sorted(about)[:3]
     ['description', 'input_sha256', 'parameters']
@@ -91,7 +92,7 @@ def check_output_directory(directory, *, overwrite=False, bids=None):
     Examples
     --------
     >>> import tempfile
-    >>> from neuroextrap.maps import check_output_directory
+    >>> from neuroextrap.maps._files import check_output_directory
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     check_output_directory(f"{folder}/maps").name
     'maps'
@@ -141,7 +142,8 @@ def write_maps(directory, images, sidecars, *, overwrite=False, bids=None):
     Examples
     --------
     >>> import tempfile, numpy as np, nibabel
-    >>> from neuroextrap.maps import describe_map, read_maps, write_maps
+    >>> from neuroextrap.maps import read_maps
+    >>> from neuroextrap.maps._files import describe_map, write_maps
     >>> img = nibabel.Nifti1Image(np.full((2, 2, 2), 0.002), np.eye(4))
     >>> about = {"p_value": describe_map("Permutation p.", "probability")}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -194,7 +196,8 @@ def read_maps(directory):
     Examples
     --------
     >>> import tempfile, numpy as np, nibabel
-    >>> from neuroextrap.maps import describe_map, read_maps, write_maps
+    >>> from neuroextrap.maps import read_maps
+    >>> from neuroextrap.maps._files import describe_map, write_maps
     >>> img = nibabel.Nifti1Image(np.ones((2, 2, 2)), np.eye(4))
     >>> about = {"accuracy": describe_map("Accuracy.", "proportion correct")}
     >>> with tempfile.TemporaryDirectory() as folder:

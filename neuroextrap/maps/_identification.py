@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from neuroextrap import stats
-from neuroextrap.margins import DECIMALS
+from neuroextrap.margins._statistic import DECIMALS
 
 #: name -> (what it is, unit); what a sidecar and a report say of a map.
 MAP_DESCRIPTIONS = {
@@ -102,7 +102,7 @@ def bound_set_sizes(n_classes):
 
     Examples
     --------
-    >>> from neuroextrap.maps import bound_set_sizes
+    >>> from neuroextrap.maps._identification import bound_set_sizes
     >>> bound_set_sizes(96)
     array([ 2,  5, 10, 20, 50, 96])
     """
@@ -132,7 +132,7 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.maps import accuracy_statistics
+    >>> from neuroextrap.maps._identification import accuracy_statistics
     >>> found = accuracy_statistics(
     ...     np.array([[0.1, 0.2, 0.7]]), n_test=30, set_sizes=[2, 3]
     ... )
@@ -171,7 +171,7 @@ def bound_is_vacuous(n_classes, n_repeats, confidence_level=0.95):
 
     Examples
     --------
-    >>> from neuroextrap.maps import bound_is_vacuous
+    >>> from neuroextrap.maps._identification import bound_is_vacuous
     >>> bound_is_vacuous(3, 1), bound_is_vacuous(96, 1)
     (True, False)
     """
@@ -218,7 +218,7 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.maps import bound_statistics
+    >>> from neuroextrap.maps._identification import bound_statistics
     >>> perfect = np.eye(96)[[95]]
     >>> found = bound_statistics(perfect, n_repeats=1)
     >>> sorted(found)[:2]
@@ -289,7 +289,7 @@ def permutation_statistics(score, n_reached, maxima):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.maps import permutation_statistics
+    >>> from neuroextrap.maps._identification import permutation_statistics
     >>> found = permutation_statistics(
     ...     np.array([0.9, 0.4]), np.array([0, 3]), np.array([0.5, 0.6, 0.4, 0.7])
     ... )
@@ -333,7 +333,7 @@ def local_tail_p_values(score, null):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.maps import local_tail_p_values
+    >>> from neuroextrap.maps._identification import local_tail_p_values
     >>> null = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
     >>> p = local_tail_p_values(np.array([5.0, np.nan]), null)
     >>> bool(p[0] < 1 / 501), bool(np.isnan(p[1]))

@@ -27,8 +27,8 @@ def region_images(values, choice, masker):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images import choose_regions
-    >>> from neuroextrap.maps import region_images
+    >>> from neuroextrap.images._region_choice import choose_regions
+    >>> from neuroextrap.maps._presentation import region_images
     >>> region_images({"accuracy": [0.5]}, choose_regions(None, 4), None)
     {'accuracy': array([0.5])}
     """
@@ -64,9 +64,10 @@ def region_table(results, values, standard_errors=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images import choose_regions
-    >>> from neuroextrap.maps import RegionResults, region_table
-    >>> from neuroextrap.margins import RegionScores
+    >>> from neuroextrap.images._region_choice import choose_regions
+    >>> from neuroextrap.maps._presentation import region_table
+    >>> from neuroextrap.maps._results import RegionResults
+    >>> from neuroextrap.margins._engine import RegionScores
     >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
     >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
     >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])

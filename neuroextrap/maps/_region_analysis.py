@@ -23,7 +23,7 @@ class RegionAnalysis:
     Examples
     --------
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps import RegionAnalysis
+    >>> from neuroextrap.maps._region_analysis import RegionAnalysis
     >>> issubclass(IdentificationSearchLight, RegionAnalysis)
     True
     """

@@ -36,7 +36,7 @@ class ResultFiles:
 
     Examples
     --------
-    >>> from neuroextrap.maps import ResultFiles
+    >>> from neuroextrap.maps._result_files import ResultFiles
     >>> ResultFiles.below("out").path("p_value.nii.gz").as_posix()
     'out/p_value.nii.gz'
     >>> files = ResultFiles.below("out", {"sub": "01", "task": "x"})

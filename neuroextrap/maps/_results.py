@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.images import RegionChoice
+from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
     accuracy_statistics,
     bound_set_sizes,
@@ -13,7 +13,7 @@ from neuroextrap.maps._identification import (
     permutation_statistics,
     quiet_bounds,
 )
-from neuroextrap.margins import RegionScores
+from neuroextrap.margins._engine import RegionScores
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class RegionResults:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images import choose_regions
-    >>> from neuroextrap.maps import RegionResults
-    >>> from neuroextrap.margins import RegionScores
+    >>> from neuroextrap.images._region_choice import choose_regions
+    >>> from neuroextrap.maps._results import RegionResults
+    >>> from neuroextrap.margins._engine import RegionScores
     >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
     >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
     >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from neuroextrap import margins
 from neuroextrap.maps._identification import local_tail_p_values
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._null import null_file
+from neuroextrap.margins._progress import Progress
+from neuroextrap.margins._resources import parse_memory, parse_shard
 
 
 def check_run_parameters(estimator):
@@ -23,7 +26,7 @@ def check_run_parameters(estimator):
     Examples
     --------
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps import check_run_parameters
+    >>> from neuroextrap.maps._scoring import check_run_parameters
     >>> check_run_parameters(IdentificationSearchLight(radius=-1))
     Traceback (most recent call last):
     ...
@@ -35,8 +38,8 @@ def check_run_parameters(estimator):
         value = getattr(estimator, name)
         if not isinstance(value, (int, np.integer)) or value < least:
             raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
-    margins.parse_shard(estimator.shard)
-    margins.parse_memory(estimator.max_memory)
+    parse_shard(estimator.shard)
+    parse_memory(estimator.max_memory)
     if estimator.save_null is not None and estimator.n_permutations == 0:
         raise ValueError("save_null needs permutations; set n_permutations")
     if estimator.save_null is not None and estimator.shard is not None:
@@ -77,13 +80,11 @@ def score_analysis(estimator, X, regions, plan, *, n_workers):
     --------
     >>> import numpy as np, scipy.sparse
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps import score_analysis
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.maps._scoring import score_analysis
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
@@ -99,16 +100,16 @@ def score_analysis(estimator, X, regions, plan, *, n_workers):
     (array([1.]), None)
     """
     shape = plan.n_permutations, regions.shape[0]
-    with margins.null_file(estimator.save_null, *shape) as null:
-        scores = margins.score_regions(
+    with null_file(estimator.save_null, *shape) as null:
+        scores = score_regions(
             X,
             regions,
             plan,
             n_jobs=n_workers,
             checkpoint=estimator.checkpoint,
-            shard=margins.parse_shard(estimator.shard),
+            shard=parse_shard(estimator.shard),
             null=null,
-            progress=margins.Progress(estimator.verbose),
+            progress=Progress(estimator.verbose),
         )
         if null is None:
             return scores, None

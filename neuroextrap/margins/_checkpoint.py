@@ -24,7 +24,7 @@ def array_digest(*arrays):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import array_digest
+    >>> from neuroextrap.margins._checkpoint import array_digest
     >>> array_digest(np.zeros(2)) == array_digest(np.zeros(2)), len(array_digest())
     (True, 64)
     """
@@ -56,13 +56,11 @@ def run_identity(X, regions, plan):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ...     run_identity,
-    ... )
+    >>> from neuroextrap.margins._checkpoint import run_identity
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))

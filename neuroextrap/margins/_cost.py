@@ -31,13 +31,11 @@ def estimate_seconds(X, regions, plan, *, n_regions=32):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     estimate_seconds,
-    ...     make_design,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.margins._cost import estimate_seconds
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
@@ -82,13 +80,11 @@ def estimate_memory(X, regions, plan, n_workers=1):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     estimate_memory,
-    ...     make_design,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.margins._cost import estimate_memory
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))

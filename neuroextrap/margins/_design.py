@@ -23,7 +23,7 @@ class Design:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import Design
+    >>> from neuroextrap.margins._design import Design
     >>> folds = (
     ...     (np.array([0, 1]), np.array([2, 3])),
     ...     (np.array([2, 3]), np.array([0, 1])),
@@ -154,7 +154,7 @@ class Labelings:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import Labelings
+    >>> from neuroextrap.margins._design import Labelings
     >>> labelings = Labelings([[0, 1, 1], [1, 0, 1]], n_classes=2)
     >>> labelings.one_hot().shape
     (3, 2, 2)

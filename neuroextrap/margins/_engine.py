@@ -43,13 +43,11 @@ class RegionScores:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ...     score_regions,
-    ... )
+    >>> from neuroextrap.margins._engine import score_regions
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
@@ -105,13 +103,11 @@ def score_regions(  # noqa: PLR0913
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ...     score_regions,
-    ... )
+    >>> from neuroextrap.margins._engine import score_regions
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
@@ -171,13 +167,11 @@ def observed_margins(X, regions, plan, region):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     observed_margins,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.margins._engine import observed_margins
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
@@ -214,13 +208,11 @@ def with_path(plan, regions):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ...     with_path,
-    ... )
+    >>> from neuroextrap.margins._engine import with_path
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1]])
     >>> plan = Plan(
     ...     kernel=NearestCentroidMargins(),

@@ -21,7 +21,9 @@ class EstimatorMargins:
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import RidgeClassifier
-    >>> from neuroextrap.margins import EstimatorMargins, Labelings, make_design
+    >>> from neuroextrap.margins._design import Labelings
+    >>> from neuroextrap.margins._estimator_margins import EstimatorMargins
+    >>> from neuroextrap.margins._folds import make_design
     >>> codes = np.array([0, 1, 2, 0, 1, 2])
     >>> design = make_design(codes, 3, groups=[1, 1, 1, 2, 2, 2])
     >>> kernel = EstimatorMargins(RidgeClassifier())

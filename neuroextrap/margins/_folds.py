@@ -35,7 +35,7 @@ def make_design(codes, n_classes, *, cv=None, groups=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import make_design
+    >>> from neuroextrap.margins._folds import make_design
     >>> design = make_design(np.array([0, 1, 0, 1]), 2, groups=[1, 1, 2, 2])
     >>> [test.tolist() for _, test in design.folds]
     [[0, 1], [2, 3]]
@@ -126,7 +126,7 @@ def check_labelings(codes, design):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import check_labelings, make_design
+    >>> from neuroextrap.margins._folds import check_labelings, make_design
     >>> design = make_design(np.array([0, 1, 0, 1]), 2, groups=[1, 1, 2, 2])
     >>> check_labelings(np.array([[1, 0, 0, 1]]), design)
     """
@@ -162,7 +162,7 @@ def fold_weightings(codes, design):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import fold_weightings, make_design
+    >>> from neuroextrap.margins._folds import fold_weightings, make_design
     >>> codes = np.array([0, 1, 0, 1])
     >>> design = make_design(codes, 2, groups=[1, 1, 2, 2])
     >>> fold_weightings(codes, design)[0]

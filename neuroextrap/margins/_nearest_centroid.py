@@ -16,7 +16,9 @@ class NearestCentroidMargins:
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import Labelings, NearestCentroidMargins, make_design
+    >>> from neuroextrap.margins._design import Labelings
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
     >>> codes = np.array([0, 1, 0, 1])
     >>> x = np.array([[0.0], [1.0], [0.2], [0.8]])
     >>> design = make_design(codes, 2, groups=[1, 1, 2, 2])

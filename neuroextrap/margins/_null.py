@@ -26,7 +26,7 @@ def null_file(path, n_permutations, n_regions):
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from neuroextrap.margins import null_file
+    >>> from neuroextrap.margins._null import null_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with null_file(Path(folder) / "null.npy", 3, 2) as null:
     ...         null[:] = 0.5

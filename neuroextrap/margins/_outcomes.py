@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.margins._wins import beaten_and_tied
-from neuroextrap.stats import accuracy_weights
+from neuroextrap.stats._accuracy import accuracy_weights
 
 
 def win_chances(margins, codes, set_size):
@@ -27,7 +27,7 @@ def win_chances(margins, codes, set_size):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import win_chances
+    >>> from neuroextrap.margins._outcomes import win_chances
     >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
     >>> win_chances(margins, np.array([0, 1]), 3)
     array([1. , 0.5])

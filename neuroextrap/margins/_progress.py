@@ -18,7 +18,7 @@ class Progress:
 
     Examples
     --------
-    >>> from neuroextrap.margins import Progress
+    >>> from neuroextrap.margins._progress import Progress
     >>> Progress(verbose=0)(5, 10)
     """
 

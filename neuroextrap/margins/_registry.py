@@ -43,7 +43,7 @@ def resolve_classifier(classifier, *, shrinkage="auto"):
 
     Examples
     --------
-    >>> from neuroextrap.margins import resolve_classifier
+    >>> from neuroextrap.margins._registry import resolve_classifier
     >>> resolve_classifier("nearest_centroid")
     NearestCentroidMargins()
     """

@@ -30,7 +30,7 @@ def parse_memory(memory):
 
     Examples
     --------
-    >>> from neuroextrap.margins import parse_memory
+    >>> from neuroextrap.margins._resources import parse_memory
     >>> parse_memory("1.5G")
     1610612736
     """
@@ -64,7 +64,7 @@ def parse_shard(shard):
 
     Examples
     --------
-    >>> from neuroextrap.margins import parse_shard
+    >>> from neuroextrap.margins._resources import parse_shard
     >>> parse_shard("2/4")
     (1, 4)
     """
@@ -111,13 +111,11 @@ def affordable_workers(X, regions, plan, *, max_memory, n_jobs):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     affordable_workers,
-    ...     make_design,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._resources import affordable_workers
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))

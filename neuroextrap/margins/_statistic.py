@@ -85,7 +85,7 @@ def resolve_statistic(statistic, n_classes, set_sizes):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import resolve_statistic
+    >>> from neuroextrap.margins._statistic import resolve_statistic
     >>> statistic = resolve_statistic("pairwise_accuracy", 3, [2, 3])
     >>> statistic(np.array([[0.1, 0.2, 0.7]]))
     array([0.8])
@@ -123,7 +123,7 @@ def accuracy_set_size(statistic, n_classes):
 
     Examples
     --------
-    >>> from neuroextrap.margins import accuracy_set_size
+    >>> from neuroextrap.margins._statistic import accuracy_set_size
     >>> accuracy_set_size("pairwise_accuracy", 8)
     2
     """

@@ -56,12 +56,10 @@ class Plan:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins import (
-    ...     NearestCentroidMargins,
-    ...     Plan,
-    ...     make_design,
-    ...     resolve_statistic,
-    ... )
+    >>> from neuroextrap.margins._folds import make_design
+    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+    >>> from neuroextrap.margins._statistic import resolve_statistic
+    >>> from neuroextrap.margins._task import Plan
     >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
     >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
     >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))

@@ -29,7 +29,7 @@ def class_weights(y, n_classes):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import class_weights
+    >>> from neuroextrap.margins._wins import class_weights
     >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
     array([0.25, 0.25, 0.5 ])
     """
@@ -64,7 +64,7 @@ def beaten_and_tied(margins, y):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import beaten_and_tied
+    >>> from neuroextrap.margins._wins import beaten_and_tied
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
     >>> beaten.ravel().tolist(), tied.ravel().tolist()
@@ -138,7 +138,7 @@ def win_histogram(beaten, tied, weights, n_classes):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.margins import win_histogram
+    >>> from neuroextrap.margins._wins import win_histogram
     >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """

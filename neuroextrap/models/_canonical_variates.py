@@ -103,7 +103,7 @@ class CanonicalVariates(
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.models import CanonicalVariates
+    >>> from neuroextrap.learning_curves import CanonicalVariates
     >>> rng = np.random.default_rng(0)
     >>> y = np.tile(["rest", "task"], 30)
     >>> X = rng.standard_normal((60, 200)) + 0.5 * (y == "task")[:, None]
@@ -148,7 +148,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> y, groups = np.tile([0, 1, 2], 4), np.repeat([0, 1, 2, 3], 3)
         >>> CanonicalVariates().fit(X, y, groups=groups).n_components_
@@ -239,7 +239,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1, 2], 4))
         >>> model.transform(X).shape
@@ -272,7 +272,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
         >>> model.decision_function(X).shape
@@ -297,7 +297,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
         >>> bool(np.all(np.isfinite(model.predict_log_proba(1e6 * X))))
@@ -323,7 +323,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
         >>> model.predict_proba(X).sum(axis=1).round(12).tolist()[:3]
@@ -347,7 +347,7 @@ class CanonicalVariates(
         Examples
         --------
         >>> import numpy as np
-        >>> from neuroextrap.models import CanonicalVariates
+        >>> from neuroextrap.learning_curves import CanonicalVariates
         >>> X = np.random.default_rng(0).standard_normal((12, 30))
         >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
         >>> model.predict(X).shape

@@ -22,16 +22,16 @@ from neuroextrap.plotting._learning_curves import (
 from neuroextrap.plotting._null_distribution import plot_null_distribution
 
 __all__ = [
+    "plot_accuracy_curve",
     "plot_canonical_coordinates",
     "plot_confusion_discs",
-    "plot_information_vs_reproducibility",
-    "plot_learning_curves",
-    "plot_sensitivity_map",
-    "plot_map",
-    "plot_accuracy_curve",
     "plot_confusion_matrix",
     "plot_extrapolation_fan",
+    "plot_information_vs_reproducibility",
     "plot_information_vs_size",
+    "plot_learning_curves",
+    "plot_map",
     "plot_model_comparison",
     "plot_null_distribution",
+    "plot_sensitivity_map",
 ]

@@ -33,7 +33,7 @@ def anatomy(places, bg_img=None):
     ValueError
         If it holds several volumes, or nothing finite.
     """
-    from neuroextrap.images import open_image, read_image
+    from neuroextrap.images._opening import open_image, read_image
 
     if bg_img is False:
         return None
@@ -136,7 +136,7 @@ def surface_grays(masker, bg_img=None):
     ValueError
         If it has other hemispheres or vertices than the mesh.
     """
-    from neuroextrap.images import surface_mesh
+    from neuroextrap.images._geometry import surface_mesh
 
     sides = surface_mesh(masker)
     depth = None if bg_img is False else _depths(sides, bg_img)
@@ -150,7 +150,7 @@ def surface_grays(masker, bg_img=None):
 
 def _depths(sides, bg_img):
     """Return the background's values of every hemisphere, or None without any."""
-    from neuroextrap.images import is_surface_image
+    from neuroextrap.images._opening import is_surface_image
 
     if bg_img is None:
         bg_img = _fsaverage5_depth(sides)

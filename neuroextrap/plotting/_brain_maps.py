@@ -99,7 +99,7 @@ def read_map(img):
     ValueError
         If it is not one volume, or has no finite value.
     """
-    from neuroextrap.images import open_image, read_image
+    from neuroextrap.images._opening import open_image, read_image
 
     opened = read_image(open_image(img, "img"))
     if opened.is_surface:

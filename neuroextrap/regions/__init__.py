@@ -10,24 +10,15 @@ On a voxel lattice: ``lattice_spheres``, ``strided_centers``. Among loose coordi
 cannot be analyzed: ``usable_regions``.
 """
 
-from neuroextrap.regions._cache import cached_surface_discs
 from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
 from neuroextrap.regions._labels import label_regions
-from neuroextrap.regions._lattice import lattice_spheres, strided_centers
-from neuroextrap.regions._membership import check_centers, check_regions
+from neuroextrap.regions._lattice import lattice_spheres
 from neuroextrap.regions._surfaces import surface_discs
-from neuroextrap.regions._usable import UsableRegions, usable_regions
 
 __all__ = [
-    "UsableRegions",
-    "cached_surface_discs",
-    "check_centers",
-    "check_regions",
     "coordinate_spheres",
     "label_regions",
     "lattice_spheres",
     "nearest_features",
-    "strided_centers",
     "surface_discs",
-    "usable_regions",
 ]

@@ -47,7 +47,7 @@ def cached_surface_discs(coordinates, faces, radius, *, cache_dir):
     Examples
     --------
     >>> import tempfile
-    >>> from neuroextrap.regions import cached_surface_discs
+    >>> from neuroextrap.regions._cache import cached_surface_discs
     >>> square = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
     >>> faces = [[0, 1, 2], [0, 2, 3]]
     >>> with tempfile.TemporaryDirectory() as folder:

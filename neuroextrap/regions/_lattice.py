@@ -105,7 +105,7 @@ def strided_centers(mask, stride):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.regions import strided_centers
+    >>> from neuroextrap.regions._lattice import strided_centers
     >>> strided_centers(np.ones((4, 1, 3), bool), 2)
     array([0, 2, 6, 8])
     """

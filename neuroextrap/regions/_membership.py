@@ -31,7 +31,7 @@ def check_regions(regions, n_features):
 
     Examples
     --------
-    >>> from neuroextrap.regions import check_regions
+    >>> from neuroextrap.regions._membership import check_regions
     >>> check_regions([[1, 1, 0], [0, 0, 2]], 3).indices.tolist()
     [0, 1, 2]
     """
@@ -131,7 +131,7 @@ def check_centers(centers, n_features):
 
     Examples
     --------
-    >>> from neuroextrap.regions import check_centers
+    >>> from neuroextrap.regions._membership import check_centers
     >>> check_centers(None, 3)
     array([0, 1, 2])
     """

@@ -19,7 +19,7 @@ class UsableRegions(NamedTuple):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.regions import UsableRegions
+    >>> from neuroextrap.regions._usable import UsableRegions
     >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0]], dtype=bool))
     >>> UsableRegions(members, np.array([2])).regions.shape
     (1, 3)
@@ -54,7 +54,7 @@ def usable_regions(regions, usable, min_features):
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.regions import usable_regions
+    >>> from neuroextrap.regions._usable import usable_regions
     >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
     >>> usable_regions(members, np.array([True, True, False]), 2).n_features
     array([2, 1])

@@ -38,7 +38,7 @@ def curve_axes(fitted, region):
     --------
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting import curve_axes
+    >>> from neuroextrap.reporting._curves import curve_axes
     >>> rng = np.random.default_rng(0)
     >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.maps import MAP_DESCRIPTIONS
+from neuroextrap.maps._identification import MAP_DESCRIPTIONS
 from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
 from neuroextrap.reporting._map_data import first_threshold
 from neuroextrap.reporting._page import (

@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from neuroextrap.maps import MAP_DESCRIPTIONS
+from neuroextrap.maps._identification import MAP_DESCRIPTIONS
 
 FIRST_MAPS = (
     "accuracy",

@@ -66,7 +66,7 @@ def make_page(title, sections):
 
     Examples
     --------
-    >>> from neuroextrap.reporting import make_page
+    >>> from neuroextrap.reporting._page import make_page
     >>> page = make_page("a < b", [("First", "<p>text</p>")])
     >>> "<h1>a &lt; b</h1>" in page.get_standalone()
     True
@@ -113,7 +113,7 @@ def paragraphs(*texts, note=False):
 
     Examples
     --------
-    >>> from neuroextrap.reporting import paragraphs
+    >>> from neuroextrap.reporting._page import paragraphs
     >>> paragraphs("1 < 2", "")
     '<p>1 &lt; 2</p>'
     """
@@ -156,7 +156,7 @@ def frame_table(frame):
     Examples
     --------
     >>> import pandas
-    >>> from neuroextrap.reporting import frame_table
+    >>> from neuroextrap.reporting._page import frame_table
     >>> "<td>0.333</td>" in frame_table(pandas.DataFrame({"share": [1 / 3]}))
     True
     """
@@ -200,7 +200,7 @@ def format_number(value):
 
     Examples
     --------
-    >>> from neuroextrap.reporting import format_number
+    >>> from neuroextrap.reporting._page import format_number
     >>> [format_number(value) for value in (0.12345, 51.0, float("nan"), "V1")]
     ['0.123', '51', '-', 'V1']
     """

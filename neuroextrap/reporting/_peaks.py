@@ -125,6 +125,6 @@ def _strongest(values, places, n_peaks, min_distance):
     if places is None:
         order = np.argsort(-values, kind="stable")
         return order[~np.isnan(values[order])][:n_peaks]
-    from neuroextrap.images import peak_features
+    from neuroextrap.images._clusters import peak_features
 
     return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)

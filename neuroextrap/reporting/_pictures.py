@@ -60,7 +60,7 @@ def embed_figure(figure, caption):
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from neuroextrap.reporting import embed_figure
+    >>> from neuroextrap.reporting._pictures import embed_figure
     >>> "<figcaption>a &lt; b</figcaption>" in embed_figure(Figure(), "a < b")
     True
     """
@@ -123,7 +123,7 @@ def map_pictures(fitted, place=None, bg_img=None):
 
 def _map_picture(fitted, name, place, bg_img):
     """Draw one map, or nothing where there is nothing to draw."""
-    from neuroextrap.images import is_surface_masker
+    from neuroextrap.images._maskers import is_surface_masker
 
     values, img = fitted.region_scores_[name], fitted.maps_[name]
     threshold = first_threshold(name, len(fitted.classes_))

@@ -117,7 +117,7 @@ def _outlined_mask(fitted):
     from nilearn.image import resample_img
     from scipy.ndimage import binary_erosion
 
-    from neuroextrap.images import mask_lattice
+    from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
     sizes = np.linalg.norm(affine[:3, :3], axis=0)
@@ -135,7 +135,7 @@ def _outlined_mask(fitted):
 
 def _framed(volume, masker):
     """Cut a volume to where the mask is, with a margin around it."""
-    from neuroextrap.images import mask_lattice
+    from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = mask_lattice(masker)
     places = np.argwhere(mask)

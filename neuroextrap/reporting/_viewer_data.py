@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.maps import MAP_DESCRIPTIONS, bound_set_sizes
+from neuroextrap.maps._identification import MAP_DESCRIPTIONS, bound_set_sizes
 from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_grays
 from neuroextrap.reporting._glass import glass_outlines
 from neuroextrap.reporting._map_data import map_data, packed
@@ -38,7 +38,7 @@ def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
         frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and
         the feature of every vertex or -1.
     """
-    from neuroextrap.images import is_surface_masker
+    from neuroextrap.images._maskers import is_surface_masker
 
     results, scores = fitted.results_, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
@@ -98,7 +98,8 @@ def _bounds(results, kept):
 
 def _in_volume(fitted, kept, bg_img):
     """Say where the mask's voxels are, and one place of every kept region."""
-    from neuroextrap.images import feature_coordinates, mask_lattice
+    from neuroextrap.images import feature_coordinates
+    from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = mask_lattice(fitted.masker_)
     row, own = _rows(fitted, kept)
@@ -122,7 +123,7 @@ def _in_volume(fitted, kept, bg_img):
 
 def _on_surface(fitted, _kept, bg_img):
     """Collect the hemispheres' meshes, and which vertex is which feature."""
-    from neuroextrap.images import surface_mesh
+    from neuroextrap.images._geometry import surface_mesh
 
     sides = surface_mesh(fitted.masker_)
     grays = surface_grays(fitted.masker_, bg_img)

@@ -9,7 +9,8 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps import file_entities, read_maps
+from neuroextrap.maps import read_maps
+from neuroextrap.maps._bids import file_entities
 
 SHAPE, AFFINE = (5, 5, 4), np.diag([3.0, 3.0, 3.0, 1.0])
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from neuroextrap.cli import main
-from neuroextrap.datasets import photo_patches
+from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.encoding import EncodingIdentification
 
 

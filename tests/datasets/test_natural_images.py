@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
 
-from neuroextrap.datasets import photo_patches, simulate_visual_cortex
+from neuroextrap.datasets import simulate_visual_cortex
+from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.encoding import EncodingIdentification, GaborPyramid
 from neuroextrap.images import load_samples
 

@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap import images
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     ensemble_information,
     lesion_identification,
 )
+from neuroextrap.images import block_averages, resolve_masker, to_img
 
 pytestmark = pytest.mark.real_data
 
@@ -22,8 +22,8 @@ def slice_blocks(real_data):
     events = pd.read_csv(
         folder / "attributes_literal.txt", sep=r"\s+", names=["trial_type", "run"]
     )
-    masker = images.resolve_masker(folder / "mask.nii.gz")
-    found = images.block_averages(
+    masker = resolve_masker(folder / "mask.nii.gz")
+    found = block_averages(
         folder / "bold.nii.gz",
         events,
         masker=masker,
@@ -32,7 +32,7 @@ def slice_blocks(real_data):
         standardize=True,
     )
     assert found.data.shape == (96, 530)
-    return found, images.to_img(found.data, masker), folder / "mask.nii.gz"
+    return found, to_img(found.data, masker), folder / "mask.nii.gz"
 
 
 def test_the_best_sphere_of_the_slice(slice_blocks):
@@ -88,10 +88,10 @@ def test_the_whole_brain_at_25_mm(real_data):
     runs = sorted((folder / "BOLD").glob("task001_run*"))
     assert len(runs) == 12
     mask = next((folder / "masks" / "25mm").glob("brain.nii*"))
-    blocks = images.block_averages(
+    blocks = block_averages(
         [str(run / "bold_25mm.nii.gz") for run in runs],
         [run / "bold_events.tsv" for run in runs],
-        masker=images.resolve_masker(mask),
+        masker=resolve_masker(mask),
         t_r=2.5,
         delay=5.0,
         exclude="rest",

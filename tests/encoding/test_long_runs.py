@@ -14,6 +14,8 @@ from sklearn.linear_model import Ridge
 from neuroextrap import margins
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
+from neuroextrap.margins._cost import estimate_memory
+from neuroextrap.margins._engine import score_regions
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +156,7 @@ def test_memory_estimate_is_near_the_peak(n_regions):
     model.identify(X[500:], Y[500:])  # imports, plan
     data = model._experiment.rows, model._usable.regions, model._plan
     tracemalloc.start()
-    margins.score_regions(*data)
+    score_regions(*data)
     peak = data[0].nbytes + tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= margins.estimate_memory(*data) <= 4 * peak
+    assert peak <= estimate_memory(*data) <= 4 * peak

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from nilearn.reporting import get_clusters_table
 
-from neuroextrap.images import cluster_table, peak_features, peaks
+from neuroextrap.images._clusters import cluster_table, peak_features, peaks
 
 
 def naive_peaks(values, places, distance):

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import labels_of_volumes, read_events
+from neuroextrap.images import read_events
+from neuroextrap.images._events import labels_of_volumes
 
 
 def bids(**changes):

@@ -2,15 +2,13 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import (
-    center_features,
     feature_coordinates,
     feature_values,
     load_samples,
-    mask_lattice,
     resolve_masker,
-    surface_mesh,
     to_img,
 )
+from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
 from neuroextrap.regions import coordinate_spheres, lattice_spheres
 
 

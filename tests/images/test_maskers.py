@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from nilearn.maskers import MultiNiftiMasker, NiftiMasker, SurfaceMasker
 
-from neuroextrap.images import load_samples, mask_lattice, resolve_masker
+from neuroextrap.images import load_samples, resolve_masker
+from neuroextrap.images._geometry import mask_lattice
 
 
 def _mask_of(masker):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images import _loading, _maskers, load_samples, resolve_masker
-from neuroextrap.learning_curves import as_samples
+from neuroextrap.learning_curves._images_in import as_samples
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    as_samples,
     canonical_images,
     information_learning_curve,
     pattern_reproducibility,
 )
+from neuroextrap.learning_curves._images_in import as_samples
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 

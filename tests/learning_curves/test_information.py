@@ -6,11 +6,11 @@ from scipy.optimize import minimize_scalar
 
 from neuroextrap.learning_curves import (
     label_entropy,
-    macroscopic_log_posterior,
     prediction_information,
     prior_weight,
     shrink_to_prior,
 )
+from neuroextrap.learning_curves._information import macroscopic_log_posterior
 
 
 def _predictions(n=40, k=3, seed=0):

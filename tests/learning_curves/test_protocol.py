@@ -9,9 +9,9 @@ from neuroextrap.learning_curves import (
     center_groups,
     information_learning_curve,
     protocol_learning_curves,
-    protocol_setups,
     scale_scans,
 )
+from neuroextrap.learning_curves._protocol import protocol_setups
 
 
 def _tracing(n_subjects=5, seed=0):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from neuroextrap.learning_curves import (
-    binary_gaussian_information,
     center_groups,
     compare_learning_curves,
     fine_probabilities,
@@ -12,6 +11,7 @@ from neuroextrap.learning_curves import (
     prediction_information,
     simulate_hierarchical_scans,
 )
+from neuroextrap.learning_curves._simulation import binary_gaussian_information
 
 
 @pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])

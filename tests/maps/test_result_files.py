@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
-from neuroextrap.maps import (
-    ResultFiles,
-    check_output_directory,
-    describe_dataset,
-    file_entities,
-    read_maps,
-    write_maps,
-)
+from neuroextrap.maps import read_maps
+from neuroextrap.maps._bids import describe_dataset, file_entities
+from neuroextrap.maps._files import check_output_directory, write_maps
+from neuroextrap.maps._result_files import ResultFiles
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 BIDS = {"space": "T1w", "sub": "01", "task": "x"}

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap import margins, regions
+from neuroextrap.margins._cost import estimate_memory
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
+from neuroextrap.regions import lattice_spheres
 
 _FACTOR = 4  # an estimate is at least the peak, and at most so many times the peak
 
@@ -14,7 +20,7 @@ _FACTOR = 4  # an estimate is at least the peak, and at most so many times the p
 def spheres():
     """5,832 spheres of up to 57 voxels."""
     mask = np.ones((18, 18, 18), dtype=bool)
-    return regions.lattice_spheres(mask, np.diag([3.0, 3, 3, 1]), 7.0)
+    return lattice_spheres(mask, np.diag([3.0, 3, 3, 1]), 7.0)
 
 
 def slabs(n_regions, n_features=20_000):
@@ -34,11 +40,11 @@ def make_plan(classifier, n_classes, n_runs, n_permutations):
         np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
         for _ in range(n_permutations)
     ]
-    return margins.Plan(
-        kernel=margins.resolve_classifier(classifier),
-        design=margins.make_design(y, n_classes, groups=runs),
+    return Plan(
+        kernel=resolve_classifier(classifier),
+        design=make_design(y, n_classes, groups=runs),
         codes=np.stack([y, *permuted]),
-        statistic=margins.resolve_statistic("accuracy", n_classes, [2, n_classes]),
+        statistic=resolve_statistic("accuracy", n_classes, [2, n_classes]),
     )
 
 
@@ -65,18 +71,18 @@ def test_estimate_is_near_the_peak(
     summed = classifier in ("nearest_centroid", "gaussian_nb") and not n_permutations
     if shape == "spheres" and not summed:  # a few tasks are enough
         members = members[::40]
-    margins.score_regions(X, members[:1], plan)  # imports
+    score_regions(X, members[:1], plan)  # imports
     again = make_plan(classifier, n_classes, n_runs, n_permutations)
     tracemalloc.start()
-    margins.score_regions(X, members, again)
+    score_regions(X, members, again)
     peak = X.nbytes + tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= margins.estimate_memory(X, members, plan) <= _FACTOR * peak
+    assert peak <= estimate_memory(X, members, plan) <= _FACTOR * peak
 
 
 def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
     plan = make_plan("ridge", 8, 6, 2)
     X = np.zeros((48, 20_000), dtype=np.float32)
     for members, more in ((slabs(400), True), (slabs(40), False)):
-        one, two = (margins.estimate_memory(X, members, plan, n) for n in (1, 2))
+        one, two = (estimate_memory(X, members, plan, n) for n in (1, 2))
         assert (two > one) == more

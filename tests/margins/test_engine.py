@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap import margins, stats
+from neuroextrap import stats
 from neuroextrap.margins import _engine, _task
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._lda import LDAMargins
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._resources import parse_memory
+from neuroextrap.margins._ridge import RidgeMargins
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
 
 
 def make_case(n_classes=4, n_runs=5, n_features=40, n_regions=30, seed=0):
@@ -23,7 +33,7 @@ def make_case(n_classes=4, n_runs=5, n_features=40, n_regions=30, seed=0):
 def make_plan(y, runs, n_permutations=0, **options):
     """Leave-one-run-out nearest centroid with within-run permutations."""
     n_classes = y.max() + 1
-    design = margins.make_design(y, n_classes, groups=runs)
+    design = make_design(y, n_classes, groups=runs)
     codes = y[None]
     if n_permutations:
         permuted = stats.permute_labels(
@@ -31,10 +41,10 @@ def make_plan(y, runs, n_permutations=0, **options):
         )
         codes = np.concatenate([codes, permuted])
     defaults = {
-        "kernel": margins.NearestCentroidMargins(),
-        "statistic": margins.resolve_statistic("accuracy", n_classes, [2, n_classes]),
+        "kernel": NearestCentroidMargins(),
+        "statistic": resolve_statistic("accuracy", n_classes, [2, n_classes]),
     }
-    return margins.Plan(design=design, codes=codes, **(defaults | options))
+    return Plan(design=design, codes=codes, **(defaults | options))
 
 
 def naive_margins(x, codes, train, test, n_classes):
@@ -61,7 +71,7 @@ def test_wins_equal_refits_by_hand_for_every_labeling():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 12, keep_null=True)
     null = np.empty((12, regions.shape[0]), dtype=np.float32)
-    found = margins.score_regions(X, regions, plan, null=null)
+    found = score_regions(X, regions, plan, null=null)
     expected = [naive_wins(X, regions, codes, plan.design) for codes in plan.codes]
     np.testing.assert_allclose(found.wins, expected[0], atol=1e-12)
     accuracy = np.array([wins[:, -1] for wins in expected])
@@ -76,11 +86,11 @@ def test_sums_over_features_equal_gram_matrices():
     X, y, runs, regions = make_case(seed=3)
 
     class GramOnly:
-        prepare = margins.NearestCentroidMargins.prepare
-        margins = margins.NearestCentroidMargins.margins
+        prepare = NearestCentroidMargins.prepare
+        margins = NearestCentroidMargins.margins
 
-    by_sums = margins.score_regions(X, regions, make_plan(y, runs))
-    by_grams = margins.score_regions(X, regions, make_plan(y, runs, kernel=GramOnly()))
+    by_sums = score_regions(X, regions, make_plan(y, runs))
+    by_grams = score_regions(X, regions, make_plan(y, runs, kernel=GramOnly()))
     assert _engine.with_path(make_plan(y, runs), regions).by_sums
     grams = make_plan(y, runs, kernel=GramOnly())
     assert not _engine.with_path(grams, regions).by_sums
@@ -94,8 +104,8 @@ def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
     monkeypatch.setattr(_engine, "_MAX_TASK_REGIONS", 9)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, n_permutations)
-    one = margins.score_regions(X, regions, plan, n_jobs=1)
-    two = margins.score_regions(X, regions, plan, n_jobs=2)
+    one = score_regions(X, regions, plan, n_jobs=1)
+    two = score_regions(X, regions, plan, n_jobs=2)
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
@@ -103,20 +113,20 @@ def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
 @pytest.mark.parametrize("n_permutations", [0, 40])
 def test_block_size_does_not_change_a_bit(n_permutations, monkeypatch):
     X, y, runs, regions = make_case()
-    whole = margins.score_regions(X, regions, make_plan(y, runs, n_permutations))
+    whole = score_regions(X, regions, make_plan(y, runs, n_permutations))
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 4)
     monkeypatch.setattr(_engine, "_MIN_TASK_REGIONS", 1)
     monkeypatch.setattr(_engine, "_MAX_TASK_REGIONS", 4)
-    parts = margins.score_regions(X, regions, make_plan(y, runs, n_permutations))
+    parts = score_regions(X, regions, make_plan(y, runs, n_permutations))
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
 
 
 def test_width_of_a_pass_does_not_change_the_result(monkeypatch):
     X, y, runs, regions = make_case()
-    whole = margins.score_regions(X, regions, make_plan(y, runs, 40))
+    whole = score_regions(X, regions, make_plan(y, runs, 40))
     monkeypatch.setattr(_task, "PASS_SIZE", 20 * 4 * 8)
-    parts = margins.score_regions(X, regions, make_plan(y, runs, 40))
+    parts = score_regions(X, regions, make_plan(y, runs, 40))
     np.testing.assert_array_equal(whole.n_reached, parts.n_reached)
     np.testing.assert_array_equal(whole.maxima, parts.maxima)
 
@@ -124,21 +134,21 @@ def test_width_of_a_pass_does_not_change_the_result(monkeypatch):
 def test_pairing_permutes_test_labels_against_fixed_margins():
     X, y, runs, regions = make_case(n_classes=6, n_runs=4)
     train, test = np.flatnonzero(runs < 2), np.flatnonzero(runs >= 2)
-    design = margins.make_design(y, 6, cv=[(train, test)])
+    design = make_design(y, 6, cv=[(train, test)])
     codes = np.tile(y, (9, 1))
     codes[1:, test] = stats.permute_labels(
         y[test], groups=runs[test], n_permutations=8, random_state=0
     )
-    plan = margins.Plan(
-        kernel=margins.NearestCentroidMargins(),
+    plan = Plan(
+        kernel=NearestCentroidMargins(),
         design=design,
         codes=codes,
-        statistic=margins.resolve_statistic(2, 6, [2, 6]),
+        statistic=resolve_statistic(2, 6, [2, 6]),
         pairing=True,
         keep_null=True,
     )
     null = np.empty((8, regions.shape[0]), dtype=np.float32)
-    margins.score_regions(X, regions, plan, null=null)
+    score_regions(X, regions, plan, null=null)
     for region in range(regions.shape[0]):
         x = X[:, regions[[region]].indices].astype(float)
         fixed = naive_margins(x, y, train, test, 6)
@@ -156,14 +166,14 @@ def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
         (np.flatnonzero(runs < 3), np.flatnonzero(runs == 5)),
         (np.flatnonzero(runs > 1), np.flatnonzero(runs == 0)[::-1]),
     ]
-    design = margins.make_design(y, 4, cv=cv)
-    plan = margins.Plan(
-        kernel=margins.NearestCentroidMargins(),
+    design = make_design(y, 4, cv=cv)
+    plan = Plan(
+        kernel=NearestCentroidMargins(),
         design=design,
         codes=np.concatenate([y[None], y[None, ::-1].repeat(10, axis=0)]),
-        statistic=margins.resolve_statistic("accuracy", 4, [2, 4]),
+        statistic=resolve_statistic("accuracy", 4, [2, 4]),
     )
-    found = margins.score_regions(X, regions, plan)
+    found = score_regions(X, regions, plan)
     np.testing.assert_allclose(
         found.wins, naive_wins(X, regions, y, design), atol=1e-12
     )
@@ -174,7 +184,7 @@ def test_unbalanced_classes_weigh_equally_within_every_labeling():
     keep = ~((y == 0) & np.isin(runs, [0, 1]))
     X, y, runs = X[keep], y[keep], runs[keep]
     plan = make_plan(y, runs, 10)
-    found = margins.score_regions(X, regions, plan)
+    found = score_regions(X, regions, plan)
     np.testing.assert_allclose(
         found.wins, naive_wins(X, regions, y, plan.design), atol=1e-12
     )
@@ -185,9 +195,7 @@ def test_empty_regions_stay_nan_and_out_of_the_maximum():
     X, y, runs, regions = make_case()
     dense = regions.toarray()
     dense[[0, 7]] = False
-    found = margins.score_regions(
-        X, scipy.sparse.csr_array(dense), make_plan(y, runs, 10)
-    )
+    found = score_regions(X, scipy.sparse.csr_array(dense), make_plan(y, runs, 10))
     assert np.isnan(found.wins[[0, 7]]).all()
     assert not found.done[[0, 7]].any()
     assert np.isfinite(found.maxima).all()
@@ -197,8 +205,8 @@ def test_shards_together_equal_the_whole(monkeypatch):
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 20)
-    whole = margins.score_regions(X, regions, plan)
-    parts = [margins.score_regions(X, regions, plan, shard=(i, 2)) for i in range(2)]
+    whole = score_regions(X, regions, plan)
+    parts = [score_regions(X, regions, plan, shard=(i, 2)) for i in range(2)]
     assert not (parts[0].done & parts[1].done).any()
     maxima = np.maximum(parts[0].maxima, parts[1].maxima)
     np.testing.assert_array_equal(maxima, whole.maxima)
@@ -210,14 +218,14 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 20)
-    whole = margins.score_regions(X, regions, plan)
+    whole = score_regions(X, regions, plan)
 
     def stop_after_two(done, total):
         if done >= 14:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        margins.score_regions(
+        score_regions(
             X, regions, plan, checkpoint=tmp_path / "c", progress=stop_after_two
         )
     computed = []
@@ -225,19 +233,19 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(
         _engine, "run_task", lambda *args: computed.append(1) or original(*args)
     )
-    resumed = margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+    resumed = score_regions(X, regions, plan, checkpoint=tmp_path / "c")
     assert len(computed) == 3  # 5 tasks of 7 regions, two of them stored
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
 
 
-@pytest.mark.parametrize("kernel", [margins.RidgeMargins(), margins.LDAMargins()])
+@pytest.mark.parametrize("kernel", [RidgeMargins(), LDAMargins()])
 def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     monkeypatch.setattr(_task, "PASS_SIZE", 2000)
     X, y, runs, regions = make_case()
-    whole = margins.score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
+    whole = score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
     plan = make_plan(y, runs, 50, kernel=kernel)
-    kept = margins.estimate_memory(X, regions, plan)
+    kept = estimate_memory(X, regions, plan)
     widths = [chunk.n_labelings for chunk in plan.chunks()]
     assert sum(widths) == 51
     assert max(widths) == plan.chunk_width < 51
@@ -245,9 +253,9 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     assert plan.chunks() is plan.chunks()
     monkeypatch.setattr(_task, "KEPT_INDICATORS", 1)
     plan = make_plan(y, runs, 50, kernel=kernel)
-    assert margins.estimate_memory(X, regions, plan) < kept
+    assert estimate_memory(X, regions, plan) < kept
     assert plan.chunks() is not plan.chunks()
-    found = margins.score_regions(X, regions, plan)
+    found = score_regions(X, regions, plan)
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
 
@@ -255,22 +263,20 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
 def test_a_checkpoint_of_other_tasks_is_refused(tmp_path, monkeypatch):
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 5)
-    margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+    score_regions(X, regions, plan, checkpoint=tmp_path / "c")
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
     with pytest.raises(ValueError, match="made by a run with another task size"):
-        margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+        score_regions(X, regions, plan, checkpoint=tmp_path / "c")
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 5)
-    margins.score_regions(X, regions, plan, checkpoint=tmp_path / "c")
+    score_regions(X, regions, plan, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="made by a run with another data"):
-        margins.score_regions(X + 1, regions, plan, checkpoint=tmp_path / "c")
+        score_regions(X + 1, regions, plan, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="made by a run with another labels"):
-        margins.score_regions(
-            X, regions, make_plan(y, runs, 6), checkpoint=tmp_path / "c"
-        )
+        score_regions(X, regions, make_plan(y, runs, 6), checkpoint=tmp_path / "c")
 
 
 def test_any_scikit_learn_classifier_means_the_same():
@@ -278,8 +284,8 @@ def test_any_scikit_learn_classifier_means_the_same():
 
     X, y, runs, regions = make_case(n_regions=3)
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5)
-    plan = make_plan(y, runs, 2, kernel=margins.resolve_classifier(model))
-    found = margins.score_regions(X, regions, plan)
+    plan = make_plan(y, runs, 2, kernel=resolve_classifier(model))
+    found = score_regions(X, regions, plan)
     for region in range(3):
         x = X[:, regions[[region]].indices]
         scores = np.concatenate(
@@ -296,8 +302,8 @@ def test_two_class_scores_become_two_margins():
     from sklearn.svm import LinearSVC
 
     X, y, runs, regions = make_case(n_classes=2, n_regions=2)
-    plan = make_plan(y, runs, kernel=margins.resolve_classifier(LinearSVC()))
-    found = margins.score_regions(X, regions, plan)
+    plan = make_plan(y, runs, kernel=resolve_classifier(LinearSVC()))
+    found = score_regions(X, regions, plan)
     assert found.wins.shape == (2, 2)
     np.testing.assert_allclose(found.wins.sum(axis=1), 1)
 
@@ -307,21 +313,21 @@ def test_classifiers_without_scores_are_refused():
     from sklearn.svm import SVC
 
     with pytest.raises(ValueError, match="neither decision_function nor"):
-        margins.resolve_classifier(KMeans())
+        resolve_classifier(KMeans())
     with pytest.raises(ValueError, match="classifier='svm' is not known"):
-        margins.resolve_classifier("svm")
+        resolve_classifier("svm")
     X, y, runs, regions = make_case(n_regions=1)
     pairs = SVC(kernel="linear", decision_function_shape="ovo")
-    plan = make_plan(y, runs, kernel=margins.resolve_classifier(pairs))
+    plan = make_plan(y, runs, kernel=resolve_classifier(pairs))
     with pytest.raises(ValueError, match="6 scores for 4 classes"):
-        margins.score_regions(X, regions, plan)
+        score_regions(X, regions, plan)
 
 
 def test_statistics_of_every_name():
     wins = np.random.default_rng(0).dirichlet(np.ones(6), size=5)
     sizes = np.arange(2, 7)
     by_name = {
-        name: margins.resolve_statistic(name, 6, sizes)(wins)
+        name: resolve_statistic(name, 6, sizes)(wins)
         for name in ("accuracy", "pairwise_accuracy", 4, "implied_information")
     }
     curves = stats.average_accuracy(wins, sizes)
@@ -335,13 +341,13 @@ def test_statistics_of_every_name():
     )
     for wrong in ("precision", 7, 1):
         with pytest.raises(ValueError, match="is not known"):
-            margins.resolve_statistic(wrong, 6, sizes)
+            resolve_statistic(wrong, 6, sizes)
 
 
 def test_margins_of_one_region_on_demand():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 10)
-    found = margins.observed_margins(X, regions, plan, 4)
+    found = observed_margins(X, regions, plan, 4)
     x = X[:, regions[[4]].indices].astype(float)
     expected = np.concatenate(
         [naive_margins(x, y, *fold, 4) for fold in plan.design.folds]
@@ -354,7 +360,7 @@ def test_margins_of_one_region_on_demand():
 def test_cost_is_more_than_nothing_and_memory_more_than_the_data():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 10)
-    assert margins.estimate_seconds(X, regions, plan, n_regions=4) > 0
-    assert margins.estimate_memory(X, regions, plan) > X.nbytes
+    assert estimate_seconds(X, regions, plan, n_regions=4) > 0
+    assert estimate_memory(X, regions, plan) > X.nbytes
     with pytest.raises(ValueError, match="must be a size such as"):
-        margins.parse_memory("lots")
+        parse_memory("lots")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from neuroextrap import margins
+from neuroextrap.margins._folds import check_labelings, fold_weightings, make_design
 
 Y = np.tile([0, 1, 2], 4)
 RUNS = np.repeat(np.arange(4), 3)
 
 
 def test_leave_one_group_out_is_the_default():
-    design = margins.make_design(Y, 3, groups=RUNS)
+    design = make_design(Y, 3, groups=RUNS)
     assert [test.tolist() for _, test in design.folds] == [
         [0, 1, 2],
         [3, 4, 5],
@@ -21,7 +21,7 @@ def test_leave_one_group_out_is_the_default():
 
 
 def test_an_integer_splits_whole_groups():
-    design = margins.make_design(Y, 3, groups=RUNS, cv=2)
+    design = make_design(Y, 3, groups=RUNS, cv=2)
     assert len(design.folds) == 2
     for train, test in design.folds:
         assert not set(RUNS[train]) & set(RUNS[test])
@@ -41,20 +41,20 @@ def test_an_integer_splits_whole_groups():
 )
 def test_impossible_designs_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        margins.make_design(Y, 3, **options)
+        make_design(Y, 3, **options)
 
 
 def test_permuted_labels_must_be_trainable():
-    design = margins.make_design(Y, 3, groups=RUNS)
+    design = make_design(Y, 3, groups=RUNS)
     bad = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 1, 1])
     with pytest.raises(ValueError, match="permuted labeling leaves a class"):
-        margins.check_labelings(np.stack([Y, bad]), design)
-    margins.check_labelings(Y[None], design)
+        check_labelings(np.stack([Y, bad]), design)
+    check_labelings(Y[None], design)
 
 
 def test_fold_weightings_make_classes_equal_within_folds():
     codes = np.array([0, 0, 1, 0, 1, 1])
-    design = margins.make_design(codes, 2, groups=[0, 0, 0, 1, 1, 1])
-    weightings, repeats = margins.fold_weightings(codes, design)
+    design = make_design(codes, 2, groups=[0, 0, 0, 1, 1, 1])
+    weightings, repeats = fold_weightings(codes, design)
     np.testing.assert_allclose(weightings[0], [0.25, 0.25, 0.5, 0, 0, 0])
     np.testing.assert_array_equal(repeats, [[2, 1], [1, 2]])

@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap import margins, regions, stats
+from neuroextrap import stats
 from neuroextrap.margins import _engine, _paths
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._naive_bayes import GaussianNBMargins
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._task import run_task
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan, run_task
+from neuroextrap.regions import lattice_spheres
 
 
 def spheres():
     """Regions that overlap: every voxel is in up to 33 of them."""
-    return regions.lattice_spheres(np.ones((9, 9, 9), dtype=bool), np.eye(4), 2.0)
+    return lattice_spheres(np.ones((9, 9, 9), dtype=bool), np.eye(4), 2.0)
 
 
 def atlas():
@@ -33,17 +39,15 @@ def make_plan(kernel, n_permutations):
             y, groups=runs, n_permutations=n_permutations, random_state=0
         )
         codes = np.concatenate([codes, permuted])
-    return margins.Plan(
+    return Plan(
         kernel=kernel(),
-        design=margins.make_design(y, 6, groups=runs),
+        design=make_design(y, 6, groups=runs),
         codes=codes,
-        statistic=margins.resolve_statistic("accuracy", 6, [2, 6]),
+        statistic=resolve_statistic("accuracy", 6, [2, 6]),
     )
 
 
-KERNELS = pytest.mark.parametrize(
-    "kernel", [margins.NearestCentroidMargins, margins.GaussianNBMargins]
-)
+KERNELS = pytest.mark.parametrize("kernel", [NearestCentroidMargins, GaussianNBMargins])
 
 
 @KERNELS
@@ -69,12 +73,12 @@ def test_a_map_of_spheres_is_summed_and_an_atlas_is_not(kernel):
 
 
 def test_many_labelings_of_spheres_are_done_with_grams():
-    kernel = margins.NearestCentroidMargins
+    kernel = NearestCentroidMargins
     assert not _engine.with_path(make_plan(kernel, 500), spheres()).by_sums
 
 
 def test_sums_too_large_to_hold_are_not_made(monkeypatch):
-    plan = make_plan(margins.NearestCentroidMargins, 0)
+    plan = make_plan(NearestCentroidMargins, 0)
     monkeypatch.setattr(_paths, "_LARGEST_SUMS", 729 * plan.size - 1)
     assert not _engine.with_path(plan, spheres()).by_sums
     monkeypatch.setattr(_paths, "_LARGEST_SUMS", 729 * plan.size)
@@ -82,13 +86,13 @@ def test_sums_too_large_to_hold_are_not_made(monkeypatch):
 
 
 def test_whitened_samples_are_never_summed():
-    plan = make_plan(margins.NearestCentroidMargins, 0)
+    plan = make_plan(NearestCentroidMargins, 0)
     whitened = replace(plan, whitener=lambda features, x: x)
     assert not _engine.with_path(whitened, spheres()).by_sums
 
 
 def test_work_is_counted():
-    plan = make_plan(margins.GaussianNBMargins, 4)
+    plan = make_plan(GaussianNBMargins, 4)
     members = atlas()[[0, 3, 3, 5]]
     assert work_of_a_task(plan, members, 10) == (4, 243, 324, 5)
     assert work_of_a_task(plan, members, 2) == (2, 81, 162, 5)
@@ -98,8 +102,8 @@ def test_work_is_counted():
 def test_margins_of_a_region_are_those_of_the_run(kernel):
     plan = make_plan(kernel, 70)
     X = np.random.default_rng(1).normal(size=(30, 729)).astype(np.float32)
-    found = margins.score_regions(X, atlas(), plan)
+    found = score_regions(X, atlas(), plan)
     for region in (0, 8):
-        alone = margins.observed_margins(X, atlas(), plan, region)
+        alone = observed_margins(X, atlas(), plan, region)
         wins = stats.win_distribution(alone, plan.codes[0][plan.design.test])
         np.testing.assert_allclose(found.wins[region], wins, atol=1e-15)

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import beaten_and_tied, class_weights, win_histogram
-from neuroextrap.margins._wins import rank_tables
+from neuroextrap.margins._wins import (
+    beaten_and_tied,
+    class_weights,
+    rank_tables,
+    win_histogram,
+)
 from neuroextrap.stats import win_distribution
 
 

@@ -12,22 +12,21 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, Shuffle
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap.models import (
-    ElasticNetEncoder,
-    SearchOptions,
     _elastic_net_batch,
     _elastic_net_lanes,
     _elastic_net_options,
-    cross_validated_elastic_net,
-    encoder_splits,
 )
+from neuroextrap.models._elastic_net import ElasticNetEncoder, encoder_splits
 from neuroextrap.models._elastic_net_batch import Columns
 from neuroextrap.models._elastic_net_folds import fold_grams, prepare_targets
+from neuroextrap.models._elastic_net_options import SearchOptions
 from neuroextrap.models._elastic_net_refit import (
     FeatureProblem,
     GramProblem,
     polish,
     relative_gap,
 )
+from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from neuroextrap.models._elastic_net_walk import grid_walk
 
 SOLVERS = ("numba", "numba, working sets", "numpy", "scikit-learn")

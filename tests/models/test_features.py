@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from neuroextrap.models import GaborPyramid, RetinotopicFeatures
+from neuroextrap.models._gabor import GaborPyramid
+from neuroextrap.models._retinotopic import RetinotopicFeatures
 
 
 @pytest.fixture

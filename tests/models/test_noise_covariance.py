@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models import ShrunkCovariance, shrunk_covariance
+from neuroextrap.models._noise_covariance import ShrunkCovariance, shrunk_covariance
 
 
 def _naive(E):

@@ -10,11 +10,8 @@ import pytest
 from nilearn.reporting import HTMLReport
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import (
-    identification_report,
-    identification_sections,
-    make_page,
-)
+from neuroextrap.reporting import identification_report, identification_sections
+from neuroextrap.reporting._page import make_page
 
 _VOID = {"meta", "img", "br", "link", "input"}
 

@@ -16,11 +16,11 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.plotting._backgrounds import mni152_template
 from neuroextrap.reporting import (
-    curve_axes,
     identification_report,
     identification_sections,
     peak_table,
 )
+from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.stats import average_accuracy_jackknife
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from neuroextrap.reporting import format_number, frame_table, paragraphs
+from neuroextrap.reporting._page import format_number, frame_table, paragraphs
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer, make_page
+from neuroextrap.reporting import interactive_viewer
 from neuroextrap.reporting._map_data import FIRST_MAPS
+from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._viewer import viewer_section
 
 SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
@@ -195,9 +196,7 @@ def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
     assert browser.value(second) == before
 
 
-def test_surfaces_are_colored_turned_and_clicked(
-    browser, surface, tmp_path, page_data
-):
+def test_surfaces_are_colored_turned_and_clicked(browser, surface, tmp_path, page_data):
     data = page_data(_open(browser, tmp_path, surface))
     left = "document.querySelectorAll('.nx-mesh canvas')[0]"
     counts = []

@@ -8,7 +8,8 @@ import pytest
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer, make_page
+from neuroextrap.reporting import interactive_viewer
+from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._viewer import viewer_section
 
 

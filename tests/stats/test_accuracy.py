@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroextrap.stats import accuracy_weights, average_accuracy, default_set_sizes
+from neuroextrap.stats import average_accuracy, default_set_sizes
+from neuroextrap.stats._accuracy import accuracy_weights
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 40])

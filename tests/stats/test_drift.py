@@ -12,8 +12,8 @@ from neuroextrap.stats import (
     implied_information,
     information_drift,
     min_information,
-    min_information_standard_error,
 )
+from neuroextrap.stats._extremal import min_information_standard_error
 
 
 def test_no_drift_in_the_gaussian_limit():

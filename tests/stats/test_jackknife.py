@@ -10,10 +10,9 @@ from neuroextrap.stats import (
     average_accuracy_jackknife,
     implied_information,
     implied_information_jackknife,
-    jackknife_error,
-    leave_one_class_out_accuracy,
     win_distribution,
 )
+from neuroextrap.stats._jackknife import jackknife_error, leave_one_class_out_accuracy
 
 
 def naive_curves(margins, y, sizes):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroextrap.stats import count_permutations, permute_labels
+from neuroextrap.stats import permute_labels
+from neuroextrap.stats._permutation import count_permutations
 
 
 def all_labelings(y, groups):
