@@ -170,7 +170,7 @@ def one_map(masker, img, X, spheres, radius, n_sample):
         if name == "nearest_centroid":  # the only one with nothing to tune
             np.testing.assert_allclose(own.wins[centers, -1], accuracy, atol=1e-5)
         light = IdentificationSearchLight(
-            masker.mask_img_, radius=radius, classifier=name
+            masker.mask_img_, radius=radius, estimator=name
         )
         _, whole = seconds(light.fit, img, Y, groups=RUNS)
         n = spheres.shape[0]
@@ -265,7 +265,7 @@ def peak_memory(resolution, radius, n_permutations, n_regions):
         "inside = np.full(masker.n_elements_, 0.0); inside[::step] = 1\n"
         "center = s.to_img(inside, masker)\n"
         f"light = s.IdentificationSearchLight(masker.mask_img_, radius={radius}, "
-        f"n_permutations={n_permutations}, center_mask_img=center, n_jobs=2)\n"
+        f"n_permutations={n_permutations}, process_mask_img=center, n_jobs=2)\n"
         "start = time.perf_counter(); light.fit(img, s.Y, groups=s.RUNS)\n"
         "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
         "print(time.perf_counter() - start, peak)"

@@ -35,7 +35,7 @@ imgs = to_img(data.X, masker)
 # %%
 # The same searchlight as in a volume
 # -----------------------------------
-# Every vertex is the center of a disc; ``center_mask_img`` would choose among them.
+# Every vertex is the center of a disc; ``process_mask_img`` would choose among them.
 from neuroextrap.decoding import IdentificationSearchLight
 
 light = IdentificationSearchLight(masker, radius=15, n_permutations=50)

@@ -13,6 +13,7 @@ from nilearn.reporting import HTMLReport
 
 from neuroextrap import datasets
 from neuroextrap.cli._main import build_parser
+from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.decoding import IdentificationSearchLight
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +97,7 @@ def _offer_haxby(folder, monkeypatch):
 
 
 def _of_encoding(known):
-    images = datasets.photo_patches(60, size=16, random_state=0)
+    images = photo_patches(60, size=16, random_state=0)
     responses = np.random.default_rng(0).normal(size=(60, 60))
     train, test = np.arange(60) < 40, np.arange(60) >= 40
     few = np.zeros((5, 4, 3), dtype=np.int8)

@@ -212,7 +212,7 @@ def _model(args, mask):
     return EncodingIdentification(
         mask,
         encoder,
-        center_mask_img=args.center_mask,
+        process_mask_img=args.process_mask,
         verbose=0 if args.quiet else 1,
         **{name: getattr(args, name) for name in names.split()},
     )
@@ -246,7 +246,7 @@ def _cost(args, data):
     )
     names = "radius n_nearest labels_img stride min_voxels"
     options = {name: getattr(args, name) for name in names.split()}
-    options["center_mask_img"] = args.center_mask
+    options["process_mask_img"] = args.process_mask
     cost = estimate_cost(
         lambda regions: _model(alone, None).set_params(regions=regions), data, options
     )

@@ -102,7 +102,7 @@ def add_region_options(parser):
         "--labels-img", metavar="IMG", help="atlas regions instead of spheres"
     )
     group.add_argument(
-        "--center-mask", metavar="IMG", help="where centers of spheres may lie"
+        "--process-mask", metavar="IMG", help="where centers of spheres may lie"
     )
     group.add_argument(
         "--stride", type=int, default=1, metavar="N", help="every N-th voxel a center"
@@ -121,7 +121,7 @@ def add_analysis_options(parser):
     """
     group = parser.add_argument_group("analysis")
     group.add_argument(
-        "--classifier",
+        "--estimator",
         default="nearest_centroid",
         metavar="NAME",
         help="nearest_centroid (default), gaussian_nb, lda, ridge, qda, "

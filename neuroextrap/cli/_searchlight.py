@@ -182,7 +182,7 @@ def _read(args):
 def _parameters(args, samples):
     """Collect the searchlight's parameters."""
     names = (
-        "radius n_nearest labels_img stride min_voxels classifier shrinkage statistic "
+        "radius n_nearest labels_img stride min_voxels estimator shrinkage statistic "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
         "shard save_null"
     )
@@ -190,7 +190,7 @@ def _parameters(args, samples):
     return {
         **parameters,
         "mask": samples.masker.mask_img_,
-        "center_mask_img": args.center_mask,
+        "process_mask_img": args.process_mask,
         "classes": args.classes,
         "cv": _single_split(args, samples),
         "verbose": 0 if args.quiet else 1,

@@ -51,7 +51,7 @@ def ensemble_information(
     table : pandas.DataFrame
         One row for every region and size: name, n_voxels, n_draws, parts ("halves", or
         "regions" in the row of their union), and mean and standard deviation over
-        draws of accuracy and pairwise_accuracy (proportions), information and
+        draws of accuracy and pairwise_accuracy (proportions), implied_information and
         redundancy (bits): columns ``accuracy``, ``accuracy_sd`` and so on. Redundancy
         of a single voxel is NaN, and so is the spread of a single draw.
 
@@ -80,7 +80,7 @@ def ensemble_information(
     >>> table = ensemble_information(IdentificationSearchLight(), X, y, groups=runs)
     >>> table["n_voxels"].tolist()
     [2, 4, 8, 16, 20]
-    >>> bool(table["information"].is_monotonic_increasing)
+    >>> bool(table["implied_information"].is_monotonic_increasing)
     True
     """
     _check_options(n_voxels, n_draws)
@@ -181,7 +181,7 @@ def _table(scores, cells, names, n_draws, sets):
         "pairwise_accuracy": scores["pairwise_accuracy"][:n_drawn:3].reshape(
             len(cells), n_draws
         ),
-        "information": whole.T,
+        "implied_information": whole.T,
         "redundancy": (first + second - whole).T,
     }
     columns = {
@@ -204,7 +204,7 @@ def _table(scores, cells, names, n_draws, sets):
         "parts": "regions",
         "accuracy": scores["accuracy"][n_drawn],
         "pairwise_accuracy": scores["pairwise_accuracy"][n_drawn],
-        "information": information[n_drawn],
+        "implied_information": information[n_drawn],
         "redundancy": information[n_drawn + 1 :].sum() - information[n_drawn],
     }
     table.loc[len(table)] = {name: joint.get(name, np.nan) for name in table.columns}

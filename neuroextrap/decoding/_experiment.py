@@ -94,7 +94,7 @@ def plan_experiment(estimator, imgs, y, groups):
     sizes = estimator.set_sizes
     sizes = np.asarray(stats.default_set_sizes(n_classes) if sizes is None else sizes)
     statistic = resolve_statistic(estimator.statistic, n_classes, sizes)
-    kernel = resolve_classifier(estimator.classifier, shrinkage=estimator.shrinkage)
+    kernel = resolve_classifier(estimator.estimator, shrinkage=estimator.shrinkage)
     design = make_design(labels.codes, n_classes, cv=estimator.cv, groups=labels.groups)
     codes, pairing = permuted_codes(
         labels, design, estimator.n_permutations, estimator.random_state
@@ -146,7 +146,7 @@ def _read(estimator, imgs, labels):
         n_nearest=estimator.n_nearest,
         labels_img=estimator.labels_img,
         regions=estimator.regions,
-        center_mask_img=estimator.center_mask_img,
+        process_mask_img=estimator.process_mask_img,
         stride=estimator.stride,
     )
     usable = usable_regions(choice.regions, samples.usable, estimator.min_voxels)
@@ -155,8 +155,8 @@ def _read(estimator, imgs, labels):
 
 def _has_automatic_penalty(estimator):
     """Whether a penalty is taken from all samples, test points included."""
-    named = isinstance(estimator.classifier, str)
-    shrunk = named and estimator.classifier in ("lda", "ridge", "qda")
+    named = isinstance(estimator.estimator, str)
+    shrunk = named and estimator.estimator in ("lda", "ridge", "qda")
     return shrunk and estimator.shrinkage == "auto"
 
 

@@ -40,7 +40,7 @@ class LesionIdentification(NamedTuple):
         whose rows have no place in an image.
     table : pandas.DataFrame
         The same, one row a region: name, n_voxels, accuracy, pairwise_accuracy,
-        information, accuracy_loss, information_loss.
+        implied_information, accuracy_loss, information_loss.
     whole : dict of float
         Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
 
@@ -113,7 +113,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
 
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole
-    brain give atlas regions, ``stride`` or ``center_mask_img``.
+    brain give atlas regions, ``stride`` or ``process_mask_img``.
 
     References
     ----------
@@ -147,7 +147,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
         n_nearest=searchlight.n_nearest,
         labels_img=searchlight.labels_img,
         regions=searchlight.regions,
-        center_mask_img=searchlight.center_mask_img,
+        process_mask_img=searchlight.process_mask_img,
         stride=searchlight.stride,
     )
     removed = _count_removed(choice.regions, features.usable)
@@ -182,7 +182,7 @@ def _check_memory(n_regions, n_usable, max_memory):
         raise ValueError(
             f"{n_regions} lesions of {n_usable} voxels need about "
             f"{n_bytes / 2**30:.1f} GiB, more than max_memory={max_memory!r}; give "
-            "atlas regions, stride or center_mask_img, or raise max_memory"
+            "atlas regions, stride or process_mask_img, or raise max_memory"
         )
 
 
@@ -272,5 +272,4 @@ def _result(scores, choice, lesioned, removed, masker):
     columns += [name for name in scores if "p_value" in name]
     table = {name: values[name] for name in columns}
     table = pd.DataFrame({"name": names, "n_voxels": removed, **table})
-    table = table.rename(columns={"implied_information": "information"})
     return LesionIdentification(found, table, whole)

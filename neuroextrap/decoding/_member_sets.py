@@ -77,7 +77,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     parameters |= {
         "mask": None,
         "labels_img": None,
-        "center_mask_img": None,
+        "process_mask_img": None,
         "n_nearest": None,
         "stride": 1,
         "classes": None,

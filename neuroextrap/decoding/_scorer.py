@@ -20,7 +20,7 @@ class IdentificationScorer(BaseEstimator):
 
     Parameters
     ----------
-    classifier : str or scikit-learn classifier
+    estimator : str or scikit-learn classifier
         As for :class:`IdentificationSearchLight`.
     shrinkage : "auto" or float
         Of lda, ridge and qda.
@@ -57,14 +57,14 @@ class IdentificationScorer(BaseEstimator):
 
     def __init__(
         self,
-        classifier="nearest_centroid",
+        estimator="nearest_centroid",
         *,
         shrinkage="auto",
         cv=None,
         statistic="accuracy",
         set_sizes=None,
     ):
-        self.classifier = classifier
+        self.estimator = estimator
         self.shrinkage = shrinkage
         self.cv = cv
         self.statistic = statistic
@@ -119,7 +119,7 @@ class IdentificationScorer(BaseEstimator):
         design = make_design(
             labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
         )
-        kernel = resolve_classifier(self.classifier, shrinkage=self.shrinkage)
+        kernel = resolve_classifier(self.estimator, shrinkage=self.shrinkage)
         centered = (X - X.mean(axis=0)).astype(np.float32)
         labelings = Labelings(labels.codes[None], design.n_classes)
         found = kernel.margins(kernel.prepare([centered], design), labelings)

@@ -37,13 +37,13 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         fetches it brings its names.
     regions : sparse matrix, shape (n_regions, n_features), or None
         Regions of your own.
-    center_mask_img : image, path or None
+    process_mask_img : image, path or None
         Where centers of regions may lie; their voxels may reach beyond.
     stride : int
         Every stride-th voxel along each axis is a center.
     min_voxels : int
         Regions with fewer usable voxels are NaN.
-    classifier : str or scikit-learn classifier
+    estimator : str or scikit-learn classifier
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
     shrinkage : "auto" or float
@@ -164,10 +164,10 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         n_nearest=None,
         labels_img=None,
         regions=None,
-        center_mask_img=None,
+        process_mask_img=None,
         stride=1,
         min_voxels=2,
-        classifier="nearest_centroid",
+        estimator="nearest_centroid",
         shrinkage="auto",
         noise_covariance=None,
         cv=None,
@@ -193,10 +193,10 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         self.n_nearest = n_nearest
         self.labels_img = labels_img
         self.regions = regions
-        self.center_mask_img = center_mask_img
+        self.process_mask_img = process_mask_img
         self.stride = stride
         self.min_voxels = min_voxels
-        self.classifier = classifier
+        self.estimator = estimator
         self.shrinkage = shrinkage
         self.noise_covariance = noise_covariance
         self.cv = cv

@@ -57,7 +57,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         Atlas regions instead of spheres; label 0 is background.
     regions : sparse matrix, shape (n_regions, n_features), or None
         Regions of your own.
-    center_mask_img : image, path or None
+    process_mask_img : image, path or None
         Where centers of regions may lie.
     stride : int
         Every stride-th voxel along each axis is a center.
@@ -171,7 +171,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         n_nearest=None,
         labels_img=None,
         regions=None,
-        center_mask_img=None,
+        process_mask_img=None,
         stride=1,
         min_voxels=2,
         covariance="shrunk",
@@ -200,7 +200,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
         self.n_nearest = n_nearest
         self.labels_img = labels_img
         self.regions = regions
-        self.center_mask_img = center_mask_img
+        self.process_mask_img = process_mask_img
         self.stride = stride
         self.min_voxels = min_voxels
         self.covariance = covariance
@@ -367,7 +367,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
             n_nearest=self.n_nearest,
             labels_img=self.labels_img,
             regions=self.regions,
-            center_mask_img=self.center_mask_img,
+            process_mask_img=self.process_mask_img,
             stride=self.stride,
         )
         self._usable = usable_regions(

@@ -163,12 +163,12 @@ def feature_coordinates(masker):
     return apply_affine(affine, np.argwhere(mask))
 
 
-def center_features(center_mask_img, masker):
+def center_features(process_mask_img, masker):
     """Find features inside a second mask, to serve as centers of regions.
 
     Parameters
     ----------
-    center_mask_img : path-like, Niimg or SurfaceImage
+    process_mask_img : path-like, Niimg or SurfaceImage
         Non-zero where centers are wanted; same grid or mesh as the masker's mask.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted.
@@ -195,13 +195,13 @@ def center_features(center_mask_img, masker):
     >>> center_features(nibabel.Nifti1Image(right, np.eye(4)), masker)
     array([2, 3])
     """
-    values = feature_values(center_mask_img, masker, "center_mask_img")
+    values = feature_values(process_mask_img, masker, "process_mask_img")
     if np.isnan(values).any():
-        raise ValueError("center_mask_img must not hold NaN; use 0 outside the mask")
+        raise ValueError("process_mask_img must not hold NaN; use 0 outside the mask")
     found = np.flatnonzero(values)
     if not len(found):
         raise ValueError(
-            "center_mask_img selects no voxel of the mask; check that the two overlap"
+            "process_mask_img selects no voxel of the mask; check that the two overlap"
         )
     return found
 

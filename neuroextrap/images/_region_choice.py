@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from neuroextrap import regions as region_sets
 from neuroextrap.images._atlas import atlas_labels
 from neuroextrap.images._geometry import (
     center_features,
@@ -15,6 +14,10 @@ from neuroextrap.images._geometry import (
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._remembering import memory_folder
 from neuroextrap.images._surface_regions import surface_regions
+from neuroextrap.regions._coordinates import nearest_features
+from neuroextrap.regions._labels import label_regions
+from neuroextrap.regions._lattice import lattice_spheres, strided_centers
+from neuroextrap.regions._membership import check_regions
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def choose_regions(  # noqa: PLR0913
     n_nearest=None,
     labels_img=None,
     regions=None,
-    center_mask_img=None,
+    process_mask_img=None,
     stride=1,
     names=None,
 ):
@@ -118,7 +121,7 @@ def choose_regions(  # noqa: PLR0913
         Atlas regions instead of spheres; label 0 is background.
     regions : sparse matrix, shape (n_regions, n_features), or None
         The user's own regions; not with ``labels_img``.
-    center_mask_img : image, path or None
+    process_mask_img : image, path or None
         Where centers may lie.
     stride : int
         Use every stride-th voxel along each axis as a center.
@@ -147,7 +150,7 @@ def choose_regions(  # noqa: PLR0913
             raise ValueError(
                 "labels_img and regions were both given; choose one of them"
             )
-        own = region_sets.check_regions(regions, n_features)
+        own = check_regions(regions, n_features)
         centers = np.arange(n_features) if own.shape[0] == n_features else None
         return RegionChoice(own, centers=centers)
     if masker is None:
@@ -156,7 +159,7 @@ def choose_regions(  # noqa: PLR0913
         return RegionChoice(everything, owner=owner, names=["all features"])
     if labels_img is not None:
         return _atlas_choice(labels_img, masker, names)
-    centers = _choose_centers(masker, center_mask_img, stride)
+    centers = _choose_centers(masker, process_mask_img, stride)
     return RegionChoice(
         _neighborhoods(masker, radius, n_nearest, centers),
         centers=np.arange(n_features) if centers is None else centers,
@@ -166,26 +169,26 @@ def choose_regions(  # noqa: PLR0913
 def _atlas_choice(labels_img, masker, names):
     """Return the regions of an atlas."""
     labels, table = atlas_labels(labels_img, masker, names=names)
-    members, values = region_sets.label_regions(labels, background=0)
+    members, values = label_regions(labels, background=0)
     owner = np.where(labels == 0, -1, np.searchsorted(values, labels))
     return RegionChoice(
         members, owner=owner, names=[str(table[value]) for value in values]
     )
 
 
-def _choose_centers(masker, center_mask_img, stride):
+def _choose_centers(masker, process_mask_img, stride):
     """Return center features, or None for all."""
     centers = None
     if stride != 1:
         mask, _ = mask_lattice(masker)
-        centers = region_sets.strided_centers(mask, stride)
-    if center_mask_img is not None:
-        allowed = center_features(center_mask_img, masker)
+        centers = strided_centers(mask, stride)
+    if process_mask_img is not None:
+        allowed = center_features(process_mask_img, masker)
         centers = allowed if centers is None else np.intersect1d(centers, allowed)
     if centers is not None and len(centers) == 0:
         raise ValueError(
-            "no center is left after center_mask_img and stride; give a larger "
-            "center_mask_img or a smaller stride"
+            "no center is left after process_mask_img and stride; give a larger "
+            "process_mask_img or a smaller stride"
         )
     return centers
 
@@ -202,6 +205,6 @@ def _neighborhoods(masker, radius, n_nearest, centers):
         return surface_regions(masker, radius, centers=centers, cache_dir=folder)
     if n_nearest is not None:
         coordinates = feature_coordinates(masker)
-        return region_sets.nearest_features(coordinates, n_nearest, centers=centers)
+        return nearest_features(coordinates, n_nearest, centers=centers)
     mask, affine = mask_lattice(masker)
-    return region_sets.lattice_spheres(mask, affine, radius, centers=centers)
+    return lattice_spheres(mask, affine, radius, centers=centers)

@@ -96,8 +96,8 @@ def region_table(results, values, standard_errors=None):
         "standard_error": (
             nothing if standard_errors is None else standard_errors
         ).ravel(),
-        "information": np.repeat(values["implied_information"], n_sizes),
-        "bound": bound.ravel(),
+        "implied_information": np.repeat(values["implied_information"], n_sizes),
+        "average_bayes_accuracy_bound": bound.ravel(),
     }
     for name in ("information_bound", "p_value", "p_value_fwe"):
         if name in values:

@@ -51,7 +51,7 @@ def resolve_classifier(classifier, *, shrinkage="auto"):
         return EstimatorMargins(classifier)
     if classifier not in CLASSIFIERS:
         raise ValueError(
-            f"classifier={classifier!r} is not known; use one of "
+            f"estimator={classifier!r} is not known; use one of "
             f"{', '.join(sorted(CLASSIFIERS))}, or a scikit-learn classifier"
         )
     if classifier in _SHRUNK:

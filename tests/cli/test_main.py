@@ -95,7 +95,7 @@ def test_an_interruption_is_code_130(monkeypatch, capsys, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("neuroextrap.maps.ResultFiles.find", interrupted)
+    monkeypatch.setattr("neuroextrap.maps._result_files.ResultFiles.find", interrupted)
     assert main(["merge", str(tmp_path), str(tmp_path / "out")]) == 130
     assert "interrupted; no results were written" in capsys.readouterr().err
 

@@ -19,18 +19,18 @@ def simulate(n_classes=4, n_runs=6, n_features=12, signal=1.0, seed=0):
 @pytest.mark.parametrize("classifier", ["nearest_centroid", "lda"])
 def test_rows_are_means_over_sets_fitted_one_by_one(classifier):
     X, y, runs = simulate()
-    searchlight = IdentificationSearchLight(classifier=classifier, min_voxels=1)
+    searchlight = IdentificationSearchLight(estimator=classifier, min_voxels=1)
     table = ensemble_information(
         searchlight, X, y, runs, n_voxels=[1, 3, 12], n_draws=4, random_state=5
     )
     rng = np.random.default_rng(5)
     for row, size in zip(table.itertuples(), [1, 3, 12], strict=True):
-        found = {"accuracy": [], "information": [], "redundancy": []}
+        found = {"accuracy": [], "implied_information": [], "redundancy": []}
         for _ in range(4):
             drawn = rng.permutation(12)[:size]
             sets = [drawn, drawn[: size // 2], drawn[size // 2 :]]
             fits = [
-                IdentificationSearchLight(classifier=classifier, min_voxels=1)
+                IdentificationSearchLight(estimator=classifier, min_voxels=1)
                 .fit(X[:, s], y, groups=runs)
                 .region_scores_
                 for s in sets
@@ -38,7 +38,7 @@ def test_rows_are_means_over_sets_fitted_one_by_one(classifier):
             ]
             bits = [fit["implied_information"][0] for fit in fits]
             found["accuracy"].append(fits[0]["accuracy"][0])
-            found["information"].append(bits[0])
+            found["implied_information"].append(bits[0])
             parts = bits[1] + bits[2] if size > 1 else np.nan
             found["redundancy"].append(parts - bits[0])
         assert (row.name, row.n_voxels, row.parts) == ("all features", size, "halves")
@@ -66,16 +66,18 @@ def test_copies_are_redundant_and_complements_synergistic():
         "regions",
         10,
     )
-    np.testing.assert_allclose(last["redundancy"], last["information"], rtol=0.05)
+    np.testing.assert_allclose(
+        last["redundancy"], last["implied_information"], rtol=0.05
+    )
     synergistic = ensemble_information(
-        IdentificationSearchLight(classifier="lda", shrinkage=1e-6, min_voxels=1),
+        IdentificationSearchLight(estimator="lda", shrinkage=1e-6, min_voxels=1),
         hidden,
         y,
         runs,
         n_voxels=[2],
         n_draws=2,
     )
-    assert synergistic["information"].iloc[0] > 1
+    assert synergistic["implied_information"].iloc[0] > 1
     assert synergistic["redundancy"].iloc[0] < -1
 
 
@@ -93,10 +95,10 @@ def test_the_row_of_all_regions_is_their_union():
     separate = parts.region_scores_["implied_information"]
     row = table.iloc[-1]
     assert row["n_voxels"] == 11
-    np.testing.assert_allclose(row["information"], joint, rtol=1e-6)
+    np.testing.assert_allclose(row["implied_information"], joint, rtol=1e-6)
     np.testing.assert_allclose(row["redundancy"], separate.sum() - joint, atol=2e-6)
     whole = table[table["name"] == "1"].iloc[-1]
-    np.testing.assert_allclose(whole["information"], separate[1], rtol=1e-6)
+    np.testing.assert_allclose(whole["implied_information"], separate[1], rtol=1e-6)
     assert whole["information_sd"] == 0
 
 
@@ -137,9 +139,9 @@ def test_information_of_independent_voxels_adds_up():
     table = ensemble_information(
         IdentificationSearchLight(), X, y, runs, n_voxels=[16, 64], n_draws=20
     )
-    ratio = table["information"].iloc[1] / table["information"].iloc[0]
+    ratio = table["implied_information"].iloc[1] / table["implied_information"].iloc[0]
     assert 3.2 < ratio < 4.8
-    assert abs(table["redundancy"].iloc[1]) < 0.2 * table["information"].iloc[1]
+    assert abs(table["redundancy"].iloc[1]) < 0.2 * table["implied_information"].iloc[1]
 
 
 def test_noise_covariance_and_blocks_reach_the_searchlight():

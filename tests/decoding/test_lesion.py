@@ -31,14 +31,14 @@ def simulate(shape=(5, 4, 3), n_classes=4, n_runs=6, seed=0):
 @pytest.mark.parametrize("classifier", ["nearest_centroid", "ridge"])
 def test_spheres_equal_fits_of_the_rest(classifier):
     img, mask, y, runs = simulate()
-    options = {"radius": 3.5, "classifier": classifier}
+    options = {"radius": 3.5, "estimator": classifier}
     found = lesion_identification(
         IdentificationSearchLight(mask, **options), img, y, runs
     )
     inside = np.asanyarray(mask.dataobj).astype(bool)
     X = img.get_fdata()[inside].T
     places = nibabel.affines.apply_affine(mask.affine, np.argwhere(inside))
-    alone = IdentificationSearchLight(classifier=classifier)
+    alone = IdentificationSearchLight(estimator=classifier)
     whole = alone.fit(X, y, groups=runs).region_scores_
     assert found.whole["accuracy"] == whole["accuracy"][0]
     for voxel in (0, 17, 40):
@@ -186,7 +186,7 @@ def test_family_wise_errors_are_kept(n_sets, signal):
         X[:, :6] += signal * rng.normal(size=(4, 6))[y]
         searchlight = IdentificationSearchLight(
             regions=members,
-            classifier="ridge",
+            estimator="ridge",
             statistic="pairwise_accuracy",  # fine steps, few ties
             n_permutations=99,
             random_state=rng,

@@ -63,7 +63,7 @@ with np.load(folder + "/data.npz") as data:
     X, y, runs, members = (data[name] for name in ("X", "y", "runs", "members"))
 import scipy.sparse
 IdentificationSearchLight(
-    regions=scipy.sparse.csr_array(members), classifier=classifier,
+    regions=scipy.sparse.csr_array(members), estimator=classifier,
     n_permutations=int(n_permutations), checkpoint=folder + "/checkpoint",
 ).fit(X, y, groups=runs)
 """
@@ -101,7 +101,7 @@ def test_a_killed_run_resumes_and_ends_bit_identical(tmp_path, classifier):
     assert 0 < len(kept) < 20
     options = {
         "regions": scipy.sparse.csr_array(members),
-        "classifier": classifier,
+        "estimator": classifier,
         "n_permutations": 200,
     }
     resumed = IdentificationSearchLight(checkpoint=checkpoint, **options)
@@ -131,7 +131,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ({"img": other}, "another data"),
         ({"y": np.where(runs == 0, swapped, y)}, "another labels"),
         ({"radius": 7.0}, "another regions"),
-        ({"classifier": "ridge"}, "another classifier"),
+        ({"estimator": "ridge"}, "another classifier"),
         ({"statistic": 2}, "another statistic"),
         ({"random_state": 1}, "another labels"),
         ({"n_permutations": 6}, "another labels"),
@@ -164,7 +164,7 @@ def test_shards_with_checkpoints_merge_to_the_whole(tmp_path):
 @pytest.mark.parametrize("classifier", ["nearest_centroid", "lda"])
 def test_local_backends_do_not_change_a_bit(backend, classifier):
     img, mask, y, runs = simulate((8, 8, 6))
-    options = {"radius": 4.0, "classifier": classifier, "n_permutations": 10}
+    options = {"radius": 4.0, "estimator": classifier, "n_permutations": 10}
     one = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
     with joblib.parallel_config(backend=backend):
         two = IdentificationSearchLight(mask, n_jobs=2, **options)
@@ -211,7 +211,7 @@ def dask_client(tmp_path):
 def test_dask_workers_do_not_change_a_bit(dask_client, tmp_path):
     img, mask, y, runs = simulate()
     for classifier in ("nearest_centroid", "ridge"):
-        options = {"radius": 4.0, "classifier": classifier, "n_permutations": 15}
+        options = {"radius": 4.0, "estimator": classifier, "n_permutations": 15}
         one = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
         with joblib.parallel_config(backend="dask"):
             two = IdentificationSearchLight(
@@ -248,7 +248,7 @@ def fit(size, **options):
         slabs += 1 + np.arange(size, dtype=np.int16) * n_atlas_regions // size
         options["labels_img"] = nibabel.Nifti1Image(slabs, affine)
     searchlight = IdentificationSearchLight(
-        mask, radius=7.0, classifier=classifier, n_permutations=n_permutations,
+        mask, radius=7.0, estimator=classifier, n_permutations=n_permutations,
         stride=1 if n_permutations == 0 else 3, **options
     )
     return searchlight, searchlight.fit(img, y, groups=runs), img

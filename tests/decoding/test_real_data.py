@@ -65,7 +65,7 @@ def test_labels_permuted_within_runs_are_at_chance(slice_blocks):
 
 def test_ensembles_and_lesions_of_the_slice(slice_blocks):
     blocks, imgs, mask = slice_blocks
-    searchlight = IdentificationSearchLight(mask, classifier="lda")
+    searchlight = IdentificationSearchLight(mask, estimator="lda")
     table = ensemble_information(
         searchlight, imgs, blocks.y, blocks.runs, n_voxels=[8, 32, 128], n_draws=10
     )
@@ -99,11 +99,11 @@ def test_the_whole_brain_at_25_mm(real_data):
         standardize=True,
     )
     assert blocks.data.shape == (96, 129)
-    whole = IdentificationSearchLight(classifier="lda", n_permutations=100)
+    whole = IdentificationSearchLight(estimator="lda", n_permutations=100)
     whole.fit(blocks.data, blocks.y, groups=blocks.runs)
     assert 0.2 < whole.region_scores_["accuracy"][0] < 0.45
     assert whole.region_scores_["p_value"][0] == 1 / 101
-    faces = IdentificationSearchLight(classifier="lda", classes=["face", "house"])
+    faces = IdentificationSearchLight(estimator="lda", classes=["face", "house"])
     faces.fit(blocks.data, blocks.y, groups=blocks.runs)
     assert faces.region_scores_["accuracy"][0] >= 0.85
 
@@ -120,7 +120,7 @@ def test_fingers_of_both_hands_in_twelve_hemispheres(real_data):
         means = np.stack([X[runs == run].mean(axis=0) for run in range(1, 9)])
         # a run's own mean is no label, and differs between runs more than fingers do
         centered = X - means[runs - 1]
-        fitted = IdentificationSearchLight(classifier="ridge", shrinkage=10.0)
+        fitted = IdentificationSearchLight(estimator="ridge", shrinkage=10.0)
         fitted.fit(centered, y, groups=runs)
         assert len(fitted.classes_) == 10
         accuracies.append(fitted.region_scores_["accuracy"][0])

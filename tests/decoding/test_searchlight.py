@@ -342,7 +342,7 @@ BAD = [
     ({"n_permutations": -3}, "n_permutations=-3 must be"),
     ({"min_voxels": 0}, "min_voxels=0 must be"),
     ({"shrinkage": "some"}, "shrinkage='some' must be"),
-    ({"classifier": "magic"}, "classifier='magic' is not known"),
+    ({"estimator": "magic"}, "estimator='magic' is not known"),
     ({"statistic": 99}, "statistic=99 is not known"),
     ({"classes": [0, 77]}, r"classes has \[77\]"),
     ({"classes": [1]}, "give at least two classes"),
@@ -387,7 +387,7 @@ def test_a_constant_classifier_is_exactly_at_chance_with_p_one():
     img, _, y, runs = simulate()
     X = img.get_fdata().reshape(-1, len(y)).T
     fitted = IdentificationSearchLight(
-        classifier=DummyClassifier(strategy="uniform"), n_permutations=19
+        estimator=DummyClassifier(strategy="uniform"), n_permutations=19
     ).fit(X, y, groups=runs)
     sizes, curve = fitted.accuracy_curve(0)
     np.testing.assert_allclose(curve, 1 / sizes, rtol=1e-14)

@@ -75,14 +75,14 @@ def test_centers_of_a_second_mask(volume, masker, mask_data, surface_mask, surfa
 
 
 def test_bad_second_masks_are_refused(volume, masker, mask_data, surface_mask):
-    with pytest.raises(ValueError, match="center_mask_img selects no voxel"):
+    with pytest.raises(ValueError, match="process_mask_img selects no voxel"):
         center_features(volume((~mask_data).astype("uint8")), masker)
-    with pytest.raises(ValueError, match="center_mask_img must not hold NaN"):
+    with pytest.raises(ValueError, match="process_mask_img must not hold NaN"):
         center_features(volume(np.full((4, 5, 3), np.nan)), masker)
-    with pytest.raises(ValueError, match="center_mask_img has shape"):
+    with pytest.raises(ValueError, match="process_mask_img has shape"):
         center_features(volume(np.ones((4, 5, 2))), masker)
     with pytest.raises(ValueError, match="must be one image, got 2 samples"):
-        feature_values(volume(np.ones((4, 5, 3, 2))), masker, "center_mask_img")
+        feature_values(volume(np.ones((4, 5, 3, 2))), masker, "process_mask_img")
     with pytest.raises(TypeError, match="not both volumes or both surfaces"):
         center_features(surface_mask, masker)
 

@@ -314,7 +314,7 @@ def test_classifiers_without_scores_are_refused():
 
     with pytest.raises(ValueError, match="neither decision_function nor"):
         resolve_classifier(KMeans())
-    with pytest.raises(ValueError, match="classifier='svm' is not known"):
+    with pytest.raises(ValueError, match="estimator='svm' is not known"):
         resolve_classifier("svm")
     X, y, runs, regions = make_case(n_regions=1)
     pairs = SVC(kernel="linear", decision_function_shape="ovo")

@@ -97,7 +97,7 @@ def oblique():
     shape = 9, 14, 3
     data = rng.normal(size=(*shape, 9)) + rng.normal(size=(*shape, 3))[..., y]
     mask = Nifti1Image(np.ones(shape, dtype=np.uint8), affine)
-    light = IdentificationSearchLight(mask, radius=5.0, center_mask_img=mask)
+    light = IdentificationSearchLight(mask, radius=5.0, process_mask_img=mask)
     return light.fit(Nifti1Image(data, affine), y, groups=runs)
 
 

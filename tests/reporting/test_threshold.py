@@ -129,7 +129,7 @@ def test_the_glass_brain_has_every_voxel_in_its_place(
     browser, brain, place, tmp_path, page_data
 ):
     light = IdentificationSearchLight(
-        brain.masker.mask_img_, radius=10.0, center_mask_img=_at(place, brain)
+        brain.masker.mask_img_, radius=10.0, process_mask_img=_at(place, brain)
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     data = page_data(_open(browser, tmp_path, light, map_name="n_voxels"))

@@ -59,7 +59,7 @@ def test_p_values_are_uniform_and_family_wise_error_is_kept(
     for draw in range(n_draws):
         fitted = IdentificationSearchLight(
             regions=regions,
-            classifier=classifier,
+            estimator=classifier,
             n_permutations=_N_PERMUTATIONS,
             save_null=tmp_path / "null.npy",
             random_state=draw,
@@ -90,7 +90,7 @@ def test_a_single_split_is_exact_too(classifier):
     p, n_draws = [], 200
     for draw in range(n_draws):
         fitted = IdentificationSearchLight(
-            classifier=classifier,
+            estimator=classifier,
             cv=split,
             n_permutations=_N_PERMUTATIONS,
             random_state=draw,
