@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._samples import FeatureData, read_features
 from neuroextrap.decoding._inputs import (
     BoundDesign,
     Labels,
@@ -14,7 +15,6 @@ from neuroextrap.decoding._inputs import (
 )
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
-from neuroextrap.images._features import FeatureData, read_features
 from neuroextrap.images._region_choice import RegionChoice, choose_regions
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import with_path

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._run_parameters import check_run_parameters
 from neuroextrap.maps._identification import bound_is_vacuous
-from neuroextrap.maps._scoring import check_run_parameters
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 

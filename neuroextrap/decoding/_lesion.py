@@ -6,6 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from neuroextrap import stats
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.decoding._member_sets import (
     read_sample_set,
     run_sets,
@@ -13,7 +14,6 @@ from neuroextrap.decoding._member_sets import (
 )
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._presentation import region_images
 from neuroextrap.margins._engine import observed_margins
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory

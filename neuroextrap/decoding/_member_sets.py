@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._run_parameters import score_analysis
+from neuroextrap.analysis._samples import FeatureData, read_features
 from neuroextrap.decoding._experiment import plan_experiment
 from neuroextrap.decoding._inputs import code_labels
 from neuroextrap.images import load_samples
-from neuroextrap.images._features import FeatureData, read_features
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.maps._scoring import score_analysis
 
 _WHOLE_RUNS = (
     ("n_permutations", 0),

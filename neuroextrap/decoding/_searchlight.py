@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._results import RegionResults
+from neuroextrap.analysis._run_parameters import score_analysis
 from neuroextrap.decoding._experiment import plan_experiment
-from neuroextrap.maps._region_analysis import RegionAnalysis
-from neuroextrap.maps._results import RegionResults
-from neuroextrap.maps._scoring import score_analysis
 from neuroextrap.margins._engine import observed_margins
 
 

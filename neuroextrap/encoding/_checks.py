@@ -1,7 +1,7 @@
 """Check parameters before any work is done."""
 
+from neuroextrap.analysis._run_parameters import check_run_parameters
 from neuroextrap.encoding._margins import COVARIANCES
-from neuroextrap.maps._scoring import check_run_parameters
 
 
 def check_parameters(estimator):

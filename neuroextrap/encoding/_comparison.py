@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.maps._presentation import region_images
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
 

@@ -7,6 +7,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
+from neuroextrap.analysis._results import RegionResults
+from neuroextrap.analysis._run_parameters import score_analysis
 from neuroextrap.encoding._checks import check_parameters
 from neuroextrap.encoding._experiment import Experiment, make_plan
 from neuroextrap.encoding._responses import noise_rows, read_responses
@@ -20,8 +22,6 @@ from neuroextrap.encoding._stimuli import (
 from neuroextrap.encoding._training import train_encoder
 from neuroextrap.encoding._views import EncodingViews
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._results import RegionResults
-from neuroextrap.maps._scoring import score_analysis
 from neuroextrap.margins._resources import affordable_workers
 from neuroextrap.regions._usable import usable_regions
 

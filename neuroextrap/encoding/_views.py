@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.encoding._voxel_scores import prediction_scores
 from neuroextrap.images import to_img
-from neuroextrap.maps._region_analysis import RegionAnalysis
 from neuroextrap.margins._engine import observed_margins
 
 

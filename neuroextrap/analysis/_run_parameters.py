@@ -26,7 +26,7 @@ def check_run_parameters(estimator):
     Examples
     --------
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps._scoring import check_run_parameters
+    >>> from neuroextrap.analysis._run_parameters import check_run_parameters
     >>> check_run_parameters(IdentificationSearchLight(radius=-1))
     Traceback (most recent call last):
     ...
@@ -80,7 +80,7 @@ def score_analysis(estimator, X, regions, plan, *, n_workers):
     --------
     >>> import numpy as np, scipy.sparse
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps._scoring import score_analysis
+    >>> from neuroextrap.analysis._run_parameters import score_analysis
     >>> from neuroextrap.margins._folds import make_design
     >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
     >>> from neuroextrap.margins._statistic import resolve_statistic

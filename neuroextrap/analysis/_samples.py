@@ -25,7 +25,7 @@ class FeatureData(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images._features import read_features
+    >>> from neuroextrap.analysis._samples import read_features
     >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> type(data).__name__, data.usable.tolist()
     ('FeatureData', [True, False])
@@ -68,7 +68,7 @@ def read_features(
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.images._features import read_features
+    >>> from neuroextrap.analysis._samples import read_features
     >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> data.X.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]

@@ -28,7 +28,7 @@ def region_images(values, choice, masker):
     --------
     >>> import numpy as np
     >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.maps._presentation import region_images
+    >>> from neuroextrap.analysis._presentation import region_images
     >>> region_images({"accuracy": [0.5]}, choose_regions(None, 4), None)
     {'accuracy': array([0.5])}
     """
@@ -65,8 +65,8 @@ def region_table(results, values, standard_errors=None):
     --------
     >>> import numpy as np
     >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.maps._presentation import region_table
-    >>> from neuroextrap.maps._results import RegionResults
+    >>> from neuroextrap.analysis._presentation import region_table
+    >>> from neuroextrap.analysis._results import RegionResults
     >>> from neuroextrap.margins._engine import RegionScores
     >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
     >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)

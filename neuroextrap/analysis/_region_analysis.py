@@ -1,14 +1,13 @@
 """What an analysis of regions publishes, and what can be asked of it afterwards."""
 
-import importlib
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
+from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
+from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.images import feature_coordinates
-from neuroextrap.maps._analysis_files import read_analysis, write_analysis
-from neuroextrap.maps._presentation import region_images, region_table
+from neuroextrap.reporting import identification_report
 
 
 class RegionAnalysis:
@@ -23,7 +22,7 @@ class RegionAnalysis:
     Examples
     --------
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.maps._region_analysis import RegionAnalysis
+    >>> from neuroextrap.analysis._region_analysis import RegionAnalysis
     >>> issubclass(IdentificationSearchLight, RegionAnalysis)
     True
     """
@@ -283,6 +282,4 @@ class RegionAnalysis:
             The page.
         """
         check_is_fitted(self, "region_scores_")
-        # reporting lies above, so it is looked up when asked for
-        reporting = importlib.import_module("neuroextrap.reporting")
-        return reporting.identification_report(self, title, bg_img=bg_img)
+        return identification_report(self, title, bg_img=bg_img)

@@ -45,7 +45,7 @@ class RegionResults:
     --------
     >>> import numpy as np
     >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.maps._results import RegionResults
+    >>> from neuroextrap.analysis._results import RegionResults
     >>> from neuroextrap.margins._engine import RegionScores
     >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
     >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
