@@ -1,7 +1,8 @@
-"""Fitted analyses as folders of maps, tables and arrays."""
+"""Fitted analyses as folders of maps, tables and arrays, with their provenance."""
 
 import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,98 +13,92 @@ from neuroextrap.maps._files import MAPS_FILE, describe_map, read_maps, write_ma
 from neuroextrap.maps._identification import MAP_DESCRIPTIONS
 from neuroextrap.maps._result_files import ResultFiles
 
-_RESULTS, _TABLE, _MASK = "results.npz", "table.tsv", "mask"
-_INDICES = "searchlight.json", "encoding.json"
+_INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
 
 
-def write_analysis(fitted, path, index, *, inputs, overwrite=False, bids=None):
+class SavedAnalysis(NamedTuple):
+    """What a folder holds of a fitted analysis: all but the data."""
+
+    parameters: dict
+    results: RegionResults
+    classes: np.ndarray
+    n_elements: int
+    masker: Any
+    table: Any
+
+
+def write_analysis(fitted, path, *, inputs, overwrite=False, bids=None):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
-    Parameters
-    ----------
-    fitted : RegionAnalysis
-        Fitted.
-    path : path-like
-    index : str
-        Name of the file that says what analysis it is, such as "searchlight.json".
-    inputs : dict of str to ndarray
-        What the maps were computed from; hashed.
-    overwrite : bool
-    bids : dict of str to str, or None
-        Entities of BIDS names.
-
-    Raises
-    ------
-    ValueError
-        When the folder is not empty, or not writable.
+    Sidecars hold the hashes of `inputs`, a dict of arrays that the maps were computed
+    from. ValueError when the folder is not empty, or not writable.
     """
     files = ResultFiles.below(path, bids)
     files.check(overwrite=overwrite)
     files.create()
-    for stale in {*_INDICES, _TABLE} - {index}:  # of what is overwritten
-        files.path(stale).unlink(missing_ok=True)
     if fitted.masker_ is not None:
-        found, sidecars = _maps_and_sidecars(fitted, inputs)
-        write_maps(path, found, sidecars, overwrite=True, bids=bids)
+        maps, sidecars = _maps_and_sidecars(fitted, inputs)
+        write_maps(path, maps, sidecars, overwrite=True, bids=bids)
+    for stale in (_INDEX, _TABLE):  # of what is overwritten; the new index comes last
+        files.path(stale).unlink(missing_ok=True)
     _whole(files.path(_RESULTS), fitted.results_.save)
     if fitted.table_ is not None:
         _whole(
             files.path(_TABLE),
             lambda file: fitted.table_.to_csv(file, sep="\t", index=False),
         )
-    about = {
+    index = {
+        "kind": fitted.kind,
         "parameters": plain_parameters(fitted),
         "classes": fitted.classes_.tolist(),
         "n_elements": fitted.n_elements_,
         "has_images": fitted.masker_ is not None,
     }
-    text = json.dumps(about, indent=2) + "\n"
+    text = json.dumps(index, indent=2) + "\n"
     _whole(
-        files.path(index), lambda file: Path(file).write_text(text, encoding="utf-8")
+        files.path(_INDEX), lambda file: Path(file).write_text(text, encoding="utf-8")
     )
 
 
-def read_analysis(empty, path, index):
-    """Fill an estimator from what :func:`write_analysis` wrote.
+def find_analysis(path):
+    """Return the kind of the analysis in a folder, and its ResultFiles.
 
-    Parameters
-    ----------
-    empty : RegionAnalysis
-        Not fitted.
-    path : path-like
-        Folder, or one above it, or the index file (under its BIDS name).
-    index : str
-        Plain name of the index file.
-
-    Returns
-    -------
-    fitted : RegionAnalysis
-        ``empty``, with results but without data.
-    table : pandas.DataFrame or None
-        As it was written.
-
-    Raises
-    ------
-    ValueError
-        When the folder holds no such analysis, or several.
+    `path` is the folder, or one above it, or the index file (under its BIDS name).
+    ValueError when there is no analysis, or several.
     """
-    files = ResultFiles.find(path, index)
+    files = ResultFiles.find(path, _INDEX)
     if files is None or not files.path(_RESULTS).is_file():
         raise ValueError(
-            f"{path} holds no {index}; give a folder that to_directory wrote"
+            f"{path} holds no {_INDEX}; give a folder that to_directory wrote"
         )
-    about = json.loads(files.path(index).read_text(encoding="utf-8"))
-    known = empty.get_params(deep=False)
-    kept = about["parameters"]
-    empty.set_params(**{name: kept[name] for name in known if name in kept})
-    empty._results = RegionResults.load(files.path(_RESULTS))
-    empty.classes_ = np.array(about["classes"])
-    empty.n_elements_ = about["n_elements"]
-    empty.masker_ = None
-    if about["has_images"]:
-        found = read_maps(files.path(MAPS_FILE))
-        empty.masker_ = resolve_masker(finite_mask(found[_MASK]))
-    return empty, _read_table(files.path(_TABLE))
+    return _read_index(files)["kind"], files
+
+
+def read_analysis(path, kind):
+    """Read what :func:`write_analysis` wrote of an analysis of this kind."""
+    written, files = find_analysis(path)
+    if written != kind:
+        raise ValueError(
+            f"{path} holds an analysis of kind {written!r}, not {kind!r}; read it with "
+            "the class that wrote it"
+        )
+    index, masker = _read_index(files), None
+    if index["has_images"]:
+        maps = read_maps(files.path(MAPS_FILE))
+        masker = resolve_masker(finite_mask(maps[_MASK]))
+    return SavedAnalysis(
+        index["parameters"],
+        RegionResults.load(files.path(_RESULTS)),
+        np.array(index["classes"]),
+        index["n_elements"],
+        masker,
+        _read_table(files.path(_TABLE)),
+    )
+
+
+def _read_index(files):
+    """Return the dict that the index file holds."""
+    return json.loads(files.path(_INDEX).read_text(encoding="utf-8"))
 
 
 def _read_table(path):
@@ -116,18 +111,11 @@ def _read_table(path):
 
 
 def plain_parameters(estimator):
-    """Return the parameters that JSON can hold.
+    """Return the parameters that JSON can hold: numbers, text, None and short lists.
 
-    Parameters
-    ----------
-    estimator : RegionAnalysis
-
-    Returns
-    -------
-    dict
-        Numbers, text, None, and short lists of them; paths as text.
+    Paths become text; what JSON cannot hold is left out.
     """
-    found = {}
+    parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         plain = value.as_posix() if isinstance(value, Path) else value
         if isinstance(plain, np.ndarray) and plain.size <= 1000:
@@ -138,8 +126,8 @@ def plain_parameters(estimator):
             json.dumps(plain)
         except TypeError:
             continue
-        found[name] = plain
-    return found
+        parameters[name] = plain
+    return parameters
 
 
 def _maps_and_sidecars(fitted, inputs):
@@ -163,14 +151,14 @@ def _maps_and_sidecars(fitted, inputs):
         inputs={"wins": fitted.wins_, **inputs},
         random_state=_plain_seed(given["random_state"]),
     )
-    found = {
+    maps = {
         **fitted.maps_,
         _MASK: to_img(np.ones(fitted.n_elements_), fitted.masker_),
     }
     texts = MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
-    return found, {
+    return maps, {
         name: {**about, "description": texts[name][0], "unit": texts[name][1]}
-        for name in found
+        for name in maps
     }
 
 

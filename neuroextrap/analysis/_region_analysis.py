@@ -1,6 +1,9 @@
 """What an analysis of regions publishes, and what can be asked of it afterwards."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
@@ -8,28 +11,89 @@ from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_report
+from neuroextrap.stats._known import spread_known
 
 
-class RegionAnalysis:
-    """Public results, curves, extrapolations and reports of an analysis of regions.
+class RegionAnalysis(BaseEstimator, ABC):
+    """Results, curves, extrapolations, files and reports of an analysis of regions.
 
-    Holds no parameters. The analysis sets ``_results`` (:class:`RegionResults`, which
-    :attr:`results_` publishes), ``masker_``, ``classes_``, ``n_elements_``,
-    ``test_codes_`` (None where the data are gone) and has ``region_margins(region)``.
-    ``_index_file`` names the file that tells its folders from others', ``_inputs()``
-    returns the data to be hashed, and ``_forget_data()`` says that there are none.
+    The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
+    :class:`~neuroextrap.encoding.EncodingIdentification`. An analysis of one's own is a
+    subclass that names its :attr:`kind`, has the parameters that describe regions and
+    runs, and calls ``self._complete(run)`` with a planned run once its data are there.
+
+    Attributes
+    ----------
+    maps_ : dict of images (dict of ndarray for array input)
+        One map of every statistic; NaN outside the analyzed voxels.
+    region_scores_ : dict of ndarray of shape (n_regions,)
+        The same numbers, one for every region.
+    wins_ : ndarray of shape (n_regions, K)
+        Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
+        classes.
+    set_sizes_ : ndarray of int of shape (n_set_sizes,)
+        Set sizes of the accuracy curves.
+    null_maxima_ : ndarray of shape (n_permutations_,)
+        Largest permuted statistic over regions.
+    n_permutations_ : int
+        Number of permutations done (all distinct ones when there are fewer than asked).
+    tail_fit_accepted_ : bool or None
+        Whether a generalized Pareto tail fits the permuted maxima; None without
+        permutations.
+    table_ : pandas.DataFrame or None
+        Tidy table of atlas regions, of a matrix of regions, or of an array; None for
+        searchlights.
+    classes_ : ndarray of shape (K,)
+        The classes that are told apart.
+    test_codes_ : ndarray of int of shape (n_test,), or None
+        Index into ``classes_`` of every row of :meth:`region_margins`; None for results
+        read from a folder.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker; None for array input.
+    n_elements_ : int
+        Number of voxels, vertices or columns.
+    notes_ : tuple of str
+        What a reader should know of the validity of the numbers.
+
+    See Also
+    --------
+    neuroextrap.decoding.IdentificationSearchLight : Identify classes from responses.
+    neuroextrap.encoding.EncodingIdentification : Identify stimuli through a model.
 
     Examples
     --------
+    >>> from neuroextrap.analysis import RegionAnalysis
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.analysis._region_analysis import RegionAnalysis
-    >>> issubclass(IdentificationSearchLight, RegionAnalysis)
-    True
+    >>> from neuroextrap.encoding import EncodingIdentification
+    >>> for analysis in (IdentificationSearchLight(), EncodingIdentification()):
+    ...     print(isinstance(analysis, RegionAnalysis), analysis.kind)
+    True searchlight
+    True encoding
     """
 
-    def _publish(self):
-        """Turn results into the public attributes."""
-        results = self._results
+    @property
+    @abstractmethod
+    def kind(self):
+        """Name that the folders of this analysis carry, such as "searchlight".
+
+        Returns
+        -------
+        kind : str
+            Written to, and checked when reading, ``analysis.json``.
+        """
+
+    def _complete(self, run):
+        """Score all regions of a planned run (RegionRun), and publish the results."""
+        results = run.results()
+        self._run = run
+        self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
+        self.classes_, self.test_codes_ = run.classes, run.test_codes
+        self._publish(results)
+        return self
+
+    def _publish(self, results):
+        """Turn results (RegionResults) into the public attributes."""
+        self._results = results
         self.region_scores_ = results.statistics()
         self.wins_ = results.scores.wins
         self.set_sizes_ = results.set_sizes
@@ -41,19 +105,64 @@ class RegionAnalysis:
         self.table_ = None
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is not None or not placed:
-            self.table_ = region_table(
-                results, self.region_scores_, self._standard_errors()
-            )
+            errors = [self.standard_error(i) for i in range(len(self.wins_))]
+            self.table_ = region_table(results, self.region_scores_, np.stack(errors))
 
     @property
     def results_(self):
-        """What the run found, and its design (:class:`RegionResults`)."""
+        """Results of the run, with the design that gives them meaning.
+
+        Returns
+        -------
+        results : RegionResults
+            Scores, regions, test points, set sizes, confidence level and notes.
+        """
         check_is_fitted(self, "region_scores_")
         return self._results
 
-    def _standard_errors(self):
-        """Compute standard errors of few regions' curves."""
-        return np.stack([self.standard_error(i) for i in range(len(self.wins_))])
+    @property
+    def run_(self):
+        """The run that was scored: data, regions and plan.
+
+        Returns
+        -------
+        run : RegionRun
+            Its ``rows`` are the data, ``usable`` the features of every region.
+
+        Raises
+        ------
+        ValueError
+            When the results were read from a folder, which holds no data.
+        """
+        check_is_fitted(self, "region_scores_")
+        if self._run is None:
+            raise ValueError(
+                "the samples are not stored with results; fit again to get margins, "
+                "confusions and predictions"
+            )
+        return self._run
+
+    def region_margins(self, region):
+        """Return the observed margins of one region.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index of the region, or (x, y, z) in mm of the nearest center.
+
+        Returns
+        -------
+        margins : ndarray of shape (n_test, K)
+            Score of every class for every test point (the larger, the likelier), in
+            the order of ``test_codes_``.
+
+        Raises
+        ------
+        ValueError
+            When the region was not analyzed, or the results were read from a folder,
+            which holds no data.
+        """
+        return self.run_.margins(self.find_region(region))
 
     def standard_error(self, region):
         """Return standard errors of a region's accuracy curve, by leaving classes out.
@@ -61,14 +170,15 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
+            Index of the region, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
-        standard_error : ndarray, shape (n_set_sizes,)
-            At ``set_sizes_``, proportions. NaN where they cannot be had: a region that
-            was not analyzed, fewer than three classes, classes without test points (no
-            class that could be left out), results read from a folder (no margins).
+        standard_error : ndarray of shape (n_set_sizes,)
+            Standard errors at ``set_sizes_``, as proportions. NaN where they cannot be
+            computed: for a region that was not analyzed, fewer than three classes,
+            classes without test points (no class could be left out), and results read
+            from a folder (which holds no margins).
         """
         region = self.find_region(region)
         codes, n_classes = self.test_codes_, self.wins_.shape[1]
@@ -79,12 +189,12 @@ class RegionAnalysis:
         return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
     def find_region(self, region):
-        """Return the index of a region given by index or by coordinates.
+        """Return the index of a region given by its index or by coordinates.
 
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
+            Index of the region, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
@@ -114,16 +224,16 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
-        set_sizes : sequence of int or None
-            From 2 to K; None is ``set_sizes_``.
+            Index of the region, or (x, y, z) in mm of the nearest center.
+        set_sizes : sequence of int or None, default=None
+            Numbers of classes to choose from, 2 to K. If None, ``set_sizes_``.
 
         Returns
         -------
-        set_sizes : ndarray of int
+        set_sizes : ndarray of int of shape (n_set_sizes,)
             Set sizes.
-        accuracy : ndarray
-            Accuracy at each.
+        accuracy : ndarray of shape (n_set_sizes,)
+            Accuracy at each set size, as a proportion.
         """
         return self._results.curve(self.find_region(region), set_sizes)
 
@@ -133,14 +243,14 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
+            Index of the region, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
-        set_sizes : ndarray of int
+        set_sizes : ndarray of int of shape (n_set_sizes,)
             2, 5, 10, 20, 50, ..., K.
-        bound : ndarray
-            Lower bound at each set size, each by itself.
+        average_bayes_accuracy_bound : ndarray of shape (n_set_sizes,)
+            Lower confidence bound at each set size, each by itself, as a proportion.
 
         Raises
         ------
@@ -155,24 +265,25 @@ class RegionAnalysis:
         Parameters
         ----------
         set_sizes : sequence of int
-            Numbers of classes.
-        method : {"gaussian_mixture", "gaussian"}
+            Numbers of classes to choose from.
+        method : {"gaussian_mixture", "gaussian"}, default="gaussian_mixture"
             How the curves are continued.
 
         Returns
         -------
-        images : dict of image (ndarray for array input)
-            One map for every set size.
+        images : dict of images (dict of ndarray for array input)
+            One map of accuracy (proportions) for every set size.
         """
         check_is_fitted(self, "region_scores_")
-        wins, sizes = self._results.scores.wins, np.atleast_1d(set_sizes)
-        known = ~np.isnan(wins[:, 0])
-        predicted = np.full((len(sizes), len(wins)), np.nan)
-        predicted[:, known] = stats.extrapolate_wins(
-            wins[known], self._results.n_test, sizes, method=method
-        ).T
-        values = dict(zip(sizes.tolist(), predicted, strict=True))
-        return region_images(values, self._results.choice, self.masker_)
+        sizes = np.atleast_1d(set_sizes)
+        known = ~np.isnan(self.wins_[:, 0])
+        accuracy = stats.extrapolate_wins(
+            self.wins_[known], self._results.n_test, sizes, method=method
+        )
+        by_size = dict(zip(sizes.tolist(), accuracy.T, strict=True))
+        return region_images(
+            spread_known(known, by_size), self._results.choice, self.masker_
+        )
 
     def extrapolator(self, region, method="auto"):
         """Return a fitted extrapolator of one region's accuracy curve.
@@ -180,8 +291,8 @@ class RegionAnalysis:
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
-        method : str
+            Index of the region, or (x, y, z) in mm of the nearest center.
+        method : str, default="auto"
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
 
         Returns
@@ -199,16 +310,16 @@ class RegionAnalysis:
         Parameters
         ----------
         path : path-like
-            A folder that is not there or empty.
-        overwrite : bool
-            Replace what is there.
-        bids : dict of str to str, or None
-            Entities such as ``{"sub": "01", "task": "objects"}``: files are named and
-            placed as BIDS derivatives.
+            A folder that does not exist yet, or is empty.
+        overwrite : bool, default=False
+            Whether to replace what is there.
+        bids : dict of str to str or None, default=None
+            BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
+            named and placed as BIDS derivatives. If None, names are plain.
         """
         check_is_fitted(self, "region_scores_")
-        shared = {"overwrite": overwrite, "bids": bids}
-        write_analysis(self, path, self._index_file, inputs=self._inputs(), **shared)
+        inputs = {} if self._run is None else self._run.inputs()
+        write_analysis(self, path, inputs=inputs, overwrite=overwrite, bids=bids)
 
     @classmethod
     def from_directory(cls, path):
@@ -227,12 +338,17 @@ class RegionAnalysis:
         Raises
         ------
         ValueError
-            When the folder holds no such analysis, or several.
+            When the folder holds no analysis, several, or one of another kind.
         """
-        fitted, table = read_analysis(cls(), path, cls._index_file)
-        fitted._forget_data()
-        fitted._publish()
-        fitted.table_ = table  # with the standard errors, which need the data
+        saved = read_analysis(path, cls.kind)
+        fitted = cls()
+        known = fitted.get_params(deep=False).keys() & saved.parameters.keys()
+        fitted.set_params(**{name: saved.parameters[name] for name in known})
+        fitted._run = fitted.test_codes_ = None
+        fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
+        fitted.classes_ = saved.classes
+        fitted._publish(saved.results)
+        fitted.table_ = saved.table  # with the standard errors, which need the data
         return fitted
 
     def merge(self, *others):
@@ -241,11 +357,12 @@ class RegionAnalysis:
         Parameters
         ----------
         *others : estimator of this class
-            Fitted or read from folders.
+            The other parts, fitted or read from folders.
 
         Returns
         -------
         self : estimator of this class
+            With the results of all parts.
 
         Raises
         ------
@@ -254,15 +371,15 @@ class RegionAnalysis:
         ValueError
             When parts hold the same region, or belong to different runs.
         """
-        check_is_fitted(self, "region_scores_")
+        results = self.results_
         for other in others:
             if type(other) is not type(self):
                 raise TypeError(
                     f"parts to be merged must all be {type(self).__name__}, got "
                     f"{type(other).__name__}"
                 )
-            self._results = self._results.merge(other.results_)
-        self._publish()
+            results = results.merge(other.results_)
+        self._publish(results)
         return self
 
     def generate_report(self, title=None, *, bg_img=None):
@@ -270,16 +387,17 @@ class RegionAnalysis:
 
         Parameters
         ----------
-        title : str or None
-            Title of the page.
-        bg_img : path, Niimg, SurfaceImage, None or False
-            What is drawn under the maps. None is what nilearn ships where it fits: the
+        title : str or None, default=None
+            Title of the page. If None, "Identification report".
+        bg_img : path, Niimg, SurfaceImage, None or False, default=None
+            Background of the maps. None takes what nilearn ships where it fits: the
             MNI152 template under masks that lie in it, sulcal depth on fsaverage5.
+            False draws no background.
 
         Returns
         -------
         report : nilearn.reporting.HTMLReport
-            The page.
+            The page; ``report.save_as_html(path)`` writes it.
         """
         check_is_fitted(self, "region_scores_")
         return identification_report(self, title, bg_img=bg_img)

@@ -1,8 +1,9 @@
 """What a run found in every region, and everything that follows from it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse
 
 from neuroextrap import stats
 from neuroextrap.images._region_choice import RegionChoice
@@ -15,37 +16,16 @@ from neuroextrap.maps._identification import (
 )
 from neuroextrap.margins._engine import RegionScores
 
+_BY_REGION = ("wins", "weighted_wins", "score", "n_reached")
+_SAVED_SCORES = (*_BY_REGION, "maxima", "done")
+
 
 @dataclass(frozen=True)
 class RegionResults:
-    """Scores of regions with the design that gives them meaning.
+    """Scores of regions, with the design that gives them meaning.
 
-    Parameters
-    ----------
-    scores : RegionScores
-        Wins and permutation counts of every region.
-    choice : RegionChoice
-        The regions and where their values go.
-    n_voxels : ndarray of int, shape (n_regions,)
-        Features analyzed in every region.
-    n_test : int
-        Number of test points.
-    set_sizes : ndarray of int
-        Set sizes of curves and of the implied information.
-    n_repeats : ndarray of int, shape (n_folds, K), or None
-        Test points of every class in every fold; None where the bounds do not hold.
-    confidence_level : float
-        Of the bounds.
-    notes : tuple of str
-        What a reader should know of the validity of the numbers.
-    p_value_tail : ndarray, shape (n_regions,), or None
-        Local p-values with a generalized Pareto tail, when null maps were saved.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.analysis._results import RegionResults
     >>> from neuroextrap.margins._engine import RegionScores
     >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
     >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
@@ -53,19 +33,18 @@ class RegionResults:
     >>> results = RegionResults(scores, regions, 4 * one, 30, sizes, None, 0.95)
     >>> results.curve(0)
     (array([2, 3]), array([0.8, 0.7]))
-    >>> sorted(results.statistics())
-    ['accuracy', 'implied_information', 'n_voxels', 'pairwise_accuracy']
     """
 
     scores: RegionScores
     choice: RegionChoice
-    n_voxels: np.ndarray
-    n_test: int
-    set_sizes: np.ndarray
-    n_repeats: np.ndarray | None
-    confidence_level: float
-    notes: tuple = field(default=())
-    p_value_tail: np.ndarray | None = None
+    n_voxels: np.ndarray  # (n_regions,): usable features of every region
+    n_test: int  # number of test points
+    set_sizes: np.ndarray  # of curves and of the implied information
+    n_repeats: np.ndarray | None  # (n_folds, K) test points; None: no bounds hold
+    confidence_level: float  # of the bounds
+    notes: tuple = ()  # what a reader should know of the validity of the numbers
+    p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
+    fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K), if kept; not saved
 
     @property
     def bound_wins(self):
@@ -74,12 +53,7 @@ class RegionResults:
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
     def statistics(self):
-        """Compute all the named numbers of every region.
-
-        Returns
-        -------
-        statistics : dict of ndarray, shape (n_regions,)
-        """
+        """Compute all the named numbers of every region: a dict of (n_regions,)."""
         scores = self.scores
         values = accuracy_statistics(
             scores.wins, n_test=self.n_test, set_sizes=self.set_sizes
@@ -100,12 +74,9 @@ class RegionResults:
         return values
 
     def tail_fit_accepted(self):
-        """Tell whether a generalized Pareto tail fits the permuted maxima.
+        """Whether a generalized Pareto tail fits the permuted maxima.
 
-        Returns
-        -------
-        accepted : bool or None
-            None without permutations.
+        None without permutations.
         """
         if not len(self.scores.maxima) or not self.scores.done.any():
             return None
@@ -113,35 +84,15 @@ class RegionResults:
         return bool(stats.tail_p_value(top, self.scores.maxima)[1])
 
     def curve(self, region, set_sizes=None):
-        """Return a region's accuracy curve.
-
-        Parameters
-        ----------
-        region : int
-            Index of the region.
-        set_sizes : array-like of int or None
-            None is the run's own.
-
-        Returns
-        -------
-        set_sizes, accuracy : ndarray
-        """
+        """Return set sizes (None: those of the run) and a region's accuracy at each."""
         sizes = self.set_sizes if set_sizes is None else np.asarray(set_sizes)
         return sizes, stats.average_accuracy(self.scores.wins[region], sizes)
 
     def bound_curve(self, region):
-        """Return a region's lower bounds at the pre-declared set sizes.
+        """Return the pre-declared set sizes, and a region's lower bound at each.
 
-        Parameters
-        ----------
-        region : int
-            Index of the region.
-
-        Returns
-        -------
-        set_sizes : ndarray of int
-        average_bayes_accuracy : ndarray
-            Lower bound at each set size, each by itself.
+        Bounds are on the average Bayes accuracy, each by itself. ValueError where the
+        design has none.
         """
         if self.n_repeats is None:
             raise ValueError(f"no bound holds for this design: {'; '.join(self.notes)}")
@@ -152,16 +103,7 @@ class RegionResults:
     def bounds_at(self, wins, set_sizes):
         """Bound the average Bayes accuracy at set sizes, each by itself.
 
-        Parameters
-        ----------
-        wins : ndarray, shape (..., K)
-            Win distributions.
-        set_sizes : ndarray of int
-            Numbers of classes to choose from.
-
-        Returns
-        -------
-        bounds : ndarray, shape (..., n_set_sizes)
+        `wins` (..., K) -> bounds (..., n_set_sizes).
         """
         with quiet_bounds():
             return stats.average_bayes_accuracy_lower_bound(
@@ -175,16 +117,8 @@ class RegionResults:
     def best_bound(self, n_regions=1):
         """Bound the average Bayes accuracy among all classes at accuracy 1.
 
-        What the design could show at best; at or below chance the bound is vacuous.
-
-        Parameters
-        ----------
-        n_regions : int, default=1
-            Regions for which the bound holds at once.
-
-        Returns
-        -------
-        float
+        What the design could show at best, simultaneously for so many regions; at or
+        below chance the bound is vacuous.
         """
         n_classes = self.scores.wins.shape[1]
         with quiet_bounds():
@@ -202,53 +136,38 @@ class RegionResults:
     def merge(self, other):
         """Join the results of another part (shard) of the same run.
 
-        Parameters
-        ----------
-        other : RegionResults
-            What another part found.
-
-        Returns
-        -------
-        RegionResults
-
-        Raises
-        ------
-        ValueError
-            When both parts hold the same region, or belong to different runs.
+        ValueError when both hold the same region, or belong to different runs.
         """
-        mine, its = self.scores, other.scores
-        if mine.wins.shape != its.wins.shape or mine.maxima.shape != its.maxima.shape:
+        first, second = self.scores, other.scores
+        if (
+            first.wins.shape != second.wins.shape
+            or first.maxima.shape != second.maxima.shape
+        ):
             raise ValueError(
                 "parts to be merged have other regions, classes or permutations; merge "
                 "shards of one run only"
             )
-        if (mine.done & its.done).any():
+        twice = int((first.done & second.done).sum())
+        if twice:
             raise ValueError(
-                f"{int((mine.done & its.done).sum())} regions are in more than one "
-                "part; merge each shard once"
+                f"{twice} regions are in more than one part; merge each shard once"
             )
-        pick = its.done
+        pick = second.done
+
+        def joined(name):
+            one, two = getattr(first, name), getattr(second, name)
+            return np.where(pick[:, None] if one.ndim > 1 else pick, two, one)
+
         scores = RegionScores(
-            wins=np.where(pick[:, None], its.wins, mine.wins),
-            weighted_wins=np.where(
-                pick[:, None], its.weighted_wins, mine.weighted_wins
-            ),
-            score=np.where(pick, its.score, mine.score),
-            n_reached=np.where(pick, its.n_reached, mine.n_reached),
-            maxima=np.maximum(mine.maxima, its.maxima),
+            **{name: joined(name) for name in _BY_REGION},
+            maxima=np.maximum(first.maxima, second.maxima),
             null=None,
-            done=mine.done | pick,
+            done=first.done | pick,
         )
         return replace(self, scores=scores)
 
     def save(self, path):
-        """Write everything to one .npz file, arrays only.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write.
-        """
+        """Write everything but `fold_wins` to one .npz file, arrays only."""
         arrays = {
             "indptr": self.choice.regions.indptr,
             "indices": self.choice.regions.indices,
@@ -269,50 +188,35 @@ class RegionResults:
             else np.array(self.choice.names, dtype=str),
         }
         arrays |= {name: a for name, a in optional.items() if a is not None}
-        for name in _SCORE_FIELDS:
+        for name in _SAVED_SCORES:
             arrays[name] = getattr(self.scores, name)
         np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path):
-        """Read what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            File to read.
-
-        Returns
-        -------
-        RegionResults
-        """
-        import scipy.sparse
-
+        """Read what :meth:`save` wrote."""
         with np.load(path, allow_pickle=False) as stored:
-            found = {name: stored[name] for name in stored.files}
-        members = np.ones(len(found["indices"]), dtype=bool)
+            arrays = {name: stored[name] for name in stored.files}
+        members = np.ones(len(arrays["indices"]), dtype=bool)
         regions = scipy.sparse.csr_array(
-            (members, found["indices"], found["indptr"]), shape=tuple(found["shape"])
+            (members, arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"])
         )
-        names = found.get("names")
+        names = arrays.get("names")
         return cls(
             scores=RegionScores(
-                **{name: found[name] for name in _SCORE_FIELDS}, null=None
+                **{name: arrays[name] for name in _SAVED_SCORES}, null=None
             ),
             choice=RegionChoice(
                 regions,
-                centers=found.get("centers"),
-                owner=found.get("owner"),
+                centers=arrays.get("centers"),
+                owner=arrays.get("owner"),
                 names=None if names is None else names.tolist(),
             ),
-            n_voxels=found["n_voxels"],
-            n_test=int(found["n_test"]),
-            set_sizes=found["set_sizes"],
-            n_repeats=found.get("n_repeats"),
-            confidence_level=float(found["confidence_level"]),
-            notes=tuple(found["notes"].tolist()),
-            p_value_tail=found.get("p_value_tail"),
+            n_voxels=arrays["n_voxels"],
+            n_test=int(arrays["n_test"]),
+            set_sizes=arrays["set_sizes"],
+            n_repeats=arrays.get("n_repeats"),
+            confidence_level=float(arrays["confidence_level"]),
+            notes=tuple(arrays["notes"].tolist()),
+            p_value_tail=arrays.get("p_value_tail"),
         )
-
-
-_SCORE_FIELDS = ("wins", "weighted_wins", "score", "n_reached", "maxima", "done")

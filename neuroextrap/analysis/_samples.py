@@ -1,79 +1,51 @@
 """Samples x features from whatever a user has: images with a mask, or an array."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.images._loading import load_samples
-from neuroextrap.images._maskers import resolve_masker
+from neuroextrap.images import load_samples, resolve_masker
 
 
-class FeatureData(NamedTuple):
-    """Samples ready for analysis.
+class Samples(NamedTuple):
+    """Samples ready for analysis."""
 
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_samples, n_features)
-        Centered per feature (no label enters); 0 where a feature is not usable.
-    usable : ndarray of bool, shape (n_features,)
-        Finite in every sample, and not constant.
-    masker : fitted masker, or None
-        None for arrays.
-    notes : tuple of str
-        What a reader should know of the samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.analysis._samples import read_features
-    >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> type(data).__name__, data.usable.tolist()
-    ('FeatureData', [True, False])
-    """
-
+    #: Shape (n_samples, n_features): minus `location`; 0 where a feature is not usable.
     X: np.ndarray
+    #: Mean of every feature over samples, float64; 0 where it is not finite.
+    location: np.ndarray
+    #: Features that are finite in every sample.
+    finite: np.ndarray
+    #: Features that are finite in every sample and not constant.
     usable: np.ndarray
-    masker: object
+    #: Fitted masker; None for arrays.
+    masker: Any
+    #: What a reader should know of the samples.
     notes: tuple
 
 
-def read_features(
-    mask, imgs, *, n_samples=None, keep=None, memory=None, memory_level=1
+def read_samples(  # noqa: PLR0913
+    mask,
+    imgs,
+    *,
+    n_samples=None,
+    counted="y",
+    keep=None,
+    dtype=np.float32,
+    memory=None,
+    memory_level=1,
 ):
-    """Read samples and find the features that can be analyzed.
+    """Read samples, center every feature, and find the features that can be analyzed.
 
-    Parameters
-    ----------
-    mask : None, path, image or masker
-        Where features are.
-    imgs : image, list, path(s) or array of shape (n_samples, n_features)
-        One volume (row) a sample.
-    n_samples : int or None
-        How many samples there should be.
-    keep : ndarray of bool, shape (n_samples,), or None
-        Samples to use.
-    memory, memory_level
-        As for ``resolve_masker``.
+    `mask` and `imgs` are those of the analyses. With `n_samples` there must be as many
+    samples, one for each entry of what errors call `counted`, and at least one usable
+    feature (new responses to a fitted model may be a single sample, whose features are
+    all constant). `keep` of shape (n_samples,) selects samples. `X` is of the `dtype`
+    given; None keeps float32, and makes float64 of all else.
 
-    Returns
-    -------
-    FeatureData
-        Samples, usable features, masker and notes.
-
-    Raises
-    ------
-    ValueError
-        When the number of samples is another, or no feature is usable.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.analysis._samples import read_features
-    >>> data = read_features(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> data.X.tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    >>> data.notes
-    ('1 of 2 voxels were left out (NaN or constant)',)
+    >>> samples = read_samples(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> samples.X.tolist(), samples.usable.tolist()
+    ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None
@@ -82,45 +54,69 @@ def read_features(
         data = load_samples(imgs, masker)
     if n_samples is not None and len(data) != n_samples:
         raise ValueError(
-            f"imgs has {len(data)} samples, y has {n_samples}; give one label for "
-            "every image (volume)"
+            f"imgs has {len(data)} samples, {counted} has {n_samples}; give one entry "
+            f"of {counted} for every image (volume)"
         )
     data = data if keep is None else data[keep]
-    usable = np.isfinite(data).all(axis=0) & (data != data[:1]).any(axis=0)
-    if not usable.any():
+    finite = np.isfinite(data).all(axis=0)
+    usable = finite & (data != data[:1]).any(axis=0)
+    if n_samples is not None and not usable.any():
         raise ValueError(
             "imgs has no usable voxel: each has NaN or is constant over samples; check "
             "the images and the mask"
         )
     notes = ()
     if not usable.all():
-        notes = (
-            f"{int((~usable).sum())} of {len(usable)} voxels were left out (NaN or "
-            "constant)",
+        left_out = f"{int((~usable).sum())} of {len(usable)} voxels were left out"
+        notes = (f"{left_out} (NaN or constant)",)
+    X, location = _centered(data, finite, usable, dtype or data.dtype)
+    return Samples(X, location, finite, usable, masker, notes)
+
+
+def read_residuals(residuals, masker, usable):
+    """Read noise residuals (an array, or images) and check them.
+
+    They must be of shape (n_observations, n_features), at least three observations,
+    and finite where `usable` of shape (n_features,) is true.
+    """
+    if not isinstance(residuals, np.ndarray):
+        if masker is None:
+            raise ValueError("noise_covariance must be an array when imgs is an array")
+        residuals = load_samples(residuals, masker)
+    n_features = len(usable)
+    if residuals.ndim != 2 or residuals.shape[1] != n_features or len(residuals) < 3:
+        raise ValueError(
+            f"noise_covariance has shape {residuals.shape}; give residuals of shape "
+            f"(n_observations, {n_features}), at least three observations"
         )
-    return FeatureData(_centered(data, usable), usable, masker, notes)
+    if not np.isfinite(residuals[:, usable]).all():
+        raise ValueError("noise_covariance has NaN or infinity; give finite residuals")
+    return residuals
 
 
 def _check_array(mask, data):
-    """Check samples given as an array."""
+    """Return samples given as an array in floating point; float32 stays."""
     if mask is not None:
         raise ValueError(
             "imgs is an array, so mask must be None; give images or no mask"
         )
+    if data.dtype.kind not in "buif":
+        raise TypeError(f"imgs must be real numbers, got dtype {data.dtype}")
     if data.ndim != 2:
         raise ValueError(
-            f"imgs has {data.ndim} dimensions as an array; give (n_samples, n_features)"
+            f"imgs must have shape (n_samples, n_features), got {data.shape}"
         )
-    return data
+    return data if data.dtype == np.float32 else data.astype(np.float64)
 
 
-def _centered(data, usable):
-    """Subtract every usable feature's mean; in float32."""
-    X = np.zeros(data.shape, dtype=np.float32)
-    step = max(1, 2**24 // max(1, len(data)))
-    for start in range(0, data.shape[1], step):
-        some = slice(start, start + step)
-        block = data[:, some].astype(np.float64)
-        mean = block[:, usable[some]].mean(axis=0)
-        X[:, some][:, usable[some]] = block[:, usable[some]] - mean
-    return X
+def _centered(data, finite, usable, dtype):
+    """Subtract the features' means, some features at a time to save memory."""
+    X = np.zeros(data.shape, dtype=dtype)
+    location = np.zeros(len(usable))
+    width = max(1, 2**24 // max(1, len(data)))
+    for start in range(0, len(usable), width):
+        some = slice(start, start + width)
+        columns = np.where(finite[some], data[:, some], 0)
+        location[some] = columns.mean(axis=0, dtype=np.float64)
+        X[:, some] = np.where(usable[some], columns - location[some], 0)
+    return X, location

@@ -84,7 +84,7 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
-def make_plan(estimator, experiment):
+def make_plan(estimator, experiment, set_sizes):
     """Plan the loop over regions and say what its numbers rest on.
 
     Parameters
@@ -120,9 +120,7 @@ def make_plan(estimator, experiment):
     kernel = EncodingMargins(
         n_test, n_classes, experiment.repeats, estimator.covariance
     )
-    statistic = resolve_statistic(
-        estimator.statistic, n_classes, np.asarray(estimator.set_sizes_)
-    )
+    statistic = resolve_statistic(estimator.statistic, n_classes, set_sizes)
     plan = Plan(
         kernel=kernel,
         design=design,

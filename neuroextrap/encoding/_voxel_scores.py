@@ -8,7 +8,7 @@ from neuroextrap import stats
 def prediction_scores(
     responses, predictions, *, groups=None, n_permutations=0, random_state=0
 ):
-    """Explained variance and correlation of held-out responses, voxel by voxel.
+    """Compute explained variance and correlation of held-out responses by voxel.
 
     ::
 
@@ -20,20 +20,20 @@ def prediction_scores(
 
     Parameters
     ----------
-    responses : array-like, shape (n_test, n_features)
+    responses : array-like of shape (n_test, n_features)
         Held-out responses y.
-    predictions : array-like, shape (n_test, n_features)
+    predictions : array-like of shape (n_test, n_features)
         Predictions f.
-    groups : array-like, shape (n_test,), optional
-        Runs within which rows are exchanged.
+    groups : array-like of shape (n_test,) or None, default=None
+        Runs within which rows are exchanged. If None, all rows are.
     n_permutations : int, default=0
         Number of permutations; 0 gives no p-values.
     random_state : None, int or numpy.random.Generator, default=0
-        Of the permutations.
+        Seed of the permutations.
 
     Returns
     -------
-    scores : dict of ndarray, shape (n_features,)
+    scores : dict of ndarray of shape (n_features,)
         ``r2`` (negative for predictions worse than the mean), ``correlation`` (NaN
         where a prediction or response is constant), and with permutations
         ``p_value`` and ``p_value_fwe`` of the correlation (one-sided).
@@ -41,7 +41,7 @@ def prediction_scores(
     Raises
     ------
     ValueError
-        If shapes differ, or a value is not finite.
+        When shapes differ, or a value is not finite.
 
     References
     ----------

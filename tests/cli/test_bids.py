@@ -204,7 +204,7 @@ def test_encoding_and_learning_curves(mask, tmp_path):
     options = ["--mask", mask, "--encoder", "ridge", "--radius", "5", "--quiet"]
     assert main([*words, *options, str(tmp_path / "out")]) == 0
     found = names(tmp_path / "out" / "sub-1" / "func")
-    assert "sub-1_task-y_desc-encoding_stat.json" in found
+    assert "sub-1_task-y_desc-analysis_stat.json" in found
     scans = pd.DataFrame({"trial_type": ["a", "b"] * 12, "subject": np.arange(24) // 4})
     scans.to_csv(tmp_path / "scans.tsv", sep="\t", index=False)
     imgs = [

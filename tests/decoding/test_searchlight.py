@@ -162,7 +162,7 @@ def test_a_single_split_permutes_test_labels_only():
     fitted = IdentificationSearchLight(mask, radius=4, cv=split, n_permutations=99)
     fitted.fit(img, y, groups=runs)
     assert fitted.maps_["p_value_fwe"].get_fdata()[1, 1, 1] <= 0.05
-    codes = fitted._experiment.plan.codes
+    codes = fitted.run_.plan.codes
     np.testing.assert_array_equal(codes[:, runs < 3], np.tile(y[runs < 3], (100, 1)))
 
 

@@ -82,8 +82,8 @@ def _p_values(pair, n_sets, draw):
     for _ in range(n_sets):
         responses, *predictions = draw(rng)
         for model, drawn in zip(pair, predictions, strict=True):
-            model._experiment.rows[:24] = responses
-            model._experiment.rows[24:48] = drawn
+            model.run_.rows[:24] = responses
+            model.run_.rows[24:48] = drawn
         found = compare_encoding_models(
             *pair,
             statistic="pairwise_accuracy",
@@ -108,7 +108,7 @@ def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_se
     """
     first, second = pair = _pair(experiment)
     swap = np.roll(np.arange(30), 15)
-    second._experiment.rows[48:] = first._experiment.rows[48:, swap]
+    second.run_.rows[48:] = first._experiment.rows[48:, swap]
 
     def draw(rng):
         one = 5 * rng.normal(size=(24, 30))

@@ -154,7 +154,8 @@ def test_memory_estimate_is_near_the_peak(n_regions):
         encoder=Ridge(), regions=scipy.sparse.csr_array(members)
     ).fit(X[:500], Y[:500])
     model.identify(X[500:], Y[500:])  # imports, plan
-    data = model._experiment.rows, model._usable.regions, model._plan
+    run = model.run_
+    data = run.rows, run.usable.regions, run.plan
     tracemalloc.start()
     score_regions(*data)
     peak = data[0].nbytes + tracemalloc.get_traced_memory()[1]

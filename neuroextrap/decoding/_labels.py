@@ -1,90 +1,31 @@
-"""Check parameters and labels before any work is done."""
+"""Labels of the samples, and what the lower bounds need of the cross-validation."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._run_parameters import check_run_parameters
+from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.maps._identification import bound_is_vacuous
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 
 
 class Labels(NamedTuple):
-    """Labels of the samples that are analyzed.
+    """Labels of the n_kept samples that are analyzed, and which these are."""
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_kept,)
-        Class codes 0..K-1.
-    classes : ndarray, shape (K,)
-        The class of every code.
-    groups : ndarray, shape (n_kept,), or None
-    blocks : ndarray, shape (n_kept,), or None
-    keep : ndarray of bool, shape (n_samples,)
-        Samples of the classes that are analyzed.
-    """
-
-    codes: np.ndarray
-    classes: np.ndarray
-    groups: np.ndarray | None
-    blocks: np.ndarray | None
-    keep: np.ndarray
-
-
-class BoundDesign(NamedTuple):
-    """What the lower bounds need to know of a cross-validation.
-
-    Parameters
-    ----------
-    n_repeats : ndarray of int, shape (n_folds, K), or None
-        Test points of every class in every fold; None where the bounds do not hold.
-    weighting : ndarray, shape (0 or 1, n_test)
-        Weights of the test points for the bound, where they are not those of the
-        pooled accuracy.
-    notes : tuple of str
-    """
-
-    n_repeats: np.ndarray | None
-    weighting: np.ndarray
-    notes: tuple
-
-
-def check_parameters(estimator):
-    """Check numbers that need no data.
-
-    Parameters
-    ----------
-    estimator : IdentificationSearchLight
-
-    Raises
-    ------
-    ValueError
-        When a parameter is outside its range.
-    """
-    check_run_parameters(estimator)
-    shrinkage = estimator.shrinkage
-    if shrinkage != "auto" and not (np.isreal(shrinkage) and shrinkage >= 0):
-        raise ValueError(f"shrinkage={shrinkage!r} must be 'auto' or a number >= 0")
+    codes: np.ndarray  # class codes 0..K-1 of shape (n_kept,)
+    classes: np.ndarray  # the class of every code, shape (K,)
+    groups: np.ndarray | None  # runs, shape (n_kept,)
+    blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
+    keep: np.ndarray  # whether a sample is analyzed, shape (n_samples,)
 
 
 def code_labels(y, classes, groups, blocks):
     """Turn labels into codes, and leave out classes that are not asked for.
 
-    Parameters
-    ----------
-    y : array-like, shape (n_samples,)
-    classes : sequence or None
-    groups, blocks : array-like, shape (n_samples,), or None
-
-    Returns
-    -------
-    Labels
-
-    Raises
-    ------
-    ValueError
-        When lengths differ, a class is not there, or fewer than two are left.
+    `y`, `groups` and `blocks` have shape (n_samples,); the latter two and `classes` may
+    be None. ValueError when lengths differ, a class is not there, or fewer than two
+    are left.
     """
     y = np.asarray(y)
     if y.ndim != 1:
@@ -123,19 +64,9 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
     """Find out whether and how the lower bounds hold for a cross-validation.
 
     Every fold must test every class: a rule that predicts the class rarest in training
-    would otherwise score 1 on labels that say nothing.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_samples,)
-    design : Design
-    automatic_penalty : bool
-        Whether the classifier's penalty comes from all samples, test points included.
-    confidence_level : float
-
-    Returns
-    -------
-    BoundDesign
+    would otherwise score 1 on labels that say nothing. `codes` of shape (n_samples,)
+    are the classes; `automatic_penalty` says that the classifier's penalty comes from
+    all samples, test points included.
     """
     weightings, repeats = fold_weightings(codes, design)
     none = np.empty((0, len(design.test)))
