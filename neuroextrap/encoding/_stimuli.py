@@ -141,8 +141,8 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
     codes = _codes(stimuli, len(responses), n_stimuli)
     if groups is not None and np.shape(groups) != (len(responses),):
         raise ValueError(
-            f"groups must have one entry a response ({len(responses)}), got shape "
-            f"{np.shape(groups)}"
+            f"groups must have one entry for every response ({len(responses)}), got "
+            f"shape {np.shape(groups)}"
         )
     groups = None if groups is None else np.asarray(groups)
     if repeats == "keep":

@@ -108,7 +108,7 @@ def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_se
     """
     first, second = pair = _pair(experiment)
     swap = np.roll(np.arange(30), 15)
-    second.run_.rows[48:] = first._experiment.rows[48:, swap]
+    second.run_.rows[48:] = first.run_.rows[48:, swap]
 
     def draw(rng):
         one = 5 * rng.normal(size=(24, 30))

@@ -337,7 +337,7 @@ def test_mismatched_images_are_refused(brain):
         ),
         ({"cv": 200}, "cv=200 folds need at least 200 samples"),
         ({"noise_covariance": np.zeros((2, 30))}, "at least three observations"),
-        ({"noise_covariance": np.full((9, 30), np.nan)}, "holds NaN or infinity"),
+        ({"noise_covariance": np.full((9, 30), np.nan)}, "has NaN or infinity"),
     ],
 )
 def test_bad_parameters(experiment, options, message):
@@ -389,7 +389,9 @@ def test_bad_test_data(experiment):
         model.identify(e.test, e.Y_test[:, :29])
     with pytest.raises(ValueError, match="at least two candidates, got 1"):
         model.identify(e.test[:1], e.Y_test[:1])
-    with pytest.raises(ValueError, match="groups must have one entry a response"):
+    with pytest.raises(
+        ValueError, match="groups must have one entry for every response"
+    ):
         model.identify(e.test, e.Y_test, groups=[0, 1])
     with pytest.raises(ValueError, match="lie in different groups"):
         model.identify(
