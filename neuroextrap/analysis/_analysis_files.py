@@ -79,8 +79,8 @@ def read_analysis(path, kind):
     written, files = find_analysis(path)
     if written != kind:
         raise ValueError(
-            f"{path} holds an analysis of kind {written!r}, not {kind!r}; read it with "
-            "the class that wrote it"
+            f"{path} holds no {kind!r} analysis, but one of kind {written!r}; read it "
+            "with the class that wrote it"
         )
     index, masker = _read_index(files), None
     if index["has_images"]:

@@ -20,7 +20,9 @@ class RegionAnalysis(BaseEstimator, ABC):
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
     :class:`~neuroextrap.encoding.EncodingIdentification`. An analysis of one's own is a
     subclass that names its :attr:`kind`, has the parameters that describe regions and
-    runs, and calls ``self._complete(run)`` with a planned run once its data are there.
+    runs, and calls ``self._complete(run)`` with a planned run. These attributes, and
+    ``null_maxima_, n_permutations_, tail_fit_accepted_, classes_, set_sizes_, masker_,
+    n_elements_, notes_``, are set then, and when results are read from a folder.
 
     Attributes
     ----------
@@ -28,32 +30,14 @@ class RegionAnalysis(BaseEstimator, ABC):
         One map of every statistic; NaN outside the analyzed voxels.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
+    table_ : pandas.DataFrame or None
+        The same as a tidy table, where there are few regions.
     wins_ : ndarray of shape (n_regions, K)
         Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
         classes.
-    set_sizes_ : ndarray of int of shape (n_set_sizes,)
-        Set sizes of the accuracy curves.
-    null_maxima_ : ndarray of shape (n_permutations_,)
-        Largest permuted statistic over regions.
-    n_permutations_ : int
-        Number of permutations done (all distinct ones when there are fewer than asked).
-    tail_fit_accepted_ : bool or None
-        Whether a generalized Pareto tail fits the permuted maxima; None without
-        permutations.
-    table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, of a matrix of regions, or of an array; None for
-        searchlights.
-    classes_ : ndarray of shape (K,)
-        The classes that are told apart.
     test_codes_ : ndarray of int of shape (n_test,), or None
         Index into ``classes_`` of every row of :meth:`region_margins`; None for results
-        read from a folder.
-    masker_ : NiftiMasker, SurfaceMasker or None
-        Fitted masker; None for array input.
-    n_elements_ : int
-        Number of voxels, vertices or columns.
-    notes_ : tuple of str
-        What a reader should know of the validity of the numbers.
+        read from a folder, which holds no data.
 
     See Also
     --------

@@ -6,6 +6,8 @@ import numpy as np
 
 from neuroextrap.images import load_samples, resolve_masker
 
+_PART_SIZE = 2**24  # numbers that are centered at a time, in float64
+
 
 class Samples(NamedTuple):
     """Samples ready for analysis."""
@@ -113,10 +115,10 @@ def _centered(data, finite, usable, dtype):
     """Subtract the features' means, some features at a time to save memory."""
     X = np.zeros(data.shape, dtype=dtype)
     location = np.zeros(len(usable))
-    width = max(1, 2**24 // max(1, len(data)))
+    width = max(1, _PART_SIZE // max(1, len(data)))
     for start in range(0, len(usable), width):
-        some = slice(start, start + width)
-        columns = np.where(finite[some], data[:, some], 0)
-        location[some] = columns.mean(axis=0, dtype=np.float64)
-        X[:, some] = np.where(usable[some], columns - location[some], 0)
+        columns = slice(start, start + width)
+        part = np.where(finite[columns], data[:, columns], 0)
+        location[columns] = part.mean(axis=0, dtype=np.float64)
+        X[:, columns] = np.where(usable[columns], part - location[columns], 0)
     return X, location

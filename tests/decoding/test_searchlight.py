@@ -394,3 +394,12 @@ def test_a_constant_classifier_is_exactly_at_chance_with_p_one():
     assert fitted.region_scores_["p_value"][0] == 1
     assert fitted.region_scores_["p_value_fwe"][0] == 1
     assert fitted.region_scores_["implied_information"][0] < 1e-20
+
+
+@pytest.mark.parametrize("estimator", ["nearest_centroid", "ridge"])
+@pytest.mark.parametrize("shrinkage", [None, True, [0.1]])
+def test_shrinkage_is_no_number(estimator, shrinkage):
+    X, y = np.ones((4, 3)), [0, 1, 0, 1]
+    light = IdentificationSearchLight(estimator=estimator, shrinkage=shrinkage)
+    with pytest.raises(TypeError, match=r"shrinkage.* must be"):
+        light.fit(X, y, groups=[0, 0, 1, 1])

@@ -118,7 +118,7 @@ def test_folders_read_back_bit_by_bit(whole, tmp_path):
     ):
         with pytest.raises(ValueError, match="are not stored with results"):
             call()
-    with pytest.raises(ValueError, match="of kind 'encoding', not 'searchlight'"):
+    with pytest.raises(ValueError, match="no 'searchlight' analysis, but one of kind"):
         IdentificationSearchLight.from_directory(tmp_path / "plain")
     with pytest.raises(TypeError, match="must all be EncodingIdentification, got Idle"):
         again.merge(type("Idle", (), {})())
