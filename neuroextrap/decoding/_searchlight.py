@@ -24,8 +24,7 @@ class IdentificationSearchLight(RegionAnalysis):
         Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
         is at exactly the radius belongs to the sphere.
     n_nearest : int or None, default=None
-        If given, every region is the n_nearest voxels closest to its center, instead of
-        a sphere.
+        If given, regions are the n_nearest voxels to each center, instead of spheres.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background. An
         atlas as nilearn fetches it brings its names.
@@ -55,8 +54,8 @@ class IdentificationSearchLight(RegionAnalysis):
     classes : sequence or None, default=None
         Classes to analyze; samples of other classes are left out. If None, all.
     set_sizes : sequence of int or None, default=None
-        Set sizes (numbers of classes to choose from) of curves and implied information.
-        If None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+        Numbers of classes to choose from, of curves and implied information. If None,
+        all of 2..K up to K = 32, else at most 32 of them, log-spaced.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Statistic of the permutation test; an integer k is accuracy among k classes.

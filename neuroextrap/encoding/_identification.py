@@ -47,8 +47,7 @@ class EncodingIdentification(RegionAnalysis):
     radius : float, default=8.0
         Radius of the spheres (or of the discs on a surface) in mm.
     n_nearest : int or None, default=None
-        If given, every region is the n_nearest voxels closest to its center, instead of
-        a sphere.
+        If given, regions are the n_nearest voxels to each center, instead of spheres.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background.
     regions : sparse matrix of shape (n_regions, n_features) or None, default=None
@@ -65,16 +64,14 @@ class EncodingIdentification(RegionAnalysis):
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of the training data: out of fold, or of the fit itself.
     standardize : bool, default=True
-        Whether features are scaled by the means and standard deviations of the training
-        stimuli.
+        Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
         Folds of the default encoder and of the residuals.
     repeats : {"average", "keep"}, default="average"
         Whether several test responses to a stimulus are averaged or kept apart.
     set_sizes : sequence of int or None, default=None
-        Set sizes (numbers of candidates to choose from) of curves and implied
-        information. If None, all of 2..K up to K = 32, else at most 32 of them,
-        log-spaced.
+        Numbers of candidates to choose from, of curves and implied information. If
+        None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Statistic of the permutation test; an integer k is accuracy among k candidates.
@@ -86,10 +83,9 @@ class EncodingIdentification(RegionAnalysis):
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference.
     max_memory : str or int, default="2G"
-        Memory budget of samples, regions and results in :meth:`identify`, such as "2G"
-        or a number of bytes. Fewer workers start if need be, and a budget that is too
-        small for one is refused. Images as they are read come on top. Does not affect
-        results.
+        Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
+        the images as they are read. Fewer workers start if need be, and a budget that
+        is too small for one is refused. Does not affect results.
     checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None, default=None
@@ -249,7 +245,6 @@ class EncodingIdentification(RegionAnalysis):
         Returns
         -------
         self : EncodingIdentification
-            Ready to identify.
 
         Raises
         ------
@@ -332,7 +327,6 @@ class EncodingIdentification(RegionAnalysis):
         Returns
         -------
         self : EncodingIdentification
-            With maps, table and wins.
 
         Raises
         ------
@@ -396,12 +390,12 @@ class EncodingIdentification(RegionAnalysis):
             Maps named r2 and correlation, and with permutations p_value and p_value_fwe
             of the correlation.
         """
-        test = self.run_.test
+        test, usable = self.run_.test, self.run_.test.usable
         scores = prediction_scores(
-            test.responses[:, test.usable],
-            test.predictions[test.codes][:, test.usable],
+            test.responses[:, usable],
+            test.predictions[test.codes][:, usable],
             groups=test.groups,
             n_permutations=n_permutations,
             random_state=self.random_state,
         )
-        return feature_images(spread_known(test.usable, scores), self.masker_)
+        return feature_images(spread_known(usable, scores), self.masker_)
