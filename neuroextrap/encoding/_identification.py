@@ -36,8 +36,7 @@ class EncodingIdentification(RegionAnalysis):
     Parameters
     ----------
     mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        Voxels to analyze. None computes a mask from the training images; arrays
-        (neurons) need no mask.
+        Voxels to analyze. None computes a mask from the images; arrays need no mask.
     encoder : scikit-learn multi-output regressor or None, default=None
         Model that predicts responses. If None, :class:`ElasticNetEncoder`.
     noise_covariance : None, array or images, default=None
