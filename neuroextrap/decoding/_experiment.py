@@ -103,7 +103,7 @@ def plan_experiment(estimator, imgs, y, groups):
     bounds = bound_design(
         labels.codes,
         design,
-        automatic_penalty=_has_automatic_penalty(estimator),
+        automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
         confidence_level=estimator.confidence_level,
     )
     plan = Plan(
@@ -151,13 +151,6 @@ def _read(estimator, imgs, labels):
     )
     usable = usable_regions(choice.regions, samples.usable, estimator.min_voxels)
     return samples, choice, usable
-
-
-def _has_automatic_penalty(estimator):
-    """Whether a penalty is taken from all samples, test points included."""
-    named = isinstance(estimator.estimator, str)
-    shrunk = named and estimator.estimator in ("lda", "ridge", "qda")
-    return shrunk and estimator.shrinkage == "auto"
 
 
 def _weightings(estimator, labels, design, bounds):

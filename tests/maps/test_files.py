@@ -8,7 +8,7 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
-from neuroextrap.images._hashes import array_hash
+from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
