@@ -62,7 +62,7 @@ def plan_decoding(searchlight, imgs, y, groups):
     bounds = bound_design(
         labels.codes,
         design,
-        automatic_penalty=_has_automatic_penalty(searchlight),
+        automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
         confidence_level=searchlight.confidence_level,
     )
     plan = Plan(
@@ -91,13 +91,6 @@ def plan_decoding(searchlight, imgs, y, groups):
         notes=(*samples.notes, *bounds.notes),
         labels=labels,
     )
-
-
-def _has_automatic_penalty(estimator):
-    """Whether a penalty is taken from all samples, test points included."""
-    named = isinstance(estimator.estimator, str)
-    shrunk = named and estimator.estimator in ("lda", "ridge", "qda")
-    return shrunk and estimator.shrinkage == "auto"
 
 
 def _weightings(estimator, labels, design, bounds):

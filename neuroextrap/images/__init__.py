@@ -7,8 +7,7 @@ Maskers: ``resolve_masker``, ``is_surface_masker``. Images to samples x features
 ``atlas_labels``. Back to images: ``to_img``, ``save_image``, ``load_image``; where they
 are high: ``cluster_table``, ``peaks``, ``peak_features``. Samples from BOLD:
 ``Samples``, ``block_averages``, ``volume_samples``, ``single_trial_betas``,
-``read_events``, ``labels_of_volumes``. Templates: ``mni152_mask``. Fingerprints:
-``array_hash``.
+``read_events``, ``labels_of_volumes``. Templates: ``mni152_mask``.
 """
 
 from neuroextrap.images._atlas import atlas_labels

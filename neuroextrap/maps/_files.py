@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.images._files import load_image, save_image
-from neuroextrap.images._hashes import array_hash
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.margins._array_hash import array_hash
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""

@@ -76,7 +76,7 @@ def test_noise_covariances(data, method):
 def test_kernel_equals_the_function_region_by_region(data):
     Y, F, E = data
     repeats = np.array([1, 2, 3, 1, 1, 4])
-    kernel = EncodingMargins(6, 9, repeats)
+    kernel = EncodingMargins(repeats)
     xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
     state = kernel.prepare(xs, None)
     for region, some in enumerate(([0, 1, 2], [3, 4])):

@@ -8,13 +8,13 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
-from neuroextrap.images._hashes import array_hash
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
     read_maps,
     write_maps,
 )
+from neuroextrap.margins._array_hash import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 

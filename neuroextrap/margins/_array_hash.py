@@ -1,33 +1,15 @@
 """Fingerprints of arrays, for sidecars and checkpoints."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
 
-def array_hash(array):
-    """Fingerprint of an array's values, shape and type.
+def array_hash(array: Any) -> str:
+    """Fingerprint an array's values, shape and type by 64 hexadecimal digits (SHA-256).
 
-    Parameters
-    ----------
-    array : array-like
-        Numbers or strings; memory layout and byte order do not matter.
-
-    Returns
-    -------
-    str
-        SHA-256 as 64 hexadecimal digits.
-
-    Raises
-    ------
-    TypeError
-        If the array holds Python objects other than strings.
-
-    Examples
-    --------
-    >>> from neuroextrap.images._hashes import array_hash
-    >>> array_hash([1.0, 2.0])[:8] == array_hash([1.0, 2.0, 3.0])[:8]
-    False
+    Numbers or strings; memory layout and byte order do not matter.
     """
     array = np.asarray(array)
     if array.dtype.kind == "O":
