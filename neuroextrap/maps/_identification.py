@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from neuroextrap import stats
-from neuroextrap.margins._statistic import DECIMALS
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 #: name -> (what it is, unit); what a sidecar and a report say of a map.
 MAP_DESCRIPTIONS = {
@@ -144,7 +144,7 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
         stats.average_accuracy(wins, set_sizes), set_sizes
     )
     most = stats.resolution_information(n_classes, n_test, set_sizes)
-    ends = stats.average_accuracy(wins, [2, n_classes]).round(DECIMALS)
+    ends = round_ties(stats.average_accuracy(wins, [2, n_classes]))
     return {
         "accuracy": ends[:, 1],
         "pairwise_accuracy": ends[:, 0],
@@ -299,10 +299,10 @@ def permutation_statistics(score, n_reached, maxima):
     known = ~np.isnan(score)
     if not known.any():  # a shard without tasks
         return {name: np.full(known.shape, np.nan) for name in _PERMUTATION_MAPS}
-    p = (1 + n_reached[known]) / (1 + len(maxima))
-    p_fwe = stats.max_statistic_p_value(score[known], maxima)
+    counts = NullCounts(score[known], n_reached[known], maxima)
+    p, p_fwe = counts.p_value(), counts.p_value_fwe()
     p_tail, _ = stats.tail_p_value(score[known], maxima)
-    return _spread(
+    return spread_known(
         known,
         {
             "p_value": p,
@@ -348,12 +348,3 @@ def local_tail_p_values(score, null):
             observed = score[some].astype(np.float32).astype(float)
             p[some] = stats.tail_p_value(observed, null[:, some].astype(float))[0]
     return p
-
-
-def _spread(known, values):
-    """Place values of the known regions among all; the others are NaN."""
-    out = {}
-    for name, value in values.items():
-        out[name] = np.full(known.shape, np.nan)
-        out[name][known] = value
-    return out

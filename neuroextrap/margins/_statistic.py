@@ -3,10 +3,7 @@
 import numpy as np
 
 from neuroextrap.stats import average_accuracy, implied_information
-
-# Equal sums added in another order differ in the 16th digit; a permutation test must
-# see them as equal.
-DECIMALS = 12
+from neuroextrap.stats._null_counts import round_ties
 
 
 class AccuracyStatistic:
@@ -27,7 +24,7 @@ class AccuracyStatistic:
 
     def __call__(self, wins):
         """Return the statistic of each row of wins, shape (M,)."""
-        return np.round(np.add.reduce(wins * self._weights, axis=1), DECIMALS)
+        return round_ties(np.add.reduce(wins * self._weights, axis=1))
 
     def __repr__(self):
         """Name the statistic; part of a checkpoint's identity."""
@@ -52,8 +49,8 @@ class InformationStatistic:
 
     def __call__(self, wins):
         """Return the statistic of each row of wins, shape (M,)."""
-        curves = np.round(np.einsum("mv,vk->mk", wins, self._weights), DECIMALS)
-        return np.round(implied_information(curves, self.set_sizes), DECIMALS)
+        curves = round_ties(np.einsum("mv,vk->mk", wins, self._weights))
+        return round_ties(implied_information(curves, self.set_sizes))
 
     def __repr__(self):
         """Name the statistic; part of a checkpoint's identity."""

@@ -25,7 +25,6 @@ from neuroextrap.stats._jackknife import (
     implied_information_jackknife,
 )
 from neuroextrap.stats._model_bounds import best_model_lower_bound
-from neuroextrap.stats._paired import paired_sign_flip_test
 from neuroextrap.stats._permutation import permute_labels
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -33,6 +32,7 @@ from neuroextrap.stats._pvalues import (
     permutation_p_value,
 )
 from neuroextrap.stats._risk import average_risk
+from neuroextrap.stats._sign_flips import paired_sign_flip_test
 from neuroextrap.stats._tail import tail_p_value
 from neuroextrap.stats._wins import win_distribution
 
