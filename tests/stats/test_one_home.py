@@ -40,7 +40,7 @@ def encoding_model(n_features):
     Y = X @ W + rng.normal(size=(60, 8))
     model = EncodingIdentification(encoder=Ridge(), n_permutations=N_PERMUTATIONS)
     model.fit(X[:40, :n_features], Y[:40])
-    return model.identify(X[40:, :n_features], Y[40:])
+    return model.identify(X[40:, :n_features], Y[40:], groups=np.repeat([0, 1], 10))
 
 
 def voxel_scores():
