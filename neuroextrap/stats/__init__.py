@@ -15,7 +15,7 @@ from neuroextrap.stats._extrapolation import (
     extrapolate_wins,
 )
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
-from neuroextrap.stats._gaussian import gaussian_identification_accuracy
+from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information, resolution_information
 from neuroextrap.stats._jackknife import (
     average_accuracy_jackknife,
@@ -29,7 +29,7 @@ from neuroextrap.stats._pvalues import (
 )
 from neuroextrap.stats._risk import average_risk
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
-from neuroextrap.stats._tail import tail_p_value
+from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._wins import win_distribution
 
