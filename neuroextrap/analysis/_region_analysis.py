@@ -11,7 +11,7 @@ from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_report
-from neuroextrap.stats._known import spread_known
+from neuroextrap.stats._null_counts import spread_known
 
 
 class RegionAnalysis(BaseEstimator, ABC):

@@ -12,7 +12,6 @@ from neuroextrap.maps._identification import (
     bound_set_sizes,
     bound_statistics,
     permutation_statistics,
-    quiet_bounds,
 )
 from neuroextrap.margins._engine import RegionScores
 
@@ -105,33 +104,17 @@ class RegionResults:
 
         `wins` (..., K) -> bounds (..., n_set_sizes).
         """
-        with quiet_bounds():
-            return stats.average_bayes_accuracy_lower_bound(
-                stats.average_accuracy(wins, set_sizes),
-                n_classes=wins.shape[-1],
-                n_repeats=self.n_repeats,
-                set_sizes=set_sizes,
-                confidence_level=self.confidence_level,
-            )
+        curves = stats.average_accuracy(wins, set_sizes)
+        return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
 
-    def best_bound(self, n_regions=1):
-        """Bound the average Bayes accuracy among all classes at accuracy 1.
-
-        What the design could show at best, simultaneously for so many regions; at or
-        below chance the bound is vacuous.
-        """
-        n_classes = self.scores.wins.shape[1]
-        with quiet_bounds():
-            return float(
-                stats.average_bayes_accuracy_lower_bound(
-                    1.0,
-                    n_classes=n_classes,
-                    n_repeats=self.n_repeats,
-                    set_sizes=n_classes,
-                    confidence_level=self.confidence_level,
-                    n_regions=n_regions,
-                )
-            )
+    def test_design(self, n_regions=1):
+        """Return the TestDesign behind the bounds, simultaneous for so many regions."""
+        return stats.TestDesign(
+            self.scores.wins.shape[1],
+            self.n_repeats,
+            confidence_level=self.confidence_level,
+            n_regions=n_regions,
+        )
 
     def merge(self, other):
         """Join the results of another part (shard) of the same run.

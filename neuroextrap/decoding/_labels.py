@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._region_run import BoundDesign
-from neuroextrap.maps._identification import bound_is_vacuous
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
+from neuroextrap.stats import TestDesign
 
 
 class Labels(NamedTuple):
@@ -83,7 +83,8 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
             "shrinkage='auto' takes it from all samples (no label enters); for bounds "
             "that hold to the letter give shrinkage a number"
         )
-    if bound_is_vacuous(design.n_classes, repeats, confidence_level):
+    tested = TestDesign(design.n_classes, repeats, confidence_level=confidence_level)
+    if tested.is_vacuous:
         notes.append(
             f"average_bayes_accuracy_bound is at chance everywhere: with "
             f"{design.n_classes} classes even perfect accuracy says too little of "

@@ -15,7 +15,7 @@ from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
-from neuroextrap.stats._known import spread_known
+from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 

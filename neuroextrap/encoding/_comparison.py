@@ -7,7 +7,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.stats._known import spread_known
+from neuroextrap.stats._null_counts import spread_known
 
 
 def compare_encoding_models(

@@ -7,7 +7,6 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
-from neuroextrap.maps._identification import bound_is_vacuous
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 
@@ -122,7 +121,9 @@ def _notes(estimator, experiment):
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
         )
-    elif bound_is_vacuous(experiment.n_candidates, repeats, estimator.confidence_level):
+    elif stats.TestDesign(
+        experiment.n_candidates, repeats, confidence_level=estimator.confidence_level
+    ).is_vacuous:
         notes.append(
             "average_bayes_accuracy_bound is at chance everywhere: with "
             f"{experiment.n_candidates} stimuli even perfect accuracy says too little "

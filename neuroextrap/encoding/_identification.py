@@ -17,7 +17,7 @@ from neuroextrap.encoding._training import (
     train_encoder,
 )
 from neuroextrap.encoding._voxel_scores import prediction_scores
-from neuroextrap.stats._known import spread_known
+from neuroextrap.stats._null_counts import spread_known
 
 
 class EncodingIdentification(RegionAnalysis):

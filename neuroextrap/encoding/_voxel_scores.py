@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 
 def prediction_scores(
@@ -92,18 +93,9 @@ def _p_values(y, f, observed, orders):
     """Count permuted correlations that reach the observed ones."""
     known = ~np.isnan(observed)
     y, f = y[:, known], f[:, known]
-    observed = observed[known].round(12)
-    reached = np.zeros(observed.shape, dtype=int)
-    maxima = np.empty(len(orders))
-    for b, order in enumerate(orders):
-        permuted = np.einsum("tv,tv->v", y, f[order]).round(12)
-        reached += permuted >= observed
-        maxima[b] = permuted.max(initial=-np.inf)
-    values = {
-        "p_value": (1 + reached) / (1 + len(orders)),
-        "p_value_fwe": stats.max_statistic_p_value(observed, maxima),
-    }
-    spread = {name: np.full(known.shape, np.nan) for name in values}
-    for name, value in values.items():
-        spread[name][known] = value
-    return spread
+    counts = NullCounts.start(round_ties(observed[known]), len(orders))
+    for index, order in enumerate(orders):
+        permuted = round_ties(np.einsum("tv,tv->v", y, f[order]))
+        counts.add(permuted[:, np.newaxis], index)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return spread_known(known, p_values)

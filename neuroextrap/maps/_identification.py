@@ -1,13 +1,12 @@
 """From win distributions to the named numbers of every region."""
 
-import warnings
-from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from neuroextrap import stats
-from neuroextrap.margins._statistic import DECIMALS
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 #: name -> (what it is, unit); what a sidecar and a report say of a map.
 MAP_DESCRIPTIONS = {
@@ -144,56 +143,12 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
         stats.average_accuracy(wins, set_sizes), set_sizes
     )
     most = stats.resolution_information(n_classes, n_test, set_sizes)
-    ends = stats.average_accuracy(wins, [2, n_classes]).round(DECIMALS)
+    ends = round_ties(stats.average_accuracy(wins, [2, n_classes]))
     return {
         "accuracy": ends[:, 1],
         "pairwise_accuracy": ends[:, 0],
         "implied_information": np.minimum(information, most),
     }
-
-
-def bound_is_vacuous(n_classes, n_repeats, confidence_level=0.95):
-    """Tell whether even perfect accuracy leaves the average bound at chance.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K.
-    n_repeats : int or ndarray, shape (K,) or (n_folds, K)
-        Test points of every class (in every fold).
-    confidence_level : float
-        Of the bounds.
-
-    Returns
-    -------
-    bool
-        True where no result can lift the bound above 1 / K.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._identification import bound_is_vacuous
-    >>> bound_is_vacuous(3, 1), bound_is_vacuous(96, 1)
-    (True, False)
-    """
-    with quiet_bounds():
-        best = stats.average_bayes_accuracy_lower_bound(
-            1.0,
-            n_classes=n_classes,
-            n_repeats=n_repeats,
-            set_sizes=n_classes,
-            confidence_level=confidence_level,
-        )
-    return bool(best <= 1 / n_classes)
-
-
-@contextmanager
-def quiet_bounds():
-    """Leave out the warnings of vacuous bounds, which a note tells once."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="the bound's margin", category=UserWarning
-        )
-        yield
 
 
 def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
@@ -227,35 +182,26 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     array([0.82])
     """
     n_analyzed = int((~np.isnan(wins[:, 0])).sum())
-    n_classes = wins.shape[1]
-    sizes = bound_set_sizes(n_classes)
+    sizes = bound_set_sizes(wins.shape[1])
     curves = stats.average_accuracy(wins, sizes)
-    shared = {
-        "n_classes": n_classes,
-        "n_repeats": n_repeats,
-        "confidence_level": confidence_level,
-    }
-    found = {}
-    with quiet_bounds():
-        for suffix, n_regions in (("", 1), ("_fwe", max(1, n_analyzed))):
-            found |= _bounds(curves, sizes, suffix, n_regions, shared)
-    return found
+    design = stats.TestDesign(
+        wins.shape[1], n_repeats, confidence_level=confidence_level
+    )
+    together = replace(design, n_regions=max(1, n_analyzed))
+    pointwise = _bounds(curves, sizes, design)
+    simultaneous = _bounds(curves, sizes, together)
+    return pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
 
 
-def _bounds(curves, sizes, suffix, n_regions, shared):
-    """Compute the three bounds for so many regions at once."""
-    shared = {**shared, "n_regions": n_regions}
-    average = stats.average_bayes_accuracy_lower_bound(
-        curves[:, -1:], set_sizes=sizes[-1:], **shared
-    )
-    information = stats.information_lower_bound(
-        curves, set_sizes=sizes, n_set_sizes=len(sizes), **shared
-    )
-    given = stats.bayes_accuracy_lower_bound(curves[:, -1], **shared)
+def _bounds(curves, sizes, design):
+    """Return the three bounds of every region; curves (n_regions, n_sizes) up to K."""
+    accuracy = curves[:, -1]
     return {
-        f"average_bayes_accuracy_bound{suffix}": average[:, 0],
-        f"bayes_accuracy_bound{suffix}": given,
-        f"information_bound{suffix}": information.max(axis=-1),
+        "average_bayes_accuracy_bound": design.average_bayes_accuracy_bound(
+            accuracy, sizes[-1]
+        ),
+        "bayes_accuracy_bound": design.bayes_accuracy_bound(accuracy),
+        "information_bound": design.best_information_bound(curves, sizes),
     }
 
 
@@ -299,10 +245,10 @@ def permutation_statistics(score, n_reached, maxima):
     known = ~np.isnan(score)
     if not known.any():  # a shard without tasks
         return {name: np.full(known.shape, np.nan) for name in _PERMUTATION_MAPS}
-    p = (1 + n_reached[known]) / (1 + len(maxima))
-    p_fwe = stats.max_statistic_p_value(score[known], maxima)
+    counts = NullCounts(score[known], n_reached[known], maxima)
+    p, p_fwe = counts.p_value(), counts.p_value_fwe()
     p_tail, _ = stats.tail_p_value(score[known], maxima)
-    return _spread(
+    return spread_known(
         known,
         {
             "p_value": p,
@@ -348,12 +294,3 @@ def local_tail_p_values(score, null):
             observed = score[some].astype(np.float32).astype(float)
             p[some] = stats.tail_p_value(observed, null[:, some].astype(float))[0]
     return p
-
-
-def _spread(known, values):
-    """Place values of the known regions among all; the others are NaN."""
-    out = {}
-    for name, value in values.items():
-        out[name] = np.full(known.shape, np.nan)
-        out[name][known] = value
-    return out

@@ -77,7 +77,7 @@ def vacuity_notes(fitted):
     n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
     notes = []
     for kind, number in (("pointwise", 1), ("simultaneous", n_regions)):
-        bound = results.best_bound(number)
+        bound = results.test_design(number).best_bound()
         if bound <= 1 / n_classes:
             notes.append(_vacuous(kind, n_classes, number))
         elif bound < 0.5:

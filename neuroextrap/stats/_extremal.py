@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._gaussian import gauss_legendre_panels
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._implied import (
     quintic,
     quintic_coefficients,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from neuroextrap.stats._gaussian import gauss_legendre
+from neuroextrap.stats._gaussian_limit import gauss_legendre
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import permutation_p_value, tail_p_value
-from neuroextrap.stats._tail import (
+from neuroextrap.stats._tail_p_value import (
     _CRITICAL,
     _SHAPE,
     anderson_darling,

@@ -70,7 +70,7 @@ def test_grows_with_information_and_falls_with_size():
 def test_batches_change_nothing(monkeypatch):
     shift, sizes = np.linspace(0, 5, 7), [2, 30, 500]
     whole = accuracy(shift, sizes)
-    monkeypatch.setattr("neuroextrap.stats._gaussian._BATCH", 4)
+    monkeypatch.setattr("neuroextrap.stats._gaussian_limit._BATCH", 4)
     np.testing.assert_array_equal(accuracy(shift, sizes), whole)
 
 
