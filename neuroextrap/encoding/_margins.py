@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
 
-from neuroextrap.models._noise_covariance import shrunk_covariance
+from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _BLOCK = 48  # rows that are solved for together
 
@@ -139,7 +139,7 @@ def _oas(residuals):
 
 
 COVARIANCES = {
-    "shrunk": lambda residuals: shrunk_covariance(residuals)[0],
+    "shrunk": lambda residuals: schaefer_strimmer_covariance(residuals)[0],
     "ledoit_wolf": _ledoit_wolf,
     "oas": _oas,
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
