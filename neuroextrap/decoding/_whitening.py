@@ -28,9 +28,9 @@ class NoiseWhitener:
 
     def __call__(self, features, x):
         """Return samples `x` (n_samples, n) of these n features, their noise white."""
-        from neuroextrap.models._noise_covariance import shrunk_covariance
+        from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
-        covariance, _ = shrunk_covariance(self.residuals[:, features])
+        covariance, _ = schaefer_strimmer_covariance(self.residuals[:, features])
         lower = np.linalg.cholesky(covariance)
         return scipy.linalg.solve_triangular(lower, x.T.astype(float), lower=True).T
 

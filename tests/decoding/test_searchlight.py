@@ -294,13 +294,13 @@ def test_extrapolated_maps_fall_with_the_number_of_classes():
 
 
 def test_whitening_equals_samples_whitened_by_hand():
-    from neuroextrap.models._noise_covariance import shrunk_covariance
+    from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
     img, _, y, runs = simulate()
     X = img.get_fdata().reshape(-1, len(y)).T[:, :12]
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 12))
-    covariance, _ = shrunk_covariance(noise - noise.mean(axis=0))
+    covariance, _ = schaefer_strimmer_covariance(noise - noise.mean(axis=0))
     white = X @ np.linalg.inv(np.linalg.cholesky(covariance)).T
     by_hand = IdentificationSearchLight().fit(white, y, groups=runs)
     fitted = IdentificationSearchLight(noise_covariance=noise).fit(X, y, groups=runs)

@@ -16,7 +16,7 @@ from neuroextrap.encoding import (
     ElasticNetEncoder,
     EncodingIdentification,
     mahalanobis_margins,
-    shrunk_covariance,
+    schaefer_strimmer_covariance,
 )
 
 
@@ -31,7 +31,7 @@ def _naive(e, columns):
     scaled = StandardScaler().fit_transform(e.train)
     E = e.Y - cross_val_predict(Ridge(), scaled, e.Y, cv=KFold(5))
     predicted = model.fit(e.train, e.Y).predict(e.test)
-    sigma = shrunk_covariance(E[:, columns])[0]
+    sigma = schaefer_strimmer_covariance(E[:, columns])[0]
     return mahalanobis_margins(e.Y_test[:, columns], predicted[:, columns], sigma)
 
 
@@ -205,7 +205,7 @@ def test_supplied_noise_residuals_are_used(experiment):
     e = experiment
     E = np.random.default_rng(8).normal(size=(200, 30))
     model = _fit(e, noise_covariance=E).identify(e.test, e.Y_test)
-    sigma = shrunk_covariance(E - E.mean(axis=0))[0]
+    sigma = schaefer_strimmer_covariance(E - E.mean(axis=0))[0]
     expected = mahalanobis_margins(e.Y_test, model.predict(e.test), sigma)
     np.testing.assert_allclose(model.region_margins(0), expected, rtol=1e-3)
 

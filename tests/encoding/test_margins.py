@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding import mahalanobis_margins, shrunk_covariance
+from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
@@ -64,7 +64,7 @@ def test_noise_covariances(data, method):
     E = data[2]
     found = noise_covariance(E, method)
     expected = {
-        "shrunk": shrunk_covariance(E)[0],
+        "shrunk": schaefer_strimmer_covariance(E)[0],
         "ledoit_wolf": ledoit_wolf(E, assume_centered=True)[0],
         "oas": oas(E, assume_centered=True)[0],
         "diagonal": np.diag((E**2).mean(axis=0)),
@@ -80,7 +80,7 @@ def test_kernel_equals_the_function_region_by_region(data):
     xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
     state = kernel.prepare(xs, None)
     for region, some in enumerate(([0, 1, 2], [3, 4])):
-        sigma = shrunk_covariance(E[:, some])[0]
+        sigma = schaefer_strimmer_covariance(E[:, some])[0]
         expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
         np.testing.assert_allclose(
             kernel.margins(state, None)[:, :, region], expected * repeats[:, None]
