@@ -1,4 +1,4 @@
-// What is known of one region: its accuracy curve and its numbers.
+// The panel of one region: its accuracy curve and its numbers.
 var SVG = "http://www.w3.org/2000/svg";
 var BLUE = "#0072B2", ORANGE = "#D55E00", GRAY = "#8c959f";
 var LEFT = 60, RIGHT = 468, TOP = 28, BOTTOM = 252;
@@ -77,11 +77,11 @@ function axes(svg, sizes, x) {
 
 var OBSERVED = {name: "observed", color: BLUE, line: "none", mark: DOT};
 var CHANCE = {name: "chance", color: GRAY, line: "4 3"};
-var BOUND = {name: "lower bound", color: ORANGE, mark: TRIANGLE};
+var BOUND = {name: "average Bayes accuracy bound", color: ORANGE, mark: TRIANGLE};
 
 function legend(svg, styles) {
   styles.forEach(function (style, i) {
-    var y = 9, left = LEFT + 12 + 120 * i;
+    var y = 9, left = LEFT + 12 + 95 * i;
     var two = [[left, y], [left + 22, y]], one = [[left + 11, y]];
     function drawn(points, part) {
       var flat = {name: style.name, color: style.color};
