@@ -6,8 +6,8 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.maps import MAPS
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._map_data import FIRST_MAPS
 from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._viewer import viewer_section
 
@@ -88,7 +88,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
     names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
     names = [name.replace(" ", "_") for name in names.split(",")]
     scores = fitted.region_scores_
-    assert names == [n for n in FIRST_MAPS if n in scores and scores[n].max() > 0]
+    overview = [name for name, record in MAPS.items() if record.overview]
+    assert names == [n for n in overview if n in scores and scores[n].max() > 0]
     for number, name in enumerate(names):
         _choose(browser, ".nx-map", number)
         start = {"neg_log10_p_fwe": 1.301}.get(name, 0.25 * ("accuracy" in name))
