@@ -48,8 +48,8 @@ def truth_text(act, fitted, table):
         [
             f"{act.title}",
             f"{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
-            f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance {1 / act.n_classes:.4f}; "
-            "planted spheres (mm; bits; proportions):",
+            f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
+            f"{1 / act.n_classes:.4f}; planted spheres (mm; bits; proportions):",
             text_table(table, _PRINTED),
         ]
     )
