@@ -11,7 +11,7 @@ from neuroextrap.plotting._axes import (
     same_length,
 )
 
-_BOUND = "average Bayes accuracy bound"
+_BOUND = "average Bayes\naccuracy bound"
 
 
 def plot_accuracy_curve(  # noqa: PLR0913

@@ -26,7 +26,8 @@ def curve_axes(fitted, region):
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)
-        label = f"average Bayes accuracy bound ({fitted.results_.confidence_level:.0%})"
+        level = fitted.results_.confidence_level
+        label = f"average Bayes\naccuracy bound ({level:.0%})"
         ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label=label)
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond = _extrapolated(fitted, region)
