@@ -35,7 +35,9 @@ def test_accuracy_curve_draws_curve_band_bound_and_chance():
     )
     lines = _lines(ax)
     np.testing.assert_array_equal(lines["observed"], [sizes, accuracy])
-    np.testing.assert_allclose(lines["average Bayes\naccuracy bound"][1], accuracy - 0.2)
+    np.testing.assert_allclose(
+        lines["average Bayes\naccuracy bound"][1], accuracy - 0.2
+    )
     np.testing.assert_allclose(lines["chance"][1], 1 / lines["chance"][0])
     band = ax.collections[0].get_paths()[0].vertices
     assert band[:, 1].max() == 1.0  # cut at one
