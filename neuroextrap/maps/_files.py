@@ -146,7 +146,8 @@ def read_maps(directory):
     files = ResultFiles.find(directory, MAPS_FILE)
     if files is None:
         raise ValueError(
-            f"{directory} holds no {MAPS_FILE}; give a folder that write_maps wrote"
+            f"{directory} holds no {MAPS_FILE}; give a folder that to_directory or the "
+            "command line wrote"
         )
     return {
         name: load_image(files.folder, entry["files"])

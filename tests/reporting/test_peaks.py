@@ -8,9 +8,9 @@ from neuroextrap.reporting import peak_table
 
 def test_planted_spheres_are_the_peaks(brain, fitted):
     table = peak_table(fitted, n_peaks=2)
-    found = table[["x", "y", "z"]].to_numpy()
+    places = table[["x", "y", "z"]].to_numpy()
     for center in brain.coordinates:
-        assert np.sqrt(((found - center) ** 2).sum(axis=1)).min() <= 12
+        assert np.sqrt(((places - center) ** 2).sum(axis=1)).min() <= 12
 
 
 def test_rows_hold_the_regions_numbers_strongest_first(fitted):

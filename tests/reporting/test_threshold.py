@@ -135,11 +135,11 @@ def test_the_glass_brain_has_every_voxel_in_its_place(
     data = page_data(_open(browser, tmp_path, light, map_name="n_voxels"))
     for view, (axis, across) in enumerate([(1, 2), (0, 2), (0, 1)]):
         frame = data["glass"]["xyz"[view]]
-        found = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
-        found = np.array(found) * [frame[1] - frame[0], frame[3] - frame[2]]
-        found += [frame[0], frame[2]]
+        centroid = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
+        centroid = np.array(centroid) * [frame[1] - frame[0], frame[3] - frame[2]]
+        centroid += [frame[0], frame[2]]
         expected = np.array(data["places"][0])[[axis, across]]
-        np.testing.assert_allclose(found, expected, atol=1.5)
+        np.testing.assert_allclose(centroid, expected, atol=1.5)
 
 
 def _at(place, brain):
