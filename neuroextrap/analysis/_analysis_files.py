@@ -9,8 +9,15 @@ import numpy as np
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.images._finite_mask import finite_mask
-from neuroextrap.maps._files import MAPS_FILE, describe_map, read_maps, write_maps
-from neuroextrap.maps._identification import MAP_DESCRIPTIONS
+from neuroextrap.maps._files import (
+    MAPS_FILE,
+    describe_map,
+    provenance,
+    read_maps,
+    write_maps,
+)
+from neuroextrap.maps._records import MapRecord
+from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
 
 _INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
@@ -144,21 +151,20 @@ def _maps_and_sidecars(fitted, inputs):
         "set_sizes": fitted.set_sizes_.tolist(),
         "notes": list(fitted.notes_),
     }
-    about = describe_map(
-        "-",
-        "-",
+    origin = provenance(
         parameters=parameters,
         inputs={"wins": fitted.wins_, **inputs},
         random_state=_plain_seed(given["random_state"]),
     )
+    mask = MapRecord(name=_MASK, description="Voxels or vertices in the mask", unit="1")
+    records = {name: record_of(name) for name in fitted.maps_} | {_MASK: mask}
     maps = {
         **fitted.maps_,
         _MASK: to_img(np.ones(fitted.n_elements_), fitted.masker_),
     }
-    texts = MAP_DESCRIPTIONS | {_MASK: ("Voxels or vertices in the mask", "1")}
     return maps, {
-        name: {**about, "description": texts[name][0], "unit": texts[name][1]}
-        for name in maps
+        name: describe_map(record, origin, n_classes=len(fitted.classes_))
+        for name, record in records.items()
     }
 
 
