@@ -6,28 +6,9 @@ import numpy as np
 
 
 def array_hash(array):
-    """Fingerprint of an array's values, shape and type.
+    """Return the SHA-256 of an array's values, shape and type as 64 hex digits.
 
-    Parameters
-    ----------
-    array : array-like
-        Numbers or strings; memory layout and byte order do not matter.
-
-    Returns
-    -------
-    str
-        SHA-256 as 64 hexadecimal digits.
-
-    Raises
-    ------
-    TypeError
-        If the array holds Python objects other than strings.
-
-    Examples
-    --------
-    >>> from neuroextrap.images._hashes import array_hash
-    >>> array_hash([1.0, 2.0])[:8] == array_hash([1.0, 2.0, 3.0])[:8]
-    False
+    Memory layout and byte order do not matter. Arrays hold numbers or strings.
     """
     array = np.asarray(array)
     if array.dtype.kind == "O":

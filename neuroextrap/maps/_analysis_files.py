@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.images._finite_mask import finite_mask
+from neuroextrap.images._masks import finite_mask
 from neuroextrap.maps._files import MAPS_FILE, describe_map, read_maps, write_maps
 from neuroextrap.maps._identification import MAP_DESCRIPTIONS
 from neuroextrap.maps._result_files import ResultFiles
