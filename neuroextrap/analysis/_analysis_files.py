@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.images._finite_mask import finite_mask
+from neuroextrap.images._masks import finite_mask
 from neuroextrap.maps._files import (
     MAPS_FILE,
     describe_map,

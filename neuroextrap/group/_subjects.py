@@ -110,7 +110,7 @@ def _floating(values):
 
 def _everywhere(imgs):
     """Return the mask of where the first subject's image is finite."""
-    from neuroextrap.images._finite_mask import finite_mask
+    from neuroextrap.images._masks import finite_mask
     from neuroextrap.images._opening import list_images
 
     first = list_images(imgs)[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.images._files import load_image, save_image
+from neuroextrap.images._saving import load_image, save_image
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._array_hash import array_hash
 

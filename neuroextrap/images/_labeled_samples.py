@@ -17,26 +17,12 @@ from neuroextrap.images._opening import list_images
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples x features with what was shown and in which run.
+class LabeledSamples:
+    """Samples x features with the condition and the run of every sample.
 
-    Parameters
-    ----------
-    data : ndarray, shape (n_samples, n_features)
-        One row a sample; NaN where the images were not finite.
-    y : ndarray of str, shape (n_samples,)
-        Condition of every sample.
-    runs : ndarray, shape (n_samples,)
-        Run of every sample: the table's ``run``, or the number of the image from 0.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        What the features are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.images._samples import Samples
-    >>> Samples(np.ones((2, 3)), np.array(["face", "cat"]), np.zeros(2), None).y
-    array(['face', 'cat'], dtype='<U4')
+    `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
+    (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
+    number of the image from 0. `masker` made the features.
     """
 
     data: np.ndarray
@@ -57,7 +43,7 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     delay=0.0,
     confounds=None,
 ):
-    """Every labeled volume as a sample.
+    """Make a sample of every labeled volume.
 
     Volumes of one block are not independent: permute them by blocks, or average them
     with ``block_averages``.
@@ -65,30 +51,31 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     Parameters
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series a run, or all runs in one.
+        One series per run, or all runs in one.
     events : path-like, DataFrame, or list of these
-        One table a series, or one table for all volumes: BIDS events (``onset``,
-        ``duration``, ``trial_type``) or one row a volume (``trial_type``, ``run``).
+        One table per series, or one table for all volumes: BIDS events (``onset``,
+        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
     t_r : float or None, default=None
         Time between volumes in seconds; needed for BIDS events.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
         standardizing.
     detrend : bool, default=False
-        Remove a line from every voxel of every run.
+        Whether to remove a straight line from every voxel of every run.
     standardize : bool, default=False
-        Give every voxel mean 0 and standard deviation 1 within every run.
+        Whether to give every voxel mean 0 and standard deviation 1 within every run.
     delay : float, default=0.0
         Seconds by which responses lag behind BIDS events.
-    confounds : array-like, DataFrame, path, list of these (one an image), or None
-        Confounds regressed out of every series.
+    confounds : array-like, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image.
 
     Returns
     -------
-    Samples
-        In the order of the volumes.
+    LabeledSamples
+        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``, in the order
+        of the volumes.
 
     Raises
     ------
@@ -111,11 +98,11 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
     exclude = check_exclude(exclude)
-    runs, labels = _labels_and_runs(imgs, events, t_r, delay)
+    runs, labels = _runs_and_labels(imgs, events, t_r, delay)
     kept = _kept(labels, exclude)
     data = load_samples(imgs, masker, confounds=confounds)
     data = _clean_runs(data, runs, detrend, standardize)
-    return Samples(data[kept], labels[kept], runs[kept], masker)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker)
 
 
 def block_averages(  # noqa: PLR0913 - the options of one documented call
@@ -130,37 +117,39 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     delay=0.0,
     confounds=None,
 ):
-    """One sample for each condition of each run: the mean of its volumes.
+    """Average the volumes of every condition in every run.
 
     Parameters
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series a run, or all runs in one.
+        One series per run, or all runs in one.
     events : path-like, DataFrame, or list of these
-        One table a series, or one table for all volumes: BIDS events (``onset``,
-        ``duration``, ``trial_type``) or one row a volume (``trial_type``, ``run``).
+        One table per series, or one table for all volumes: BIDS events (``onset``,
+        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
     t_r : float or None, default=None
         Time between volumes in seconds; needed for BIDS events.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
         standardizing.
     detrend : bool, default=False
-        Remove a line from every voxel of every run before averaging.
-    standardize : bool, default=False
-        Give every voxel mean 0 and standard deviation 1 within every run, before
+        Whether to remove a straight line from every voxel of every run before
         averaging.
+    standardize : bool, default=False
+        Whether to give every voxel mean 0 and standard deviation 1 within every run
+        before averaging.
     delay : float, default=0.0
         Seconds by which responses lag behind BIDS events.
-    confounds : array-like, DataFrame, path, list of these (one an image), or None
-        Confounds regressed out of every series.
+    confounds : array-like, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image.
 
     Returns
     -------
-    Samples
-        Run by run (ascending), conditions in alphabetical order; a condition that a
-        run lacks makes no sample.
+    LabeledSamples
+        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``; run by run
+        (ascending), conditions in alphabetical order. A condition that a run lacks
+        gives no sample.
 
     Raises
     ------
@@ -205,30 +194,14 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         volumes.data[(volumes.runs == run) & (volumes.y == condition)].mean(axis=0)
         for run, condition in cells
     ]
-    return Samples(np.array(means), y, runs, masker)
+    return LabeledSamples(np.array(means), y, runs, masker)
 
 
 def read_tables(imgs, events):
-    """Read the tables that belong to a list of series.
+    """Open the series and read the tables that belong to them.
 
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        The series.
-    events : path-like, DataFrame, or list of these
-        One table a series, or one table for all of them.
-
-    Returns
-    -------
-    named : list of NamedImage
-        The opened series.
-    tables : list of (DataFrame, str)
-        As many as series, or a single one; each with its name.
-
-    Raises
-    ------
-    ValueError
-        If the numbers differ.
+    Returns a list of `NamedImage` and a list of (DataFrame, name), as long as the
+    series or of one table for all of them.
     """
     named = list_images(imgs)
     several = isinstance(events, (list, tuple))
@@ -242,27 +215,29 @@ def read_tables(imgs, events):
     return named, [read_events(*pair) for pair in zip(given, names, strict=True)]
 
 
-def _labels_and_runs(imgs, events, t_r, delay):
-    """Run and condition of every volume, all series one after the other."""
+def _runs_and_labels(imgs, events, t_r, delay):
+    """Return the run and the condition of every volume, series after series."""
     named, tables = read_tables(imgs, events)
     n_volumes = [img.n_samples or 1 for img in named]
     if len(tables) < len(named):
         _refuse_timed(tables[0], len(named))
         n_volumes = [sum(n_volumes)]
     labels, runs = [], []
-    for place, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
+    for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
         if is_timed(table):
             t_r = check_t_r(t_r, name)
             labels.append(labels_of_volumes(table, name, n, t_r, delay))
-            runs.append(np.full(n, place))
+            runs.append(np.full(n, i))
         else:
-            labels.append(_row_a_volume(table, name, n))
-            runs.append(_runs_of_table(table, name, place, alone=len(tables) == 1))
-    return _joined(runs), np.concatenate(labels)
+            labels.append(_labels_by_row(table, name, n))
+            runs.append(_runs_of_table(table, name, i, alone=len(tables) == 1))
+    # one table keeps the type of its run column
+    runs = runs[0] if len(runs) == 1 else np.concatenate(runs)
+    return runs, np.concatenate(labels)
 
 
 def _refuse_timed(table_and_name, n_images):
-    """Refuse one BIDS events table for several series."""
+    """Raise if one table of BIDS events is given for several series."""
     table, name = table_and_name
     if is_timed(table):
         raise ValueError(
@@ -271,29 +246,24 @@ def _refuse_timed(table_and_name, n_images):
         )
 
 
-def _row_a_volume(table, name, n_volumes):
-    """Conditions of a table with one row a volume."""
+def _labels_by_row(table, name, n_volumes):
+    """Return the conditions of a table with one row per volume."""
     if len(table) != n_volumes:
         raise ValueError(
             f"{name} has {len(table)} rows for {n_volumes} volumes; without an onset "
-            "column it must have one row a volume"
+            "column it must have one row per volume"
         )
     return table["trial_type"].to_numpy(dtype=str)
 
 
-def _runs_of_table(table, name, place, *, alone):
-    """Return the runs of a table's volumes: its run column, or its place."""
+def _runs_of_table(table, name, number, *, alone):
+    """Return the runs of a table's volumes: its run column, or the table's number."""
     if "run" not in table.columns or not alone:
-        return np.full(len(table), place)
+        return np.full(len(table), number)
     if table["run"].isna().any():
-        raise ValueError(f"{name}: column run has empty entries; name every run")
+        raise ValueError(f"{name}: column run has empty entries; fill in every run")
     runs = table["run"].to_numpy()
     return runs.astype(str) if runs.dtype == object else runs
-
-
-def _joined(runs):
-    """Concatenate the runs of all tables."""
-    return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
 
 def _kept(labels, exclude):
@@ -303,7 +273,7 @@ def _kept(labels, exclude):
     if not kept.any():
         raise ValueError(
             f"exclude={exclude!r} leaves no sample; conditions are "
-            f"{sorted(set(labels) - {''})}"
+            f"{sorted(set(labels) - {''})}; exclude fewer"
         )
     return kept
 

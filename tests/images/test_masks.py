@@ -1,9 +1,11 @@
-"""The template mask: what it holds and what is refused."""
+"""Masks: what the template holds, what is refused, and where images are finite."""
 
+import nibabel
 import numpy as np
 import pytest
 
 from neuroextrap.images import mni152_mask
+from neuroextrap.images._masks import finite_mask
 
 
 def test_mask_is_binary_and_has_the_known_number_of_voxels():
@@ -16,3 +18,10 @@ def test_mask_is_binary_and_has_the_known_number_of_voxels():
 def test_resolution_is_checked(resolution):
     with pytest.raises(ValueError, match="resolution must be"):
         mni152_mask(resolution)
+
+
+def test_finite_mask_is_an_8_bit_image_of_finite_voxels():
+    img = nibabel.Nifti1Image(np.array([[[0.0, np.nan]]]), np.eye(4))
+    data = np.asarray(finite_mask(img).dataobj)
+    assert data.dtype == np.uint8
+    np.testing.assert_array_equal(data, [[[1, 0]]])

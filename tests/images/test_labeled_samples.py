@@ -73,7 +73,7 @@ def test_one_table_for_all_volumes_of_several_images(volume, masker, table):
         assert other.runs.tolist() == together.runs.tolist()
 
 
-def test_bids_events_and_one_row_a_volume_agree(volume, masker, table, tmp_path):
+def test_bids_events_and_one_labels_by_row_agree(volume, masker, table, tmp_path):
     data = data_of(12)
     events = pd.DataFrame(
         {"onset": [2.5, 7.5], "duration": [5.0, 5.0], "trial_type": ["face", "cat"]}
