@@ -17,36 +17,40 @@ def anatomy(places, bg_img=None):
     voxels, at most 160 along its longest side, or None. Raises TypeError if `bg_img` is
     no image of a volume, ValueError if it holds several or nothing finite.
     """
-    from neuroextrap.images._opening import open_image, read_image
+    from nibabel import Nifti1Image
 
     if bg_img is False:
         return None
     if bg_img is None:
         return mni152_template() if lies_in_mni152(places) else None
-    opened = read_image(open_image(bg_img, "bg_img"))
+    data, affine = read_volume(
+        bg_img, "bg_img", "give a Niimg, a file, or False for none"
+    )
+    return _upright(Nifti1Image(np.where(np.isfinite(data), data, 0.0), affine))
+
+
+def read_volume(img, name, instead_of_surface):
+    """Read a volume that is about to be drawn: data (nx, ny, nz), and affine (mm).
+
+    Raises TypeError if it is a surface, with the advice `instead_of_surface`, and
+    ValueError if it is not one volume or has no finite value; `name` is the argument's.
+    """
+    from neuroextrap.images._opening import open_image, read_image
+
+    opened = read_image(open_image(img, name))
     if opened.is_surface:
         raise TypeError(
-            "bg_img must be a volume for maps of volumes, got a SurfaceImage; give a "
-            "Niimg, a file, or False for none"
+            f"{name} must be a volume, got a SurfaceImage; {instead_of_surface}"
         )
     if opened.n_samples not in (None, 1):
         raise ValueError(
             f"{opened.name} must be one volume, got {opened.n_samples}; pick one with "
             "nilearn.image.index_img"
         )
-    return _upright(_finite(opened))
-
-
-def _finite(opened):
-    """Return the volume with NaN as zero, which is right for a picture only."""
-    from nibabel import Nifti1Image
-
     data = np.asarray(opened.img.dataobj, dtype=float)
-    data = data.reshape(data.shape[:3])
-    finite = np.isfinite(data)
-    if not finite.any():
+    if not np.isfinite(data).any():
         raise ValueError(f"{opened.name} has no finite voxel; give another image")
-    return Nifti1Image(np.where(finite, data, 0.0), opened.img.affine)
+    return data.reshape(data.shape[:3]), opened.img.affine
 
 
 def _upright(img):

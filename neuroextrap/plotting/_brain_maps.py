@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import anatomy
+from neuroextrap.plotting._backgrounds import anatomy, read_volume
 
 _TRANSPARENT = 1e-9
 
@@ -78,25 +78,6 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
 
 
 def read_map(img):
-    """Read a map that is about to be drawn: data (nx, ny, nz), and affine (mm).
-
-    Raises TypeError if it is a surface, ValueError if it is not one volume or has no
-    finite value.
-    """
-    from neuroextrap.images._opening import open_image, read_image
-
-    opened = read_image(open_image(img, "img"))
-    if opened.is_surface:
-        raise TypeError(
-            "img must be a map of a volume, got a SurfaceImage; plot surfaces with "
-            "nilearn.plotting.plot_surf_stat_map"
-        )
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} must be one map, got {opened.n_samples}; pick one with "
-            "nilearn.image.index_img"
-        )
-    data = np.asarray(opened.img.dataobj, dtype=float)
-    if not np.isfinite(data).any():
-        raise ValueError(f"{opened.name} has no finite value; nothing can be drawn")
-    return data.reshape(data.shape[:3]), opened.img.affine
+    """Read a map of a volume: data (nx, ny, nz), NaN where unknown, and affine (mm)."""
+    advice = "plot surfaces with nilearn.plotting.plot_surf_stat_map"
+    return read_volume(img, "img", advice)
