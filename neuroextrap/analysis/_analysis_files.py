@@ -149,7 +149,7 @@ def _maps_and_sidecars(fitted, inputs):
         "-",
         parameters=parameters,
         inputs={"wins": fitted.wins_, **inputs},
-        random_state=_plain_seed(given["random_state"]),
+        random_state=_plain_seed(given.get("random_state")),
     )
     maps = {
         **fitted.maps_,
