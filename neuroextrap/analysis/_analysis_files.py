@@ -154,7 +154,7 @@ def _maps_and_sidecars(fitted, inputs):
     origin = provenance(
         parameters=parameters,
         inputs={"wins": fitted.wins_, **inputs},
-        random_state=_plain_seed(given["random_state"]),
+        random_state=_plain_seed(given.get("random_state")),
     )
     mask = MapRecord(name=_MASK, description="Voxels or vertices in the mask", unit="1")
     records = {name: record_of(name) for name in fitted.maps_} | {_MASK: mask}
