@@ -15,6 +15,9 @@ import warnings
 from unittest import mock
 
 import numpy as np
+from neuroextrap.models._elastic_net_folds import fold_grams
+from neuroextrap.models._elastic_net_options import SearchOptions
+from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
@@ -24,9 +27,6 @@ from neuroextrap.encoding import (
     mahalanobis_margins,
     schaefer_strimmer_covariance,
 )
-from neuroextrap.models._elastic_net_folds import fold_grams
-from neuroextrap.models._elastic_net_options import SearchOptions
-from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)

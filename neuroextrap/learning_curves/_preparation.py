@@ -82,9 +82,9 @@ def scale_scans(X):
     unusable = means <= 1e-2 * sizes
     if unusable.any():
         raise ValueError(
-            f"scan {int(np.argmax(unusable))} has mean {means[unusable][0]:.3g}: scans can "
-            "be divided by their mean only when it is clearly positive; use scale=None "
-            "for contrasts or centered data"
+            f"scan {int(np.argmax(unusable))} has mean {means[unusable][0]:.3g}: scans "
+            "can be divided by their mean only when it is clearly positive; use "
+            "scale=None for contrasts or centered data"
         )
     return X / means[:, None]
 

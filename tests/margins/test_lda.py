@@ -207,11 +207,11 @@ def test_duplicated_collinear_and_constant_features():
 
 def test_bad_arguments():
     design, xs = unequal_design(), correlated_regions((60,))
-    with pytest.raises(ValueError, match="priors=.* must be"):
+    with pytest.raises(ValueError, match=r"priors=.* must be"):
         LDAMargins(priors="flat").prepare(xs, design)
-    with pytest.raises(ValueError, match="shrinkage=.* must be"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be"):
         LDAMargins(shrinkage="oas").prepare(xs, design)
-    with pytest.raises(TypeError, match="shrinkage=.* must be"):
+    with pytest.raises(TypeError, match=r"shrinkage=.* must be"):
         LDAMargins(shrinkage=None).prepare(xs, design)
     kernel = LDAMargins()
     codes = labels(1)
@@ -277,5 +277,5 @@ def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
     design, xs = unequal_design(), correlated_regions((60,))
     with pytest.raises(ImportError, match=r"neuroextrap\[fast\]"):
         LDAMargins(solver="numba").prepare(xs, design)
-    with pytest.raises(ValueError, match="solver=.* must be one of"):
+    with pytest.raises(ValueError, match=r"solver=.* must be one of"):
         LDAMargins(solver="fortran").prepare(xs, design)

@@ -127,11 +127,11 @@ def test_many_labelings_equal_one_at_a_time():
 
 def test_bad_arguments():
     design, codes, (x,) = unequal_design(), labels(1), regions((5,))
-    with pytest.raises(ValueError, match="variance_floor=.* must be"):
+    with pytest.raises(ValueError, match=r"variance_floor=.* must be"):
         GaussianNBMargins(variance_floor=-1.0).prepare([x], design)
-    with pytest.raises(ValueError, match="variance_floor=.* must be"):
+    with pytest.raises(ValueError, match=r"variance_floor=.* must be"):
         GaussianNBMargins(variance_floor=np.nan).feature_margins(x, codes[0], design)
-    with pytest.raises(ValueError, match="priors=.* must be"):
+    with pytest.raises(ValueError, match=r"priors=.* must be"):
         GaussianNBMargins(priors="flat").constant(codes[0], design)
     with pytest.raises(ValueError, match="each region must have shape"):
         GaussianNBMargins().prepare([x[:-1]], design)

@@ -90,13 +90,13 @@ def test_batches_are_bit_identical(monkeypatch):
 
 def test_bad_arguments():
     design, codes, (x,) = unequal_design(), labels(1), correlated_regions((6,))
-    with pytest.raises(ValueError, match="priors=.* must be"):
+    with pytest.raises(ValueError, match=r"priors=.* must be"):
         QDAMargins(priors="flat").prepare([x], design)
-    with pytest.raises(ValueError, match="shrinkage=.* must be > 0"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be > 0"):
         QDAMargins(shrinkage=0.0).prepare([x], design)
-    with pytest.raises(ValueError, match="shrinkage=.* must be"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be"):
         QDAMargins(shrinkage="oas").prepare([x], design)
-    with pytest.raises(TypeError, match="shrinkage=.* must be"):
+    with pytest.raises(TypeError, match=r"shrinkage=.* must be"):
         QDAMargins(shrinkage=None).prepare([x], design)
     with pytest.raises(ValueError, match="must vary"):
         QDAMargins().prepare([np.ones((40, 3))], design)

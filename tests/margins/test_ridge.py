@@ -70,7 +70,7 @@ def test_float32_predicts_as_float64(monkeypatch, shrinkage):
 
 
 def test_no_penalty_with_few_features_is_least_squares():
-    design, codes, xs = unequal_design(N), labels(2, N), correlated_regions((4, 17), N)
+    design, codes, xs = unequal_design(N), labels(2, N), correlated_regions((4, 12), N)
     kernel = RidgeMargins(shrinkage=0.0)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     for s, x in enumerate(xs):
@@ -101,9 +101,9 @@ def test_batches_of_regions_and_of_labelings_are_bit_identical():
     whole = kernel.prepare(xs, design)
     batches = [Labelings(codes[i : i + 4], K) for i in (0, 4)]
     for batch in batches:
-        together = kernel.margins(whole, chunk)
+        together = kernel.margins(whole, batch)
         for s, x in enumerate(xs):
-            alone = kernel.margins(kernel.prepare([x], design), chunk)
+            alone = kernel.margins(kernel.prepare([x], design), batch)
             np.testing.assert_array_equal(together[:, :, 4 * s : 4 * s + 4], alone)
 
 

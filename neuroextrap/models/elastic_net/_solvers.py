@@ -34,7 +34,7 @@ class Solver(ABC):
 
     @staticmethod
     def block_size(n_features, n_entries):
-        """Choose the number of targets per block; `n_entries` is one more than folds."""
+        """Choose the targets per block; `n_entries` is one more than the folds."""
         return int(np.clip(2.5e7 / (n_features * n_entries), 1, 64))
 
     @abstractmethod
