@@ -7,6 +7,7 @@ import numpy as np
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.decoding._dependence import warn_about_scans
 from neuroextrap.decoding._labels import Labels, bound_design, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
@@ -47,7 +48,11 @@ def plan_decoding(searchlight, imgs, y, groups):
         labels.codes, n_classes, cv=searchlight.cv, groups=labels.groups
     )
     codes, pairing = permuted_codes(
-        labels, design, searchlight.n_permutations, searchlight.random_state
+        labels,
+        design,
+        searchlight.n_permutations,
+        searchlight.random_state,
+        cv=searchlight.cv,
     )
     samples = read_samples(
         searchlight.mask,
@@ -57,10 +62,11 @@ def plan_decoding(searchlight, imgs, y, groups):
         memory=searchlight.memory,
         memory_level=searchlight.memory_level,
     )
+    warn_about_scans(samples.X[:, samples.usable], labels)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
     bounds = bound_design(
-        labels.codes,
+        labels,
         design,
         automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
         confidence_level=searchlight.confidence_level,
