@@ -60,10 +60,11 @@ def encoding_cost(make_model, data, region_options):
     """Train and identify in a few and in more regions; extrapolate to all.
 
     Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case. ``make_model(regions)`` returns an EncodingIdentification
-    of arrays in these regions, `data` is an EncodingData, and `region_options` are those
-    of ``choose_regions`` and ``min_voxels``. The dict returned has n_regions,
-    n_features, fitting and identifying (seconds on one core), and memory (bytes).
+    what they take in any case. ``make_model(regions)`` returns an
+    EncodingIdentification of arrays in these regions, `data` is an EncodingData, and
+    `region_options` are those of ``choose_regions`` and ``min_voxels``. The dict
+    returned has n_regions, n_features, fitting and identifying (seconds on one core),
+    and memory (bytes).
     """
     train, test, masker = _as_arrays(data)
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)

@@ -227,9 +227,10 @@ def _summary(maps, n_subjects, *, prevalence):
 
     p = maps["p_value_fwe"].get_fdata()
     tested = np.isfinite(p)
+    n_significant = int((p[tested] <= 0.05).sum())
     lines = [
         f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
-        f"{p[tested].min():.4g}, {int((p[tested] <= 0.05).sum())} voxels at or below 0.05"
+        f"{p[tested].min():.4g}, {n_significant} voxels at or below 0.05"
     ]
     if prevalence:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]

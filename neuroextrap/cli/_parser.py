@@ -57,7 +57,8 @@ def add_dry_run(group):
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="check the input and print size, memory and time of the run; write nothing",
+        help="check the input and print size, memory and time of the run, but write "
+        "nothing",
     )
 
 
@@ -183,7 +184,7 @@ def add_inference_options(group):
 
 
 def add_resource_options(parser):
-    """Add the options of workers, memory and shards, which leave results as they are."""
+    """Add the options of workers, memory and shards, which do not change results."""
     group = parser.add_argument_group("resources (without an effect on results)")
     add_n_jobs(group, default=1)
     group.add_argument(

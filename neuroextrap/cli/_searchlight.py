@@ -90,7 +90,7 @@ def _add_input_options(parser):
         choices=("blocks", "volumes", "lsa", "lss"),
         default="blocks",
         help="what a sample is: the average of a condition in a run (blocks), a volume "
-        "(volumes), or the beta of a trial by least squares all (lsa) or separate (lss) "
+        "(volumes), or a trial's beta by least squares all (lsa) or separate (lss) "
         "(default: %(default)s)",
     )
     group.add_argument(

@@ -50,7 +50,8 @@ def read_features(table, is_train, *, features=None, images=None, model="gabor")
 def read_responses(imgs, mask, is_train):
     """Read responses; return those of training and test and the mask image.
 
-    `imgs` lists images, or one .npy of shape (n_volumes, n_neurons), whose mask is None.
+    `imgs` lists images, or one .npy of shape (n_volumes, n_neurons); then the mask is
+    None.
     """
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(np.load(imgs[0], allow_pickle=False), len(is_train), imgs[0])
@@ -67,9 +68,9 @@ def read_responses(imgs, mask, is_train):
 def unique_stimuli(features, names):
     """Return the features of each stimulus once, and the row of each volume.
 
-    Stimuli come in order of first appearance. Without `names` every volume is a stimulus
-    of its own, and the rows are None. Raises where volumes of one stimulus have different
-    features.
+    Stimuli come in order of first appearance. Without `names` every volume is a
+    stimulus of its own, and the rows are None. Raises where volumes of one stimulus
+    have different features.
 
     >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
     (array([[1.],
