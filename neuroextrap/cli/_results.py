@@ -103,7 +103,7 @@ def _break_words(name):
 
 
 def _aligned_cells(values):
-    """Return the cells of one column, their points in line, and whether they are text."""
+    """Return the cells of one column, points in line, and whether they are text."""
     from neuroextrap.reporting._page import format_number
 
     cells = [format_number(value) for value in values]
