@@ -5,7 +5,7 @@ import logging
 from typing import NamedTuple
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, encoding_cost, part_of_run
+from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
     add_inference_options,
@@ -231,6 +231,8 @@ def _cost(args, data):
     """Describe what the run would take."""
     from joblib import effective_n_jobs
 
+    from neuroextrap.cli._encoding_cost import estimate_cost
+
     n_parts, part = part_of_run(args.shard)
     plain = {"n_nearest": None, "labels_img": None, "process_mask": None, "stride": 1}
     alone = argparse.Namespace(
@@ -247,7 +249,7 @@ def _cost(args, data):
     names = "radius n_nearest labels_img stride min_voxels"
     options = {name: getattr(args, name) for name in names.split()}
     options["process_mask_img"] = args.process_mask
-    cost = encoding_cost(
+    cost = estimate_cost(
         lambda regions: _model(alone, None).set_params(regions=regions), data, options
     )
     what = (

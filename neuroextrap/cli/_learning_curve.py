@@ -15,8 +15,9 @@ from neuroextrap.cli._parser import (
 logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
-scans: tab-separated, one row for each volume (of all images, in order) or row of
-  the array, with a column of labels and one that names the subject (or run).
+scans: tab-separated, one row for each volume (of all images, in order) or each
+  row of the array, with a column of labels and one that names the subject (or
+  run).
 
 examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\

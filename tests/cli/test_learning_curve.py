@@ -85,7 +85,10 @@ def test_array_in(scans, capsys):
         (["--groups", "run"], "has no column run"),
         (["--exclude", "A"], "y must hold at least 2 labels, got one, 'B'"),
         (["--train-sizes", "9"], "must be whole numbers between 1 and 5"),
-        (["--prior-weight", "much"], "prior_weight='much' is unknown"),
+        (
+            ["--prior-weight", "much"],
+            "prior_weight='much' must be a number between 0 and 1",
+        ),
         (["--array", "missing.npy"], "missing.npy: No such file"),
     ],
 )

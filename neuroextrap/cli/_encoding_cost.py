@@ -1,0 +1,83 @@
+"""What ``neuroextrap encoding`` would take: a few regions, timed and extrapolated."""
+
+import time
+
+import numpy as np
+
+from neuroextrap.cli._cost import continue_line
+
+_FEW_REGIONS, _MORE_REGIONS = 2, 8
+"""Numbers of regions in which a model is timed."""
+
+
+def estimate_cost(make_model, data, region_options):
+    """Train and identify in a few and in more regions; extrapolate to all.
+
+    Training time grows with the voxels, identification time with the regions, both from
+    what they take in any case. ``make_model(regions)`` returns an
+    EncodingIdentification of arrays in these regions, `data` is an EncodingData, and
+    `region_options` are those of ``choose_regions`` and ``min_voxels``. The dict
+    returned has n_regions, n_features, fitting and identifying (seconds on one core),
+    and memory (bytes).
+    """
+    train, test, masker = _as_arrays(data)
+    usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
+    usable &= np.isfinite(test).all(axis=0)
+    members = _filled_regions(masker, usable, **region_options)
+    timed = np.unique(np.linspace(0, members.shape[0] - 1, _MORE_REGIONS).astype(int))
+    _time_model(make_model, data, train, test, members[timed[:1]])  # compilation
+    fewer, more = (
+        _time_model(make_model, data, train, test, members[timed[:n]])
+        for n in (_FEW_REGIONS, _MORE_REGIONS)
+    )
+    totals = usable.sum(), members.shape[0]
+    fitting, identifying = map(continue_line, fewer, more, totals)
+    return {
+        "n_regions": members.shape[0],
+        "n_features": train.shape[1],
+        "fitting": fitting,
+        "identifying": identifying,
+        "memory": _memory(train, test, len(data.tested), members),
+    }
+
+
+def _as_arrays(data):
+    """Responses as arrays, and the masker that made them."""
+    if data.mask is None:
+        return data.train, data.test, None
+    from neuroextrap.images import load_samples, resolve_masker
+
+    masker = resolve_masker(data.mask)
+    train, test = (load_samples(img, masker) for img in (data.train, data.test))
+    return train, test, masker
+
+
+def _filled_regions(masker, usable, *, min_voxels, **options):
+    """Regions with enough usable voxels, a CSR array (n_regions, n_features)."""
+    from neuroextrap.images._region_choice import choose_regions
+    from neuroextrap.regions._usable import usable_regions
+
+    choice = choose_regions(masker, len(usable), **options)
+    regions = usable_regions(choice.regions, usable, min_voxels).regions
+    return regions[np.flatnonzero(np.diff(regions.indptr))]
+
+
+def _time_model(make_model, data, train, test, members):
+    """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
+    voxels = np.unique(members.indices)
+    model = make_model(members[:, voxels])
+    start = time.perf_counter()
+    model.fit(data.features, train[:, voxels], groups=data.repeated)
+    middle = time.perf_counter()
+    model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
+    end = time.perf_counter()
+    return (len(voxels), middle - start), (members.shape[0], end - middle)
+
+
+def _memory(train, test, n_candidates, members):
+    """Bytes at the peak: images and arrays as read, and the table of the run."""
+    n_features = train.shape[1]
+    read = 4 * (train.nbytes + test.nbytes)
+    table = 4 * n_features * (len(train) + len(test) + n_candidates)
+    results = 8 * members.shape[0] * (n_candidates + 40)
+    return read + 2 * table + 3 * members.indices.nbytes + results
