@@ -191,7 +191,7 @@ def one_map(masker, img, X, spheres, radius, n_sample):
 def gemm_share(plan):
     """Rate of the permutation product against that of a large square product."""
     rng = np.random.default_rng(0)
-    width = plan.chunk_width * N_CLASSES
+    width = plan.batch_width * N_CLASSES
     left = rng.random((len(Y), len(Y)), dtype=np.float32)
     right = rng.random((len(Y), width), dtype=np.float32)
     square = rng.random((2048, 2048), dtype=np.float32)
