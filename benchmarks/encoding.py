@@ -15,14 +15,18 @@ import warnings
 from unittest import mock
 
 import numpy as np
+from neuroextrap.models._elastic_net_folds import fold_grams
+from neuroextrap.models._elastic_net_options import SearchOptions
+from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from neuroextrap.encoding import GaborPyramid, mahalanobis_margins, shrunk_covariance
-from neuroextrap.models._elastic_net_folds import fold_grams
-from neuroextrap.models._elastic_net_options import SearchOptions
-from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
+from neuroextrap.encoding import (
+    GaborPyramid,
+    mahalanobis_margins,
+    schaefer_strimmer_covariance,
+)
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)
@@ -210,7 +214,7 @@ def region_costs(n_regions):
     Y, F = rng.normal(size=(2, 120, 4000)).astype(np.float32)
     blocks = [E[:, some] for some in members]
     start = time.process_time()
-    covariances = [shrunk_covariance(block)[0] for block in blocks]
+    covariances = [schaefer_strimmer_covariance(block)[0] for block in blocks]
     middle = time.process_time()
     pairs = list(zip(members, covariances, strict=True))
     for first in range(0, n_regions, 8):  # wins of several regions at once

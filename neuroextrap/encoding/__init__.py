@@ -1,7 +1,8 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``. Encoders:
-``ElasticNetEncoder``. Noise: ``shrunk_covariance``, ``ShrunkCovariance``.
+``ElasticNetEncoder``. Noise: ``schaefer_strimmer_covariance``,
+``SchaeferStrimmerCovariance``.
 Identification: ``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; ensembles of voxels or
 features: ``ensemble_size_curve``.
@@ -12,20 +13,27 @@ from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.encoding._voxel_scores import prediction_scores
-from neuroextrap.models._elastic_net import ElasticNetEncoder
 from neuroextrap.models._gabor import GaborPyramid
-from neuroextrap.models._noise_covariance import ShrunkCovariance, shrunk_covariance
+from neuroextrap.models._noise_covariance import (
+    SchaeferStrimmerCovariance,
+    schaefer_strimmer_covariance,
+)
 from neuroextrap.models._retinotopic import RetinotopicFeatures
+from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
     "ElasticNetEncoder",
     "EncodingIdentification",
     "GaborPyramid",
     "RetinotopicFeatures",
-    "ShrunkCovariance",
+    "SchaeferStrimmerCovariance",
     "compare_encoding_models",
     "ensemble_size_curve",
     "mahalanobis_margins",
     "prediction_scores",
-    "shrunk_covariance",
+    "schaefer_strimmer_covariance",
 ]
+
+# aliases: the same objects under the names of earlier versions
+ShrunkCovariance = SchaeferStrimmerCovariance
+shrunk_covariance = schaefer_strimmer_covariance

@@ -7,7 +7,6 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
-from neuroextrap.maps._identification import bound_is_vacuous
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 
@@ -70,7 +69,7 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
-def make_plan(estimator, experiment):
+def make_plan(estimator, experiment, set_sizes):
     """Plan the loop over regions and say what its numbers rest on.
 
     Permutations change only which stimulus is paired with which response. Returns the
@@ -81,9 +80,7 @@ def make_plan(estimator, experiment):
     if estimator.n_permutations:
         permuted = _permuted(estimator, experiment)
         codes = np.concatenate([codes, permuted.astype(np.int32)])
-    statistic = resolve_statistic(
-        estimator.statistic, n_classes, np.asarray(estimator.set_sizes_)
-    )
+    statistic = resolve_statistic(estimator.statistic, n_classes, set_sizes)
     plan = Plan(
         kernel=EncodingMargins(experiment.repeats, estimator.covariance),
         design=experiment.layout,
@@ -124,7 +121,9 @@ def _notes(estimator, experiment):
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
         )
-    elif bound_is_vacuous(experiment.n_candidates, repeats, estimator.confidence_level):
+    elif stats.TestDesign(
+        experiment.n_candidates, repeats, confidence_level=estimator.confidence_level
+    ).is_vacuous:
         notes.append(
             "average_bayes_accuracy_bound is at chance everywhere: with "
             f"{experiment.n_candidates} stimuli even perfect accuracy says too little "

@@ -7,7 +7,7 @@ from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
 
 from neuroextrap.margins._kernel import Batch, MarginSource
-from neuroextrap.models._noise_covariance import shrunk_covariance
+from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _PANEL = 48  # rows that are solved for together
 
@@ -15,15 +15,35 @@ _PANEL = 48  # rows that are solved for together
 def mahalanobis_margins(responses, predictions, covariance):
     """Compute margins M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j).
 
-    Up to a constant the log likelihood of response i, a row of ``responses``
-    (n_responses, n_features), under a Gaussian whose mean is the model's prediction for
-    candidate j, a row of ``predictions`` (n_candidates, n_features). Larger is better;
-    at most zero. The noise ``covariance`` must be positive definite.
+    Up to a constant the log likelihood of response i under a Gaussian whose mean is
+    the model's prediction for candidate j.
 
-    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human brain
-    activity"; Zheng & Benjamini 2016, "Estimating mutual information in high dimensions
-    via classification error" (identification by maximum likelihood).
+    Parameters
+    ----------
+    responses : array-like of shape (n_responses, n_features)
+        Responses y.
+    predictions : array-like of shape (n_candidates, n_features)
+        Predicted responses f, intercepts included.
+    covariance : array-like of shape (n_features, n_features)
+        Noise covariance Sigma, positive definite.
 
+    Returns
+    -------
+    margins : ndarray of float64 of shape (n_responses, n_candidates)
+        At most zero; larger is better.
+
+    Raises
+    ------
+    ValueError
+        When the covariance is not positive definite, or shapes do not match.
+
+    References
+    ----------
+    Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
+    classification error" (identification by maximum likelihood); Kay et al. 2008.
+
+    Examples
+    --------
     >>> mahalanobis_margins([[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[2, 0], [0, 1]])
     array([[-0.  , -0.25]])
     """
@@ -106,7 +126,7 @@ def _oas(residuals):
 
 
 COVARIANCES = {
-    "shrunk": lambda residuals: shrunk_covariance(residuals)[0],
+    "shrunk": lambda residuals: schaefer_strimmer_covariance(residuals)[0],
     "ledoit_wolf": _ledoit_wolf,
     "oas": _oas,
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
@@ -170,7 +190,7 @@ class EncodingMargins(MarginSource):
         return f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r})"
 
     def batches(self, xs, plan):
-        """Yield the margins (n_responses, K, n_regions), the same for every labeling."""
+        """Yield margins (n_responses, K, n_regions), the same for every labeling."""
         yield Batch(self.margins(xs, plan.design), 0, 1)
 
     def margins(self, xs, rows):

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.stats import average_accuracy, implied_information
-
-# Equal sums added in another order differ in the 16th digit; a permutation test must
-# see them as equal.
-DECIMALS = 12
+from neuroextrap.stats._null_counts import round_ties
 
 
 class AccuracyStatistic:
@@ -22,8 +19,7 @@ class AccuracyStatistic:
 
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""
-        values: np.ndarray = np.add.reduce(wins * self._weights, axis=1)
-        return np.round(values, DECIMALS)
+        return round_ties(np.add.reduce(wins * self._weights, axis=1))
 
     def __repr__(self) -> str:
         """Name the statistic; part of a checkpoint's identity."""
@@ -43,8 +39,8 @@ class InformationStatistic:
 
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""
-        curves = np.round(np.einsum("mv,vk->mk", wins, self._weights), DECIMALS)
-        return np.round(implied_information(curves, self.set_sizes), DECIMALS)
+        curves = round_ties(np.einsum("mv,vk->mk", wins, self._weights))
+        return round_ties(implied_information(curves, self.set_sizes))
 
     def __repr__(self) -> str:
         """Name the statistic; part of a checkpoint's identity."""

@@ -22,6 +22,7 @@ from neuroextrap.margins._wins import (
     rank_tables,
     win_histogram,
 )
+from neuroextrap.stats._null_counts import NullCounts
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
@@ -304,11 +305,5 @@ def _score(
 
 def _compare(permuted, start, rows, result):
     """Count the permuted statistics that reach the observed one; keep the maxima."""
-    if permuted.shape[1] == 0:
-        return
-    reached = permuted >= result["score"][rows, None]
-    result["n_reached"][rows] += reached.sum(axis=1)
-    here = slice(start, start + permuted.shape[1])
-    np.maximum(result["maxima"][here], permuted.max(axis=0), out=result["maxima"][here])
-    if "null" in result:
-        result["null"][here, rows] = permuted.T
+    names = ("score", "n_reached", "maxima", "null")
+    NullCounts(*(result.get(name) for name in names)).add(permuted, start, rows)

@@ -8,34 +8,20 @@ _SINGULAR = 1e-10
 
 
 def leading_svd(centered, n_components=None):
-    """Leading singular vectors, without the null directions.
+    """Leading singular vectors of centered samples, without the null directions.
 
-    A few leading ones come from the eigenvectors of the matrix of inner products of
-    the samples, several times faster. Its squares cost precision in proportion to
-    the ratio of the first singular value to the last one wanted, so where that
-    exceeds 1000, and for all components, the matrix itself is decomposed.
-
-    Parameters
-    ----------
-    centered : ndarray of shape (n_samples, n_features)
-        Samples, their mean removed.
-    n_components : int, optional
-        How many are wanted at most; None for all.
-
-    Returns
-    -------
-    left : ndarray of shape (n_samples, n_found)
-        Left singular vectors.
-    values : ndarray of shape (n_found,)
-        Singular values, decreasing.
-    right : ndarray of shape (n_found, n_features)
-        Right singular vectors, one a row.
+    Returns left (n_samples, rank), values (rank,) decreasing, and right (rank,
+    n_features), at most `n_components` of them. A few leading ones come from the
+    eigenvectors of the matrix of inner products of the samples, several times faster.
+    Its squares cost precision in proportion to the ratio of the first singular value
+    to the last one wanted, so where that exceeds 1000, and for all components
+    (`n_components` of None), the samples themselves are decomposed.
     """
     n_samples, n_features = centered.shape
     if n_components is not None and 2 * n_components < min(n_samples, n_features):
-        found = _leading_of_inner_products(centered, n_components)
-        if found is not None:
-            return found
+        factors = _leading_of_inner_products(centered, n_components)
+        if factors is not None:
+            return factors
     left, values, right = np.linalg.svd(centered, full_matrices=False)
     if values.size == 0 or values[0] == 0:
         return left[:, :0], values[:0], right[:0]
@@ -76,21 +62,10 @@ def _weighted_class_means(left, codes):
 def supported_components(left, codes):
     """Count the leading components whose within-class scatter is invertible.
 
-    In the whitened basis the total scatter is the identity, so the within-class
-    scatter is the identity minus the between-class one and its smallest eigenvalue
-    is one minus the largest squared canonical correlation.
-
-    Parameters
-    ----------
-    left : ndarray of shape (n_samples, n_components)
-        Orthonormal columns of mean zero.
-    codes : ndarray of shape (n_samples,)
-        Class numbers 0..n_classes-1.
-
-    Returns
-    -------
-    int
-        Between 0 and n_components.
+    `left` (n_samples, n_components) has orthonormal columns of mean zero, `codes` are
+    class numbers. In this whitened basis the total scatter is the identity, so the
+    within-class scatter is the identity minus the between-class one and its smallest
+    eigenvalue is one minus the largest squared canonical correlation.
     """
     means = _weighted_class_means(left, codes)
     for kept in range(left.shape[1], 0, -1):
@@ -100,23 +75,11 @@ def supported_components(left, codes):
 
 
 def canonical_directions(left, codes):
-    """Canonical directions of whitened samples.
+    """Canonical directions of whitened samples, from `left` and `codes` as above.
 
-    Parameters
-    ----------
-    left : ndarray of shape (n_samples, n_components)
-        Orthonormal columns of mean zero.
-    codes : ndarray of shape (n_samples,)
-        Class numbers 0..n_classes-1.
-
-    Returns
-    -------
-    rotation : ndarray of shape (n_components, n_directions)
-        Unit vectors; n_directions = min(n_classes - 1, n_components).
-    correlations : ndarray of shape (n_directions,)
-        Canonical correlations in [0, 1), decreasing.
-    class_means : ndarray of shape (n_classes, n_directions)
-        Class means along the directions.
+    Returns unit vectors (n_components, n_directions), with n_directions the smaller of
+    n_classes - 1 and n_components; canonical correlations in [0, 1), decreasing; and
+    class means along the directions, (n_classes, n_directions).
     """
     means = _weighted_class_means(left, codes)
     n_directions = min(len(means) - 1, left.shape[1])
@@ -129,7 +92,7 @@ def canonical_directions(left, codes):
 
 
 def _orientation(class_means):
-    """Make the class mean farthest out positive (the last one of equals)."""
+    """Signs that make the class mean farthest out positive (the last of equals)."""
     size = np.abs(class_means)
     far = size >= (1 - 1e-6) * size.max(axis=0)
     last = len(size) - 1 - np.argmax(far[::-1], axis=0)
@@ -138,19 +101,9 @@ def _orientation(class_means):
 
 
 def direction_p_values(correlations, *, n_samples, n_components, n_classes):
-    """Bartlett's sequential test of the canonical directions.
+    """Bartlett's sequential test of canonical directions, from their correlations.
 
-    Parameters
-    ----------
-    correlations : ndarray of shape (n_directions,)
-        Canonical correlations, decreasing.
-    n_samples, n_components, n_classes : int
-        Sizes of the analysis.
-
-    Returns
-    -------
-    ndarray of shape (n_directions,)
-        p-value of the hypothesis that this direction and all later ones are null.
+    The p-value of a direction tests that it and all later ones are null.
     """
     from scipy.special import chdtrc
 
@@ -163,28 +116,14 @@ def direction_p_values(correlations, *, n_samples, n_components, n_classes):
 
 
 def generalizable_singular_values(left, values, groups=None, *, n_components=None):
-    """Singular values re-estimated by leaving out groups of samples.
+    """Re-estimate singular values by leaving out groups of samples.
 
     A sample helps to span the basis it is projected on, so its projections are
-    longer than those of a new sample. Here each group of samples is projected on
-    the leading singular vectors of the other groups; the root of the sum of squares
-    of the coordinates on the i-th vectors replaces the i-th singular value.
-
-    Parameters
-    ----------
-    left : ndarray of shape (n_samples, rank)
-        Left singular vectors.
-    values : ndarray of shape (rank,)
-        Singular values.
-    groups : ndarray of shape (n_samples,), optional
-        Group numbers; None leaves out one sample at a time.
-    n_components : int, optional
-        Number of leading singular vectors of the basis; None for all.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        At least a thousandth of ``values``, so that none vanishes.
+    longer than those of a new sample. Here each group of samples (`groups` of None:
+    each sample) is projected on the leading singular vectors of the other groups; the
+    root of the sum of squares of the coordinates on the i-th vectors replaces the i-th
+    singular value. Returns the leading `n_components` (None: all), each at least a
+    thousandth of its old value, so that none vanishes.
     """
     n_components = len(values) if n_components is None else n_components
     groups = np.arange(len(left)) if groups is None else groups

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from neuroextrap.models._canonical_input import (
     check_classes,
     check_options,
+    class_priors,
     group_codes,
-    known_priors,
 )
 from neuroextrap.models._canonical_space import (
     canonical_directions,
@@ -42,25 +42,25 @@ class CanonicalVariates(
 
     Parameters
     ----------
-    n_components : int, optional
-        P, the number of singular vectors kept. None: the number of samples of the
-        smallest group when ``groups`` are given to ``fit``, else at most 10; in
-        both cases no more than the data support. An integer above what the data
-        support is lowered with a warning: the rank of the samples bounds it, and
-        the within-class scatter must stay invertible.
-    priors : array of shape (n_classes,), optional
-        Known class probabilities p(g), in the order of the sorted labels. None:
+    n_components : int or None, default=None
+        P, the number of singular vectors kept. If None, the number of samples of the
+        smallest group when ``groups`` are given to ``fit``, else at most 10; in both
+        cases no more than the data support. An integer above what the data support is
+        lowered with a warning: the rank of the samples bounds it, and the
+        within-class scatter must stay invertible.
+    priors : array-like of shape (n_classes,) or None, default=None
+        Known class probabilities p(g), in the order of the sorted labels. If None,
         the frequencies of the training labels.
-    basis : {"svd", "generalizable"}
+    basis : {"svd", "generalizable"}, default="svd"
         "generalizable" re-estimates the singular values by leaving out one group
         (without groups: one sample) at a time, so that the training projections
         have the variance that test projections will have. A variant of the published
         algorithm: the samples left out are projected on the first P singular vectors
         of the others, and the i-th variance is that along the i-th of them.
-    significance_level : float, optional
-        When given, only the leading canonical directions are kept that Bartlett's
-        sequential test finds significant at this level. None of them significant
-        leaves an empty space, in which the posteriors are the priors.
+    significance_level : float or None, default=None
+        If given, only the leading canonical directions are kept that Bartlett's
+        sequential test finds significant at this level. If none is significant, the
+        canonical space is empty and the posteriors are the priors.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class CanonicalVariates(
     n_components_ : int
         P, the number of singular vectors in use.
     basis_ : ndarray of shape (n_components_, n_features)
-        The singular vectors, one a row, orthonormal.
+        The singular vectors, one per row, orthonormal.
     singular_values_ : ndarray of shape (n_components_,)
         Their singular values, re-estimated when the basis is generalizable.
     canonical_correlations_ : ndarray of shape (min(n_classes - 1, n_components_),)
-        Of every canonical direction, kept or not, decreasing.
+        Canonical correlation of every direction, kept or not, decreasing.
     p_values_ : ndarray of shape (min(n_classes - 1, n_components_),)
         Bartlett's p-value that this direction and all after it carry nothing.
     canonical_maps_ : ndarray of shape (n_directions, n_features)
@@ -89,9 +89,9 @@ class CanonicalVariates(
 
     Notes
     -----
-    Between-subject differences are no business of this class: remove each
-    subject's mean scan before ``fit`` and before ``predict``. The p-values take
-    the samples as independent, which scans of one subject seldom are.
+    This class does not remove differences between subjects: subtract each subject's
+    mean scan before ``fit`` and before ``predict``. The p-values take the samples as
+    independent, which scans of one subject seldom are.
 
     References
     ----------
@@ -123,43 +123,34 @@ class CanonicalVariates(
         self.significance_level = significance_level
 
     def fit(self, X, y, groups=None):
-        """Learn basis, canonical directions and class means.
+        """Learn the basis, the canonical directions and the class means.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
-        y : array of shape (n_samples,)
-            Labels.
-        groups : array of shape (n_samples,), optional
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
+        y : array-like of shape (n_samples,)
+            Labels, at least two different ones.
+        groups : array-like of shape (n_samples,) or None, default=None
             Subject (or other independent unit) of every sample.
 
         Returns
         -------
-        CanonicalVariates
+        self : CanonicalVariates
             The fitted estimator.
 
         Raises
         ------
         ValueError
-            An option outside its allowed values; fewer than two classes; no
-            within-class variation left to divide by.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> y, groups = np.tile([0, 1, 2], 4), np.repeat([0, 1, 2, 3], 3)
-        >>> CanonicalVariates().fit(X, y, groups=groups).n_components_
-        3
+            If an option is outside its allowed values, there are fewer than two
+            classes, or no within-class variation is left to divide by.
         """
         check_options(self.n_components, self.basis, self.significance_level)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         check_classes(self.classes_, len(y))
-        self.priors_ = known_priors(self.priors, codes)
+        self.priors_ = class_priors(self.priors, codes)
         groups = group_codes(groups, len(y))
         self.mean_ = X.mean(axis=0)
         wanted = self._wanted_components(groups)
@@ -185,24 +176,24 @@ class CanonicalVariates(
         return 10 if groups is None else int(np.bincount(groups).min())
 
     def _keep_components(self, left, codes, wanted):
-        """Set the number of singular vectors, warning when one is asked too many."""
+        """Set the number of singular vectors; warn if fewer than were asked for."""
         supported = supported_components(left, codes)
         if supported < 1:
             raise ValueError(
-                "The classes do not vary within: the within-class scatter is singular "
-                "in every basis; check that X holds noisy samples."
+                "the classes do not vary within: the within-class scatter is singular "
+                "in every basis; check that X holds noisy samples"
             )
         if self.n_components is not None and supported < wanted:
             warnings.warn(
                 f"n_components={wanted} lowered to {supported}: that is what "
                 f"{len(codes)} samples of {len(self.classes_)} classes support (their "
-                "rank, and an invertible within-class scatter).",
+                "rank, and an invertible within-class scatter)",
                 stacklevel=3,
             )
         self.n_components_ = int(supported)
 
     def _set_canonical_space(self, left, codes):
-        """Canonical directions, their test, eigenimages and class means."""
+        """Set canonical directions, their test, eigenimages and class means."""
         rotation, correlations, class_means = canonical_directions(left, codes)
         n_samples, n_classes = len(codes), len(self.classes_)
         self.canonical_correlations_ = correlations
@@ -224,26 +215,17 @@ class CanonicalVariates(
         self.class_means_ = class_means[:, :kept] * scale
 
     def transform(self, X):
-        """Canonical coordinates of samples.
+        """Project samples on the canonical directions.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_directions)
-            Coordinates in units of the within-class standard deviation.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1, 2], 4))
-        >>> model.transform(X).shape
-        (12, 2)
+        coordinates : ndarray of shape (n_samples, n_directions)
+            Canonical coordinates in units of the within-class standard deviation.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -256,102 +238,66 @@ class CanonicalVariates(
         return coordinates @ self.class_means_.T - half + np.log(self.priors_)
 
     def decision_function(self, X):
-        """Log joint probabilities up to a common term.
+        """Compute log joint probabilities of the classes up to a common term.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for 2 classes
             Scores whose softmax is the posterior; for two classes the log odds of
             the second.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
-        >>> model.decision_function(X).shape
-        (12,)
         """
         scores = self._log_joint(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_log_proba(self, X):
-        """Log posterior probabilities of the classes.
+        """Compute log posterior probabilities of the classes.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        log_posteriors : ndarray of shape (n_samples, n_classes)
             Natural logarithms, finite even where the probability underflows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
-        >>> bool(np.all(np.isfinite(model.predict_log_proba(1e6 * X))))
-        True
         """
         from scipy.special import log_softmax
 
         return log_softmax(self._log_joint(X), axis=1)
 
     def predict_proba(self, X):
-        """Posterior probabilities of the classes.
+        """Compute posterior probabilities of the classes.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
-            Rows sum to one.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
-        >>> model.predict_proba(X).sum(axis=1).round(12).tolist()[:3]
-        [1.0, 1.0, 1.0]
+        posteriors : ndarray of shape (n_samples, n_classes)
+            Probabilities; every row sums to one.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X):
-        """Most probable class of every sample.
+        """Choose the most probable class of every sample.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, subject means already removed.
+        X : array-like of shape (n_samples, n_features)
+            Samples, with subject means already removed.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Labels.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import CanonicalVariates
-        >>> X = np.random.default_rng(0).standard_normal((12, 30))
-        >>> model = CanonicalVariates(n_components=4).fit(X, np.tile([0, 1], 6))
-        >>> model.predict(X).shape
-        (12,)
+        y_pred : ndarray of shape (n_samples,)
+            Predicted labels.
         """
         check_is_fitted(self)
         return self.classes_[np.argmax(self._log_joint(X), axis=1)]

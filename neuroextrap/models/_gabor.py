@@ -7,6 +7,7 @@ from neuroextrap.models._receptive_field_grid import (
     check_images,
     gaussian_windows,
     grid_centers,
+    grid_positions,
     separable_sums,
 )
 
@@ -18,7 +19,7 @@ COMPRESSIONS = {
 
 
 class GaborPyramid(TransformerMixin, BaseEstimator):
-    """Contrast energies of quadrature Gabor pairs on a pyramid of grids.
+    """Compute contrast energies of quadrature Gabor pairs on a pyramid of grids.
 
     For a pair of wave vector theta centered at c the energy of an image z is ::
 
@@ -30,42 +31,44 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     frequencies : sequence of float or None, default=None
-        Cycles per image (per shorter side). None: octaves 1, 2, 4, ... up to a
-        period of four pixels.
+        Spatial frequencies in cycles per image (along its shorter side). If None,
+        octaves 1, 2, 4, ... up to a period of four pixels.
     n_orientations : int, default=8
-        Orientations, evenly spread over half a turn.
+        Number of orientations, evenly spread over half a turn.
     window : float, default=0.5
         Standard deviation of the Gaussian window, in periods.
     step : float, default=0.5
-        Distance of neighboring centers, in periods.
+        Distance between neighboring centers, in periods.
     compression : {"log", "sqrt", "energy"}, default="log"
-        log(1 + g), the square root (contrast amplitude), or g.
+        Feature made of an energy g: log(1 + g), its square root (the contrast
+        amplitude), or g itself.
     normalize : bool, default=True
-        Divide energies by their mean over training images, positions and
-        orientations, one number a frequency, so that the logarithm does not depend
-        on the unit of luminance.
+        Whether to divide the energies of each frequency by their mean over training
+        images, positions and orientations, so that the logarithm does not depend on
+        the unit of luminance.
     subtract_mean : bool, default=True
-        Subtract every image's mean luminance first: windows cut by the border
-        would otherwise respond to it.
+        Whether to subtract every image's mean luminance first: windows cut by the
+        border would otherwise respond to it.
     luminance : bool, default=False
-        Add the signed luminance under each window (frequency zero), once a position.
+        Whether to add the signed luminance under each window (frequency zero), one
+        feature per position.
 
     Attributes
     ----------
     image_shape_ : tuple of int
-        Height and width.
-    frequencies_ : ndarray, shape (n_frequencies,)
-        Cycles per image.
-    energy_scale_ : ndarray, shape (n_frequencies,)
+        Height and width of the images in pixels.
+    frequencies_ : ndarray of shape (n_frequencies,)
+        Spatial frequencies in cycles per image.
+    energy_scale_ : ndarray of shape (n_frequencies,)
         Divisors of the energies.
-    feature_positions_ : ndarray, shape (n_features, 2)
+    feature_positions_ : ndarray of shape (n_features, 2)
         Center of each feature, (row, column) in pixels.
-    feature_frequencies_ : ndarray, shape (n_features,)
-        Cycles per image; zero for a luminance feature.
-    feature_orientations_ : ndarray, shape (n_features,)
+    feature_frequencies_ : ndarray of shape (n_features,)
+        Frequency of each feature in cycles per image; zero for a luminance feature.
+    feature_orientations_ : ndarray of shape (n_features,)
         Direction of the wave vector in degrees, from the column axis; NaN for a
         luminance feature.
-    feature_widths_ : ndarray, shape (n_features,)
+    feature_widths_ : ndarray of shape (n_features,)
         Standard deviation of the window in pixels.
 
     References
@@ -76,6 +79,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from neuroextrap.encoding import GaborPyramid
     >>> images = np.random.default_rng(0).random((3, 16, 16))
     >>> pyramid = GaborPyramid(frequencies=(2, 4), n_orientations=4)
     >>> pyramid.fit_transform(images).shape
@@ -110,9 +114,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        images : array-like, shape (n_images, height, width)
-            Training images.
-        y : None
+        images : array-like of shape (n_images, height, width)
+            Training images, in gray levels.
+        y : None, default=None
             Ignored.
 
         Returns
@@ -123,7 +127,8 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an option is out of range, or a frequency beyond half a cycle a pixel.
+            If an option is out of range, or a frequency exceeds half a cycle per
+            pixel.
         TypeError
             If the images are complex.
         """
@@ -140,48 +145,48 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, images):
-        """Compute the features.
+        """Compute the features of images.
 
         Parameters
         ----------
-        images : array-like, shape (n_images, height, width)
+        images : array-like of shape (n_images, height, width)
             Images of the size seen in `fit`.
 
         Returns
         -------
-        features : ndarray, shape (n_images, n_features)
-            By frequency, then orientation, then position (row-major); luminance
-            last, by frequency.
+        features : ndarray of shape (n_images, n_features)
+            Features ordered by frequency, then orientation, then position
+            (row-major); luminance features last, by frequency.
 
         Raises
         ------
         ValueError
-            If the images have another size.
+            If the images have another size than those seen in `fit`.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         images = check_images(images, self.image_shape_)
         compress = COMPRESSIONS[self.compression]
-        parts = [
+        features = [
             compress(self._energies(images, level) / scale)
             for level, scale in enumerate(self.energy_scale_)
         ]
         if self.luminance:
-            parts += [self._luminances(images, f) for f in self.frequencies_]
-        return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
+            features += [self._luminances(images, f) for f in self.frequencies_]
+        return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Return names made of frequency, orientation (degrees) and center (pixels).
+        """Name features by frequency, orientation (degrees) and center (pixels).
 
         Parameters
         ----------
-        input_features : None
+        input_features : None, default=None
             Ignored.
 
         Returns
         -------
-        names : ndarray of str, shape (n_features,)
+        names : ndarray of str of shape (n_features,)
             Such as ``gabor_f2_o45_r3.5_c7.5`` or ``luminance_f2_r3.5_c7.5``.
         """
         rows = zip(
@@ -215,7 +220,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             )
 
     def _resolve_frequencies(self):
-        """Cycles per image, checked against the number of pixels."""
+        """Return frequencies in cycles per image, checked against the pixels."""
         shorter = min(self.image_shape_)
         if self.frequencies is None:
             n_octaves = max(1, int(np.floor(np.log2(max(shorter / 4, 1)))) + 1)
@@ -223,8 +228,8 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         frequencies = np.asarray(self.frequencies, dtype=float).ravel()
         if not ((frequencies > 0) & (frequencies <= shorter / 2)).all():
             raise ValueError(
-                f"frequencies must lie in (0, {shorter / 2:g}] cycles per image of "
-                f"{shorter} pixels, got {frequencies.tolist()}"
+                f"frequencies={frequencies.tolist()} must lie in (0, {shorter / 2:g}] "
+                f"cycles per image of {shorter} pixels; leave out higher ones"
             )
         return frequencies
 
@@ -233,7 +238,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return np.pi * np.arange(self.n_orientations) / self.n_orientations
 
     def _windows(self, frequency):
-        """(centers, Gaussian weights) down and across the image."""
+        """Yield (centers, Gaussian weights) down, then across the image."""
         period = min(self.image_shape_) / frequency
         for size in self.image_shape_:
             centers = grid_centers(size, self.step * period)
@@ -246,17 +251,18 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         if self.subtract_mean:
             images = images - images.mean(axis=(1, 2), keepdims=True)
         sides = list(self._windows(frequency))
-        parts = []
+        energies = []
         for angle in self._orientations():
+            # a plane wave is a product of one wave down and one across the image
             waves = []
-            for (centers, weights), part in zip(
+            for (centers, weights), share in zip(
                 sides, (np.sin(angle), np.cos(angle)), strict=True
             ):
                 offset = np.arange(weights.shape[1])[None] - centers[:, None]
-                waves.append(weights * np.exp(-1j * rate * part * offset))
+                waves.append(weights * np.exp(-1j * rate * share * offset))
             sums = separable_sums(images, *waves)
-            parts.append(sums.real**2 + sums.imag**2)
-        return np.concatenate(parts, axis=1)
+            energies.append(sums.real**2 + sums.imag**2)
+        return np.concatenate(energies, axis=1)
 
     def _luminances(self, images, frequency):
         """Gaussian-weighted luminance at the grid of one frequency."""
@@ -264,7 +270,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         return separable_sums(images, rows, columns)
 
     def _describe(self):
-        """Set the attributes that say where each feature comes from."""
+        """Set the attributes that locate and name the features."""
         angles = np.degrees(self._orientations())
         blocks = [(f, a, f) for f in self.frequencies_ for a in angles]
         if self.luminance:
@@ -272,8 +278,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         positions, frequencies, orientations, grids = [], [], [], []
         for frequency, angle, grid in blocks:
             (rows, _), (columns, _) = self._windows(grid)
-            mesh = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1)
-            positions.append(mesh.reshape(-1, 2))
+            positions.append(grid_positions(rows, columns))
             n_positions = len(positions[-1])
             frequencies.append(np.full(n_positions, frequency))
             orientations.append(np.full(n_positions, angle))

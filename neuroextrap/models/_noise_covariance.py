@@ -1,11 +1,11 @@
-"""Noise covariance shrunk towards its diagonal with an analytic intensity."""
+"""Noise covariance shrunk to its diagonal with an analytic intensity."""
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.covariance import EmpiricalCovariance
 
 
-def shrunk_covariance(residuals, *, degrees_of_freedom=None):
-    """Estimate a covariance, its off-diagonal shrunk by an analytic factor.
+def schaefer_strimmer_covariance(residuals, *, degrees_of_freedom=None):
+    """Estimate a noise covariance, shrunk to its diagonal by an analytic intensity.
 
     ::
 
@@ -13,24 +13,32 @@ def shrunk_covariance(residuals, *, degrees_of_freedom=None):
         lambda = clip(sum_{i != j} Var(s_ij) / sum_{i != j} s_ij^2, 0, 1)
         Var(s_ij) = [sum_t e_ti^2 e_tj^2 - (sum_t e_ti e_tj)^2 / N] / (N (N - 1))
 
+    It differs from :func:`sklearn.covariance.shrunk_covariance`, which takes a
+    covariance and shrinks it to a multiple of the identity by a given intensity: here
+    residuals come in, every feature keeps its own variance, and the data choose the
+    intensity.
+
     Residuals should come from cross-validation within the training data. Residuals
     of the test responses must not be used: identification would then be judged by a
-    covariance that has seen the pairing.
+    covariance that has seen the pairing of responses and stimuli.
 
     Parameters
     ----------
-    residuals : array-like, shape (n_samples, n_features)
-        Residuals E, taken to have mean zero; float32 is computed in float32.
-    degrees_of_freedom : array-like, shape (n_features,), optional
-        Degrees of freedom each feature's model spent, for residuals on training
-        data: s_ij is then e_i'e_j / sqrt((N - df_i)(N - df_j)).
+    residuals : array-like of shape (n_samples, n_features)
+        Residuals E, taken to have mean zero. Computed in float32 if they are float32,
+        else in float64.
+    degrees_of_freedom : array-like of shape (n_features,) or None, default=None
+        Degrees of freedom that the model of each feature spent, for residuals of
+        training data: s_ij is then e_i'e_j / sqrt((N - df_i)(N - df_j)). If None,
+        zero.
 
     Returns
     -------
-    covariance : ndarray, shape (n_features, n_features)
-        Positive definite when no feature is constantly zero and lambda > 0.
+    covariance : ndarray of shape (n_features, n_features)
+        Shrunk covariance, in squared units of the residuals. It is positive definite
+        if no feature is constantly zero and the intensity is positive.
     shrinkage : float
-        The factor lambda; 0 for a single feature.
+        The intensity lambda in [0, 1]; zero for a single feature.
 
     Raises
     ------
@@ -46,8 +54,9 @@ def shrunk_covariance(residuals, *, degrees_of_freedom=None):
     Examples
     --------
     >>> import numpy as np
+    >>> from neuroextrap.encoding import schaefer_strimmer_covariance
     >>> residuals = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-    >>> covariance, shrinkage = shrunk_covariance(residuals)
+    >>> covariance, shrinkage = schaefer_strimmer_covariance(residuals)
     >>> covariance
     array([[1., 0.],
            [0., 1.]])
@@ -66,28 +75,42 @@ def shrunk_covariance(residuals, *, degrees_of_freedom=None):
     return covariance, shrinkage
 
 
-class ShrunkCovariance(BaseEstimator):
-    """Covariance shrunk towards its diagonal, as a scikit-learn estimator.
+class SchaeferStrimmerCovariance(EmpiricalCovariance):
+    """Noise covariance shrunk to its diagonal, as a scikit-learn estimator.
+
+    The estimator of :func:`schaefer_strimmer_covariance`, with the methods of
+    scikit-learn's covariance estimators (``mahalanobis``, ``score``, ``error_norm``,
+    ``get_precision``). Unlike :class:`sklearn.covariance.ShrunkCovariance` it shrinks
+    to the diagonal, not to a multiple of the identity, and the data choose the
+    intensity.
 
     Parameters
     ----------
-    assume_centered : bool, default=True
-        Residuals have mean zero by construction. False subtracts the mean first.
+    store_precision : bool, default=True
+        Whether to compute and keep the inverse of the covariance.
+    assume_centered : bool, default=False
+        Whether the samples are taken to have mean zero, as residuals do. If False,
+        their mean is subtracted first.
+    degrees_of_freedom : array-like of shape (n_features,) or None, default=None
+        Degrees of freedom that the model of each feature spent, for residuals of
+        training data. If None, zero.
 
     Attributes
     ----------
-    covariance_ : ndarray, shape (n_features, n_features)
+    covariance_ : ndarray of shape (n_features, n_features)
         Shrunk covariance.
-    location_ : ndarray, shape (n_features,)
-        What was subtracted.
+    precision_ : ndarray of shape (n_features, n_features)
+        Its pseudo-inverse; None if ``store_precision=False``.
     shrinkage_ : float
-        Intensity in [0, 1].
+        Intensity of the shrinkage in [0, 1].
+    location_ : ndarray of shape (n_features,)
+        Mean that was subtracted; zero if ``assume_centered=True``.
     n_features_in_ : int
         Number of features.
 
     See Also
     --------
-    neuroextrap.models.shrunk_covariance : The function.
+    schaefer_strimmer_covariance : The same estimate as a function.
 
     References
     ----------
@@ -97,51 +120,64 @@ class ShrunkCovariance(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from neuroextrap.encoding import SchaeferStrimmerCovariance
     >>> residuals = np.random.default_rng(0).normal(size=(50, 3))
-    >>> ShrunkCovariance().fit(residuals).covariance_.shape
-    (3, 3)
+    >>> model = SchaeferStrimmerCovariance().fit(residuals)
+    >>> model.covariance_.shape, model.mahalanobis(residuals).shape
+    ((3, 3), (50,))
     """
 
-    def __init__(self, assume_centered=True):
-        self.assume_centered = assume_centered
+    def __init__(
+        self, *, store_precision=True, assume_centered=False, degrees_of_freedom=None
+    ):
+        super().__init__(
+            store_precision=store_precision, assume_centered=assume_centered
+        )
+        self.degrees_of_freedom = degrees_of_freedom
 
     def fit(self, X, y=None):  # noqa: ARG002
-        """Estimate the covariance.
+        """Estimate the covariance of residuals.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Residuals.
-        y : None
+        y : None, default=None
             Ignored.
 
         Returns
         -------
-        self : ShrunkCovariance
+        self : SchaeferStrimmerCovariance
             The fitted estimator.
 
         Raises
         ------
         ValueError
-            If there are fewer than two samples or a value is not finite.
+            If there are fewer than two samples, a value is not finite, or degrees of
+            freedom reach the number of samples.
         """
+        from scipy.linalg import pinvh
         from sklearn.utils.validation import validate_data
 
         X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         zero = np.zeros(X.shape[1], dtype=X.dtype)
         self.location_ = zero if self.assume_centered else X.mean(axis=0)
-        self.covariance_, self.shrinkage_ = shrunk_covariance(X - self.location_)
+        self.covariance_, self.shrinkage_ = schaefer_strimmer_covariance(
+            X - self.location_, degrees_of_freedom=self.degrees_of_freedom
+        )
+        self.precision_ = pinvh(self.covariance_) if self.store_precision else None
         return self
 
 
 def _check_residuals(residuals):
-    """Two-dimensional finite floats."""
+    """Return residuals as a two-dimensional array of finite floats."""
     E = np.asarray(residuals)
     if E.dtype != np.float32:
         E = E.astype(np.float64)
     if E.ndim != 2 or len(E) < 2:
         raise ValueError(
-            f"residuals must have shape (n_samples >= 2, n_features), got {E.shape}"
+            f"residuals must have shape (n_samples >= 2, n_features), got shape "
+            f"{E.shape}; pass one row per sample"
         )
     if not np.isfinite(E).all():
         raise ValueError("residuals hold NaN or infinite values; drop these features")
@@ -149,7 +185,7 @@ def _check_residuals(residuals):
 
 
 def _inflation(degrees_of_freedom, E):
-    """sqrt(N / (N - df)) per feature."""
+    """Factors sqrt(N / (N - df)), shape (n_features,)."""
     spent = np.asarray(degrees_of_freedom, dtype=np.float64)
     if spent.shape != (E.shape[1],) or not ((spent >= 0) & (spent < len(E))).all():
         raise ValueError(
@@ -161,12 +197,12 @@ def _inflation(degrees_of_freedom, E):
 
 
 def _intensity(E, covariance):
-    """Lambda, without forming the matrix of fourth moments."""
+    """Return lambda, without forming the matrix of fourth moments."""
     n_samples, n_features = E.shape
     if n_features < 2:
         return 0.0
     squares = np.square(E, dtype=np.float64)
-    # sum over i != j and t of e_ti^2 e_tj^2
+    # sum over i != j and t of e_ti^2 e_tj^2: the square of the sum less its diagonal
     fourth = (squares.sum(axis=1) ** 2).sum() - (squares**2).sum()
     diagonal = np.diag(covariance).astype(np.float64)
     second = float(np.vdot(covariance, covariance)) - (diagonal**2).sum()

@@ -7,12 +7,13 @@ from neuroextrap.models._receptive_field_grid import (
     check_images,
     gaussian_windows,
     grid_centers,
+    grid_positions,
     separable_sums,
 )
 
 
 class RetinotopicFeatures(TransformerMixin, BaseEstimator):
-    """Local luminance and contrast under Gaussian windows on grids of centers.
+    """Compute local luminance and contrast under Gaussian windows on grids.
 
     With weights w_j about a center, summing to one inside the image, ::
 
@@ -24,24 +25,26 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     ----------
     widths : sequence of float or None, default=None
         Standard deviations of the windows, as fractions of the image's shorter
-        side. None: 1/4, 1/8 and 1/16.
+        side. If None, 1/4, 1/8 and 1/16.
     step : float, default=1.0
-        Distance of neighboring centers, in widths.
-    luminance, contrast : bool, default=True
-        Which of the two to compute.
+        Distance between neighboring centers, in standard deviations of the window.
+    luminance : bool, default=True
+        Whether to compute the local luminance.
+    contrast : bool, default=True
+        Whether to compute the local contrast.
 
     Attributes
     ----------
     image_shape_ : tuple of int
-        Height and width.
-    widths_ : ndarray, shape (n_widths,)
-        Standard deviations in pixels.
-    feature_kinds_ : ndarray of str, shape (n_features,)
+        Height and width of the images in pixels.
+    widths_ : ndarray of shape (n_widths,)
+        Standard deviations of the windows in pixels.
+    feature_kinds_ : ndarray of str of shape (n_features,)
         "luminance" or "contrast".
-    feature_positions_ : ndarray, shape (n_features, 2)
+    feature_positions_ : ndarray of shape (n_features, 2)
         Center of each feature, (row, column) in pixels.
-    feature_widths_ : ndarray, shape (n_features,)
-        Standard deviation of the window in pixels.
+    feature_widths_ : ndarray of shape (n_features,)
+        Standard deviation of each feature's window in pixels.
 
     References
     ----------
@@ -51,6 +54,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from neuroextrap.encoding import RetinotopicFeatures
     >>> images = np.random.default_rng(0).random((3, 16, 16))
     >>> RetinotopicFeatures(widths=(0.25,)).fit_transform(images).shape
     (3, 32)
@@ -63,13 +67,13 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         self.contrast = contrast
 
     def fit(self, images, y=None):  # noqa: ARG002
-        """Lay out the grids.
+        """Lay out the grids of windows.
 
         Parameters
         ----------
-        images : array-like, shape (n_images, height, width)
+        images : array-like of shape (n_images, height, width)
             Training images; only their size matters.
-        y : None
+        y : None, default=None
             Ignored.
 
         Returns
@@ -80,7 +84,8 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If widths or step are not positive, or nothing is to be computed.
+            If widths or step are not positive, or both kinds of feature are switched
+            off.
         TypeError
             If the images are complex.
         """
@@ -90,7 +95,8 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         self.widths_ = np.asarray(widths, dtype=float) * min(self.image_shape_)
         if not (self.widths_ > 0).all() or not self.step > 0:
             raise ValueError(
-                f"widths and step must be positive, got {widths} and {self.step}"
+                f"widths={widths} and step={self.step} must be positive; leave widths "
+                "as None for the default"
             )
         if not (self.luminance or self.contrast):
             raise ValueError(
@@ -100,51 +106,52 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, images):
-        """Compute the features.
+        """Compute the features of images.
 
         Parameters
         ----------
-        images : array-like, shape (n_images, height, width)
+        images : array-like of shape (n_images, height, width)
             Images of the size seen in `fit`.
 
         Returns
         -------
-        features : ndarray, shape (n_images, n_features)
-            By width, then luminance and contrast, then position (row-major).
+        features : ndarray of shape (n_images, n_features)
+            Features ordered by width, then luminance and contrast, then position
+            (row-major).
 
         Raises
         ------
         ValueError
-            If the images have another size.
+            If the images have another size than those seen in `fit`.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         images = check_images(images, self.image_shape_)
-        # variances do not depend on the offset; a small one keeps digits
+        # variances do not depend on an offset; values about zero keep their digits
         offset = images.mean(axis=(1, 2), keepdims=True)
-        parts = []
+        features = []
         for width in self.widths_:
             rows, columns = (w for _, w in self._windows(width))
             mean = separable_sums(images - offset, rows, columns)
             square = separable_sums((images - offset) ** 2, rows, columns)
             if self.luminance:
-                parts.append(mean + offset[:, :, 0])
+                features.append(mean + offset[:, :, 0])
             if self.contrast:
-                parts.append(np.sqrt(np.maximum(square - mean**2, 0)))
-        return np.concatenate(parts, axis=1).astype(images.dtype, copy=False)
+                features.append(np.sqrt(np.maximum(square - mean**2, 0)))
+        return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
-        """Return names made of kind, width and center in pixels.
+        """Name features by kind, width and center (pixels).
 
         Parameters
         ----------
-        input_features : None
+        input_features : None, default=None
             Ignored.
 
         Returns
         -------
-        names : ndarray of str, shape (n_features,)
+        names : ndarray of str of shape (n_features,)
             Such as ``contrast_w4_r3.5_c7.5``.
         """
         rows = zip(
@@ -157,23 +164,23 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def _windows(self, width):
-        """(centers, weights that sum to one) down and across the image."""
+        """Yield (centers, weights that sum to one) down, then across the image."""
         for size in self.image_shape_:
             centers = grid_centers(size, self.step * width)
             weights = gaussian_windows(size, centers, width)
             yield centers, weights / weights.sum(axis=1, keepdims=True)
 
     def _describe(self):
-        """Set the attributes that say where each feature comes from."""
+        """Set the attributes that locate and name the features."""
         kinds = ["luminance"] * self.luminance + ["contrast"] * self.contrast
         positions, widths, names = [], [], []
         for width in self.widths_:
             (rows, _), (columns, _) = self._windows(width)
-            mesh = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1)
+            centers = grid_positions(rows, columns)
             for kind in kinds:
-                positions.append(mesh.reshape(-1, 2))
-                widths.append(np.full(len(positions[-1]), width))
-                names.append(np.full(len(positions[-1]), kind))
+                positions.append(centers)
+                widths.append(np.full(len(centers), width))
+                names.append(np.full(len(centers), kind))
         self.feature_positions_ = np.concatenate(positions)
         self.feature_widths_ = np.concatenate(widths)
         self.feature_kinds_ = np.concatenate(names)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding import mahalanobis_margins, shrunk_covariance
+from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
+    ResponseRows,
     noise_covariance,
 )
 
@@ -64,7 +65,7 @@ def test_noise_covariances(data, method):
     E = data[2]
     found = noise_covariance(E, method)
     expected = {
-        "shrunk": shrunk_covariance(E)[0],
+        "shrunk": schaefer_strimmer_covariance(E)[0],
         "ledoit_wolf": ledoit_wolf(E, assume_centered=True)[0],
         "oas": oas(E, assume_centered=True)[0],
         "diagonal": np.diag((E**2).mean(axis=0)),
@@ -73,18 +74,16 @@ def test_noise_covariances(data, method):
     np.testing.assert_allclose(found, expected[method], rtol=1e-12)
 
 
-def test_kernel_equals_the_function_region_by_region(data):
+def test_margins_equal_the_function_region_by_region(data):
     Y, F, E = data
     repeats = np.array([1, 2, 3, 1, 1, 4])
-    kernel = EncodingMargins(repeats)
+    source, rows = EncodingMargins(repeats), ResponseRows(len(Y), len(F), len(E))
     xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
-    state = kernel.prepare(xs, None)
+    margins = source.margins(xs, rows)
     for region, some in enumerate(([0, 1, 2], [3, 4])):
-        sigma = shrunk_covariance(E[:, some])[0]
+        sigma = schaefer_strimmer_covariance(E[:, some])[0]
         expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
-        np.testing.assert_allclose(
-            kernel.margins(state, None)[:, :, region], expected * repeats[:, None]
-        )
+        np.testing.assert_allclose(margins[:, :, region], expected * repeats[:, None])
 
 
 def test_bad_input(data):

@@ -1,0 +1,214 @@
+"""The elastic net encoder as a scikit-learn estimator."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+
+from neuroextrap.models.elastic_net._search import (
+    SearchOptions,
+    cross_validated_elastic_net,
+)
+from neuroextrap.models.elastic_net._solvers import choose_solver
+
+
+class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Elastic net for many targets, each with its own cross-validated penalties.
+
+    For every target (voxel, neuron) the minimizer of ::
+
+        ||y - X b||^2 / (2 N) + alpha * l1_ratio * ||b||_1
+            + alpha * (1 - l1_ratio) / 2 * ||b||^2
+
+    with a free intercept and (alpha, l1_ratio) chosen by cross-validation, as in
+    ``sklearn.linear_model.ElasticNetCV`` fitted to each target alone.
+
+    Parameters
+    ----------
+    l1_ratios : tuple of float, default=(0.1, 0.5, 0.9)
+        Shares of the absolute penalty, each in (0, 1].
+    n_alphas : int, default=25
+        Number of penalties tried per ratio.
+    eps : float, default=1e-3
+        Smallest penalty as a fraction of the largest (which empties the model).
+    cv : int or cross-validation generator, default=5
+        An int means that many contiguous folds, or folds of whole groups when
+        `groups` are given. Every sample must be tested exactly once.
+    early_stopping : bool, default=True
+        Whether to leave a ratio's path five penalties from its lowest error, or where
+        the error exceeds the lowest by 1%, and to begin the next ratio's path where
+        the last was lowest. If False, every grid point is computed.
+    tol : float, default=1e-4
+        Duality gap, relative to the target's sum of squares, at which a problem of
+        the search counts as solved. The final model is solved exactly on its
+        active set.
+    max_sweeps : int, default=1000
+        Limit of coordinate sweeps per problem; a warning counts the problems that
+        reach it.
+    solver : {"auto", "numba", "scikit-learn"}, default="auto"
+        "auto" takes the compiled solvers ("numba") where numba is installed (the
+        extra ``fast``), else scikit-learn's ``enet_path`` on shared Gram matrices.
+        "numba" solves all targets at once up to 256 features (1024 if
+        ``early_stopping=False``), and one after another on working sets of features
+        above; "numba-batch" and "numba-working-sets" insist on one of the two.
+    n_jobs : int or None, default=1
+        Number of threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_targets, n_features)
+        Coefficients, in the precision of the features.
+    intercept_ : ndarray of shape (n_targets,)
+        Intercepts.
+    alpha_ : ndarray of shape (n_targets,)
+        Chosen penalties, in scikit-learn's scale.
+    l1_ratio_ : ndarray of shape (n_targets,)
+        Chosen shares of the absolute penalty.
+    cv_error_ : ndarray of shape (n_targets, n_ratios, n_alphas)
+        Mean squared error averaged over folds; NaN where not visited.
+    alphas_ : ndarray of shape (n_targets, n_ratios, n_alphas)
+        The grid of penalties.
+    cv_predictions_ : ndarray of shape (n_samples, n_targets)
+        Out-of-fold predictions at the chosen penalties.
+    dual_gap_ : ndarray of shape (n_targets,)
+        Duality gap of each final model, relative to the target's sum of squares.
+    n_stalled_ : ndarray of int of shape (n_targets,)
+        Number of problems of the search that reached `max_sweeps`.
+    solver_ : str
+        Solver that ran: "numba-batch", "numba-working-sets" or "scikit-learn".
+    n_features_in_ : int
+        Number of features.
+
+    References
+    ----------
+    Zou & Hastie 2005, "Regularization and variable selection via the elastic net".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.encoding import ElasticNetEncoder
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 4))
+    >>> Y = X[:, :2] + 0.1 * rng.normal(size=(60, 2))
+    >>> encoder = ElasticNetEncoder(solver="scikit-learn").fit(X, Y)
+    >>> encoder.coef_.shape
+    (2, 4)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        l1_ratios=(0.1, 0.5, 0.9),
+        n_alphas=25,
+        eps=1e-3,
+        cv=5,
+        early_stopping=True,
+        tol=1e-4,
+        max_sweeps=1000,
+        solver="auto",
+        n_jobs=1,
+    ):
+        self.l1_ratios = l1_ratios
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.early_stopping = early_stopping
+        self.tol = tol
+        self.max_sweeps = max_sweeps
+        self.solver = solver
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, groups=None):
+        """Choose penalties by cross-validation and fit every target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; float32 stays float32.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Runs or sessions that cross-validation keeps together.
+
+        Returns
+        -------
+        self : ElasticNetEncoder
+            The fitted encoder.
+
+        Raises
+        ------
+        ValueError
+            If an option is out of range, there are fewer samples or groups than folds,
+            or a feature or target is constant.
+        """
+        from sklearn.utils.validation import validate_data
+
+        X, y = validate_data(
+            self, X, y, multi_output=True, dtype=(np.float64, np.float32)
+        )
+        Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
+        self._flat = y.ndim == 1
+        splits, options = encoder_splits(self.cv, X, groups), self._options()
+        fit = cross_validated_elastic_net(X, Y, splits, options)
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.alpha_, self.l1_ratio_ = fit.alpha, fit.l1_ratio
+        self.cv_error_, self.alphas_ = fit.cv_error, fit.alphas
+        self.cv_predictions_ = fit.cv_predictions
+        self.dual_gap_, self.n_stalled_ = fit.dual_gap, fit.n_stalled
+        self.solver_ = choose_solver(options, X.shape[1])
+        return self
+
+    def predict(self, X):
+        """Predict the targets of new samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions, one-dimensional if `y` was in `fit`.
+        """
+        from sklearn.utils.validation import check_is_fitted, validate_data
+
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        values = X @ self.coef_.T + self.intercept_.astype(self.coef_.dtype)
+        return values[:, 0] if self._flat else values
+
+    def _options(self):
+        return SearchOptions(
+            l1_ratios=tuple(np.atleast_1d(self.l1_ratios)),
+            n_alphas=self.n_alphas,
+            eps=self.eps,
+            early_stopping=self.early_stopping,
+            tol=self.tol,
+            max_sweeps=self.max_sweeps,
+            solver=self.solver,
+            n_jobs=self.n_jobs,
+        )
+
+
+def encoder_splits(cv, X, groups=None):
+    """List the folds of an encoder's cross-validation as (train, test) row indices.
+
+    An int `cv` means contiguous folds, or folds of whole groups when `groups` of shape
+    (n_samples,) are given; a ValueError tells if there are fewer samples or groups than
+    folds. Of `X` only the number of rows matters.
+
+    >>> [test.tolist() for _, test in encoder_splits(2, np.zeros((4, 1)))]
+    [[0, 1], [2, 3]]
+    """
+    from sklearn.model_selection import GroupKFold, check_cv
+
+    if isinstance(cv, (int, np.integer)):
+        n_units = len(X) if groups is None else len(np.unique(groups))
+        if n_units < cv:
+            unit = "samples" if groups is None else "groups"
+            raise ValueError(
+                f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
+                f"and {n_units} {unit}; lower cv"
+            )
+        if groups is not None:
+            cv = GroupKFold(cv)
+    return list(check_cv(cv).split(X, None, groups))

@@ -1,0 +1,323 @@
+"""Compiled coordinate descent on working sets over shared fold Gram matrices.
+
+Importing this module needs numba (the extra ``fast``). Functions here are small
+because the compiler inlines them; `solve_entry` and `predict` are what the solver
+calls. The working set of a fold are the features allowed to have a coefficient, its
+members; their block of the Gram matrix is copied so that sweeps read memory in order.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from neuroextrap.models.elastic_net._acceleration import (
+    FAST,
+    N_ITERATES,
+    anderson_weights,
+    coordinate_minimum,
+    gap_closed,
+    newton_target,
+    objective,
+    subtract,
+)
+
+# one target's view of the folds; the last entry of each is "all samples"
+Problem = namedtuple("Problem", "gram products x_mean y_mean norm features start")
+# per fold: members of the working set, their coefficients, Gram block and number;
+# is_member and gradient of all features; inner is the gradient of the members
+State = namedtuple("State", "members weights block size is_member gradient inner")
+
+FIRST_CAPACITY = 64
+FEWEST_ADMITTED = 64
+# rounds of admitting features after which a problem counts as stalled
+MAX_ROUNDS = 100
+
+
+@njit(cache=True, nogil=True)
+def new_state(problem):
+    """Room for the working sets of all folds, empty."""
+    n_entries, n_features = problem.products.shape
+    capacity = min(FIRST_CAPACITY, n_features)
+    return State(
+        np.zeros((n_entries, capacity), np.int64),
+        np.zeros((n_entries, capacity)),
+        np.zeros((n_entries, capacity, capacity), problem.gram.dtype),
+        np.zeros(n_entries, np.int64),
+        np.zeros((n_entries, n_features), np.bool_),
+        problem.products.copy(),
+        np.zeros((n_entries, capacity)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def empty(state, problem):
+    """Prepare the state for another target; what it has room for stays."""
+    state.size[:] = 0
+    state.is_member[:] = False
+    state.gradient[:] = problem.products
+
+
+@njit(cache=True, nogil=True)
+def _grow(state, needed):
+    """Return the state with room for at least `needed` members."""
+    n_entries, old = state.members.shape
+    # no multiple of a page: rows would compete for the same lines of the cache
+    new = max(needed, 2 * old) + 16
+    members = np.zeros((n_entries, new), np.int64)
+    weights = np.zeros((n_entries, new))
+    inner = np.zeros((n_entries, new))
+    block = np.zeros((n_entries, new, new), state.block.dtype)
+    members[:, :old] = state.members
+    weights[:, :old] = state.weights
+    inner[:, :old] = state.inner
+    block[:, :old, :old] = state.block
+    return State(
+        members, weights, block, state.size, state.is_member, state.gradient, inner
+    )
+
+
+@njit(cache=True, nogil=True)
+def _weight_sums(state, problem, f):
+    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `_objective`."""
+    fitted = left = absolute = squares = 0.0
+    for i in range(state.size[f]):
+        w = state.weights[f, i]
+        if w != 0.0:
+            fitted += w * problem.products[f, state.members[f, i]]
+            left += w * state.inner[f, i]
+            absolute += abs(w)
+            squares += w * w
+    return fitted, left, absolute, squares
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _largest(values):
+    """Largest absolute value."""
+    largest = values.dtype.type(0)
+    for j in range(values.size):
+        largest = max(largest, abs(values[j]))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _member_dual_norm(state, f, l2):
+    """Largest |gradient - l2 w| among members."""
+    dual = 0.0
+    for i in range(state.size[f]):
+        dual = max(dual, abs(state.inner[f, i] - l2 * state.weights[f, i]))
+    return dual
+
+
+@njit(cache=True, nogil=True)
+def _is_solved(state, problem, f, l1, l2, goal):
+    """Check the duality gap over all features, not the members alone."""
+    # the gradient becomes gradient - l2 w for a moment; only members have a w
+    gradient = state.gradient[f]
+    for i in range(state.size[f]):
+        gradient[state.members[f, i]] -= l2 * state.weights[f, i]
+    dual = float(_largest(gradient))
+    for i in range(state.size[f]):
+        gradient[state.members[f, i]] += l2 * state.weights[f, i]
+    sums = _weight_sums(state, problem, f)
+    return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
+
+
+@njit(cache=True, nogil=True)
+def _enter(state, problem, f, fresh):
+    """Make features members, with coefficients of zero; return the state."""
+    old = state.size[f]
+    size = old + fresh.size
+    if size > state.members.shape[1]:
+        state = _grow(state, size)
+    members, block = state.members[f, :size], state.block[f]
+    members[old:] = fresh
+    for a in range(old, size):
+        state.is_member[f, members[a]] = True
+        state.weights[f, a] = 0.0
+        state.inner[f, a] = state.gradient[f, members[a]]
+        row = problem.gram[f, members[a]]
+        for i in range(a + 1):
+            block[a, i] = row[members[i]]
+    # the other half: runs of neighbors, not one element in every row
+    for i in range(size):
+        for a in range(max(old, i + 1), size):
+            block[i, a] = block[a, i]
+    state.size[f] = size
+    return state
+
+
+@njit(cache=True, nogil=True)
+def start_from(state, problem, f, weights):
+    """Enter the features of nonzero weight; return the state, its gradient fresh."""
+    support = np.flatnonzero(weights)
+    state = _enter(state, problem, f, support)
+    state.weights[f, : support.size] = weights[support]
+    _refresh(state, problem, f)
+    return state
+
+
+@njit(cache=True, nogil=True)
+def _admit(state, problem, f, l1):
+    """Add features that break the optimality condition; return the state.
+
+    Only the worst, as many as there are nonzero coefficients: most of the others
+    obey once these have moved, above all where features are nearly collinear.
+    """
+    pull = np.abs(state.gradient[f])
+    breaks = np.flatnonzero((pull > l1) & ~state.is_member[f])
+    most = np.count_nonzero(state.weights[f, : state.size[f]])
+    most = max(FEWEST_ADMITTED, most)
+    if breaks.size > most:
+        breaks = breaks[np.argsort(-pull[breaks])[:most]]
+    return _enter(state, problem, f, breaks)
+
+
+@njit(cache=True, nogil=True)
+def _sweep(weights, inner, block, l1, l2):
+    """One pass of coordinate descent over the working set."""
+    size = weights.size
+    for i in range(size):
+        curvature = block[i, i]
+        # a feature that is constant in a fold keeps its coefficient of zero
+        if curvature <= 0.0:
+            continue
+        old = weights[i]
+        new = coordinate_minimum(inner[i] + curvature * old, curvature, l1, l2)
+        if new != old:
+            weights[i] = new
+            subtract(inner, new - old, block[i, :size])
+
+
+@njit(cache=True, nogil=True)
+def _jump(state, problem, f, l1, l2, trial):
+    """Replace the working set's coefficients by a trial if the objective falls."""
+    size = state.size[f]
+    weights, inner = state.weights[f, :size], state.inner[f, :size]
+    before = objective(_weight_sums(state, problem, f), l1, l2)
+    kept_weights, kept_inner = weights.copy(), inner.copy()
+    weights[:] = trial
+    for i in range(size):
+        inner[i] = problem.products[f, state.members[f, i]]
+    for i in range(size):
+        if weights[i] != 0.0:
+            subtract(inner, weights[i], state.block[f, i, :size])
+    if objective(_weight_sums(state, problem, f), l1, l2) >= before:
+        weights[:] = kept_weights
+        inner[:] = kept_inner
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(state, problem, f, l1, l2, iterates):
+    """Jump along the last iterates (Anderson acceleration)."""
+    mixed = anderson_weights(iterates)
+    trial = np.zeros(state.size[f])
+    for k in range(mixed.size):
+        trial += mixed[k] * iterates[k + 1]
+    _jump(state, problem, f, l1, l2, trial)
+
+
+@njit(cache=True, nogil=True)
+def _newton(state, problem, f, l1, l2):
+    """Jump to the minimum of the present signs."""
+    size = state.size[f]
+    weights = state.weights[f, :size]
+    support = np.flatnonzero(weights)
+    inner = np.empty((support.size, support.size))
+    products = np.empty(support.size)
+    for a in range(support.size):
+        products[a] = problem.products[f, state.members[f, support[a]]]
+        for b in range(support.size):
+            inner[a, b] = state.block[f, support[a], support[b]]
+    trial = np.zeros(size)
+    trial[support] = newton_target(inner, products, weights[support], l1, l2)
+    _jump(state, problem, f, l1, l2, trial)
+
+
+@njit(cache=True, nogil=True)
+def _descend(state, problem, f, l1, l2, goal, max_sweeps):
+    """Sweep until the working set's own gap reaches `goal`; False at the limit."""
+    size = state.size[f]
+    weights, inner = state.weights[f, :size], state.inner[f, :size]
+    iterates = np.empty((N_ITERATES + 1, size))
+    # a Newton step costs about as much as this many sweeps
+    patience = 8 + np.count_nonzero(weights) // 20
+    for n in range(max_sweeps):
+        iterates[n % N_ITERATES] = weights
+        _sweep(weights, inner, state.block[f], l1, l2)
+        dual = _member_dual_norm(state, f, l2)
+        sums = _weight_sums(state, problem, f)
+        if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
+            return True
+        # in float32 the block of a pure lasso may be too singular for Cholesky
+        if l2 > 0.0 and (n + 1) % patience == 0:
+            _newton(state, problem, f, l1, l2)
+        elif n >= N_ITERATES and (n + 1) % N_ITERATES == 0:
+            iterates[N_ITERATES] = weights
+            _extrapolate(state, problem, f, l1, l2, iterates)
+    return False
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _subtract_four(target, scales, rows, members):
+    """Subtract four scaled rows at once: four streams from memory, one target."""
+    a, b, c, d = rows[members[0]], rows[members[1]], rows[members[2]], rows[members[3]]
+    w, x, y, z = scales
+    for k in range(target.size):
+        target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
+
+
+@njit(cache=True, nogil=True)
+def _refresh(state, problem, f):
+    """Compute the gradient of every feature afresh: no rounding accumulates."""
+    gradient, gram = state.gradient[f], problem.gram[f]
+    gradient[:] = problem.products[f]
+    support = np.flatnonzero(state.weights[f, : state.size[f]])
+    members = state.members[f][support]
+    scales = state.weights[f][support].astype(gradient.dtype)
+    together = support.size - support.size % 4
+    for i in range(0, together, 4):
+        four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
+        _subtract_four(gradient, four, gram, members[i : i + 4])
+    for i in range(together, support.size):
+        subtract(gradient, scales[i], gram[members[i]])
+    for i in range(state.size[f]):
+        state.inner[f, i] = gradient[state.members[f, i]]
+
+
+@njit(cache=True, nogil=True)
+def solve_entry(state, problem, f, l1, l2, limits):
+    """Minimize for one penalty; return the state and whether the gap closed.
+
+    `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
+    features that break their condition, descend on the members, compute the gradient
+    of all features, check the gap over all.
+    """
+    tol, max_sweeps = limits
+    goal = tol * problem.norm[f]
+    for _ in range(MAX_ROUNDS):
+        if _is_solved(state, problem, f, l1, l2, goal):
+            return state, True
+        state = _admit(state, problem, f, l1)
+        # half the goal: the members' own gap is the smaller one
+        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
+        _refresh(state, problem, f)
+        if not moved:
+            break
+    return state, _is_solved(state, problem, f, l1, l2, goal)
+
+
+@njit(cache=True, nogil=True)
+def predict(state, problem, f, out):
+    """Write the fold's test predictions, (n_samples,) in the order of the folds."""
+    begin, end = problem.start[f], problem.start[f + 1]
+    values = out[begin:end]
+    values[:] = 0.0
+    offset = problem.y_mean[f]
+    for i in range(state.size[f]):
+        w = state.weights[f, i]
+        if w != 0.0:
+            j = state.members[f, i]
+            offset -= w * problem.x_mean[f, j]
+            subtract(values, -w, problem.features[j, begin:end])
+    values += offset
