@@ -34,16 +34,16 @@ def gaussian_identification_accuracy(
 
     Parameters
     ----------
-    information : array of shape (...)
+    information : array-like of shape (...)
         Information, not negative; infinity gives 1 and NaN gives NaN.
-    set_sizes : float or array of shape (n_sizes,)
+    set_sizes : float or array-like of shape (n_sizes,)
         Sizes k >= 2, up to 1e12 and beyond; they need not be whole.
     base : float, default=2
         Unit of `information`: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    accuracy : array of shape (..., n_sizes), or (...) for one size
+    accuracy : ndarray of shape (..., n_sizes), or (...) for one size
         Relative error below 1e-12.
 
     Raises

@@ -20,21 +20,21 @@ _CRITICAL = np.array([26.85, 11.83, 3.144, 0.934, 0.894, 0.954, 1.053, 1.220, 1.
 def tail_p_value(
     score: ArrayLike, null_scores: ArrayLike, *, start: float = 0.751
 ) -> tuple[FloatArray, np.ndarray]:
-    """Return permutation p-values refined by a generalized Pareto tail.
+    """Compute permutation p-values, small ones refined by a generalized Pareto tail.
 
     The largest null scores, above the lowest of the quantiles `start`, `start` +
     0.01, ..., 0.999 where the Anderson-Darling test at 0.05 accepts the fit, are
     described by a generalized Pareto distribution, by the method of moments. Only
     p-values below 0.10 of scores above that threshold are replaced; 500 permutations
-    do. The distribution must be continuous: where no threshold is accepted (few
+    are enough. The distribution must be continuous: where no threshold is accepted (few
     distinct null scores, for example), permutation p-values stay and the flag
     says so.
 
     Parameters
     ----------
-    score : array of shape (...)
-        Observed statistic, large when the effect is; NaN gives NaN.
-    null_scores : array of shape (n_permutations,) or (n_permutations, ...)
+    score : array-like of shape (...)
+        Observed statistic, larger for stronger effects; NaN gives NaN.
+    null_scores : array-like of shape (n_permutations,) or (n_permutations, ...)
         Permuted statistics: one distribution for all scores (for example the
         maxima over regions), or one for each.
     start : float, default=0.751
@@ -44,17 +44,17 @@ def tail_p_value(
 
     Returns
     -------
-    p_value : array of shape (...)
+    p_value : ndarray of shape (...)
         Never below 1 / (n_permutations + 1) ** 2, past which so many values tell
         nothing.
-    good_fit : array of bool, shape () or (...)
+    good_fit : ndarray of bool of shape () or (...)
         Whether a threshold was accepted, for each null distribution.
 
     Raises
     ------
     ValueError
-        As :func:`permutation_p_value`, if `start` is not inside (0, 1), or if
-        `null_scores` are not finite or have trailing axes other than `score`'s.
+        If `start` is not inside (0, 1), there is no permutation, or `null_scores` are
+        not finite or have trailing axes other than those of `score`.
 
     References
     ----------
@@ -108,14 +108,16 @@ def fit_moments(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean * (ratio + 1) / 2, (1 - ratio) / 2
 
 
-def anderson_darling(excess: FloatArray, scale: FloatArray, shape: FloatArray):
+def anderson_darling(
+    excess: FloatArray, scale: FloatArray, shape: FloatArray
+) -> FloatArray:
     """Return the statistic of increasing excesses (n, n_columns) for a fit."""
     n = len(excess)
     # moments may put the upper end of a bounded tail below the largest excess
     above = np.clip(survival(excess, scale, shape), _EPSILON, 1 - _EPSILON)
     order = (2 * np.arange(1, n + 1) - 1)[:, np.newaxis]
     logs = np.log1p(-above) + np.log(above[::-1])
-    return -n - (order * logs).sum(axis=0) / n
+    return np.asarray(-n - (order * logs).sum(axis=0) / n)
 
 
 def _fit_tails(ordered: FloatArray, start: float) -> FloatArray:

@@ -145,7 +145,7 @@ def test_bad_comparisons(experiment):
         compare_encoding_models(first, unfitted)
     with pytest.raises(ValueError, match="statistic='information' is not known"):
         compare_encoding_models(first, second, statistic="information")
-    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+    with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):
         compare_encoding_models(first, second, n_permutations=0)
     shorter = _pair(experiment, n_test=20)[1]
     with pytest.raises(ValueError, match="identified other test points"):

@@ -9,9 +9,7 @@ from neuroextrap.stats import (
     gaussian_identification_accuracy,
     implied_information,
     information_drift,
-    min_information,
 )
-from neuroextrap.stats._extremal import min_information_standard_error
 
 
 def test_no_drift_in_the_gaussian_limit():
@@ -52,28 +50,3 @@ def test_unresolved_sizes_are_left_out():
 def test_drift_refuses(curve, sizes, message):
     with pytest.raises(ValueError, match=message):
         information_drift(curve, sizes)
-
-
-@pytest.mark.parametrize("k", [2, 20, 1e6])
-def test_information_error_is_the_finite_difference(k):
-    accuracy = 1 / k + (1 - 1 / k) * np.array([0.01, 0.3, 0.7, 0.99])
-    step = 1e-6 * accuracy * (1 - accuracy)
-    slope = (
-        min_information(accuracy + step, k) - min_information(accuracy - step, k)
-    ) / (2 * step)
-    np.testing.assert_allclose(
-        min_information_standard_error(accuracy, 0.1, k), 0.1 * slope, rtol=1e-5
-    )
-
-
-def test_information_error_limits_and_refusals():
-    values = min_information_standard_error([0.05, 0.02, 1, np.nan], 0.1, 20)
-    np.testing.assert_array_equal(values, [0, 0, np.nan, np.nan])
-    with pytest.raises(ValueError, match="standard_error must not be negative"):
-        min_information_standard_error(0.5, -0.1, 20)
-    with pytest.raises(ValueError, match="n_classes must be"):
-        min_information_standard_error(0.5, 0.1, 1)
-    with pytest.raises(ValueError, match="base must be"):
-        min_information_standard_error(0.5, 0.1, 2, base=1)
-    with pytest.raises(ValueError, match="accuracy must lie in"):
-        min_information_standard_error(1.5, 0.1, 2)

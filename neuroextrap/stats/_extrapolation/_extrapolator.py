@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._validation import (
@@ -21,7 +19,6 @@ from neuroextrap.stats._validation import (
     check_wins,
 )
 
-_ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
 
 
@@ -200,7 +197,9 @@ class AccuracyExtrapolator:
         sizes = check_real_set_sizes(set_sizes)
         self._check_fitted()
         self._warn_past_range(sizes.max())
-        return _projected(self.method_, np.atleast_1d(sizes)).reshape(sizes.shape)
+        return self.method_.projected_accuracy(np.atleast_1d(sizes)).reshape(
+            sizes.shape
+        )
 
     def standard_error(
         self, set_sizes: ArrayLike, *, max_refits: int = 100
@@ -242,8 +241,8 @@ class AccuracyExtrapolator:
         flat = np.atleast_1d(sizes)
         refits = np.array(
             [
-                _projected(deepcopy(self.method_).fit(sample), flat)
-                for sample in _without_classes(self.sample_, max_refits)
+                deepcopy(self.method_).fit(sample).projected_accuracy(flat)
+                for sample in self.sample_.without_classes(max_refits)
             ]
         )
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
@@ -313,7 +312,7 @@ class AccuracyExtrapolator:
             raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}")
         self._check_fitted()
         low, high = np.log10(2.0), _LARGEST_LOG10
-        ends = _projected(self.method_, 10 ** np.array([low, high]))
+        ends = self.method_.projected_accuracy(10 ** np.array([low, high]))
         if ends[0] <= accuracy:
             return 2.0
         if ends[1] > accuracy:
@@ -321,7 +320,9 @@ class AccuracyExtrapolator:
             return float("inf")
         while high - low > 1e-9:
             middle = (low + high) / 2
-            above = _projected(self.method_, np.array([10**middle]))[0] > accuracy
+            above = (
+                self.method_.projected_accuracy(np.array([10**middle]))[0] > accuracy
+            )
             low, high = (middle, high) if above else (low, middle)
         self._warn_past_range(10**high)
         return float(10**high)
@@ -368,35 +369,3 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
             f"method={method!r} has no option {unknown[0]!r}; its options are: "
             f"{', '.join(known) or 'none'}"
         )
-
-
-def _projected(method: ExtrapolationMethod, sizes: np.ndarray) -> np.ndarray:
-    """Return predictions in [0, 1] that never increase.
-
-    Where the method itself may increase, the running minimum is taken over fixed
-    log-spaced anchors as well, so that an answer hardly depends on what else was
-    asked.
-    """
-    if method.monotone:
-        return np.clip(method.accuracy(sizes), 0.0, 1.0)
-    n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(sizes.max()))) + 2
-    anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
-    every = np.unique(np.r_[anchors[anchors < sizes.max()], sizes])
-    lowest = np.minimum.accumulate(np.clip(method.accuracy(every), 0.0, 1.0))
-    return lowest[np.searchsorted(every, sizes)]
-
-
-def _without_classes(sample: WinSample, max_refits: int) -> Iterator[WinSample]:
-    """Yield the sample without each class, or without each group of classes."""
-    classes = np.arange(sample.n_classes)
-    tested = np.unique(sample.y_true)
-    n_groups = min(max_refits, sample.n_classes)
-    if len(tested) < 4:
-        raise ValueError(
-            "a jackknife over classes needs at least 4 classes with test points, got "
-            f"{len(tested)}"
-        )
-    for group in range(n_groups):
-        kept = classes[classes % n_groups != group]
-        if np.isin(kept, tested).any():
-            yield sample.subset(kept)

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._sample import WinSample
 
+_ANCHORS_PER_E_FOLD = 20
+
 
 class ExtrapolationMethod(ABC):
     """A model of the win probability U, from which accuracy at any k follows.
@@ -46,6 +48,22 @@ class ExtrapolationMethod(ABC):
     @abstractmethod
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Predict average accuracy at set sizes (n_sizes,), which need not be whole."""
+
+    def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,).
+
+        Where the method itself may increase, the running minimum is taken over fixed
+        log-spaced anchors as well, so that an answer hardly depends on what else was
+        asked.
+        """
+        if self.monotone:
+            return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
+        largest = set_sizes.max()
+        n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(largest))) + 2
+        anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
+        every = np.unique(np.r_[anchors[anchors < largest], set_sizes])
+        lowest = np.minimum.accumulate(np.clip(self.accuracy(every), 0.0, 1.0))
+        return lowest[np.searchsorted(every, set_sizes)]
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +127,23 @@ class WinSample:
         return WinSample.from_margins(
             self.margins[np.ix_(rows, classes)], columns[self.y_true[rows]]
         )
+
+    def without_classes(self, max_refits: int) -> Iterator[WinSample]:
+        """Yield the sample without each class, or each of `max_refits` groups of them.
+
+        Groups are interleaved; the scores are needed.
+        """
+        classes, tested = np.arange(self.n_classes), np.unique(self.y_true)
+        n_groups = min(max_refits, self.n_classes)
+        if len(tested) < 4:
+            raise ValueError(
+                "a jackknife over classes needs at least 4 classes with test points, "
+                f"got {len(tested)}"
+            )
+        for group in range(n_groups):
+            kept = classes[classes % n_groups != group]
+            if np.isin(kept, tested).any():
+                yield self.subset(kept)
 
 
 def half_of_classes(
