@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.images._saving import load_image, save_image
 from neuroextrap.images._hashes import array_hash
+from neuroextrap.images._saving import load_image, save_image
 from neuroextrap.maps._result_files import ResultFiles
 
 MAPS_FILE = "maps.json"

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images import _loading, _maskers, load_samples, resolve_masker
-from neuroextrap.learning_curves._images_in import as_samples
+from neuroextrap.learning_curves._scans import read_scans
 
 
 @pytest.fixture
@@ -172,9 +172,9 @@ def test_a_second_fit_of_an_encoding_model_reads_nothing(
 def test_scans_of_a_learning_curve_are_remembered(brains, mask_img, tmp_path, reads):
     imgs, _ = brains
     for _ in range(2):
-        found = as_samples(imgs, mask_img, memory=tmp_path / "cache")
+        found = read_scans(imgs, mask_img, memory=tmp_path / "cache")
     assert len(reads) == 1
-    np.testing.assert_array_equal(found.X, as_samples(imgs, mask_img).X)
+    np.testing.assert_array_equal(found.X, read_scans(imgs, mask_img).X)
 
 
 @pytest.mark.parametrize("kind", [IdentificationSearchLight, EncodingIdentification])

@@ -10,13 +10,13 @@ def agnostic_labels(groups):
 
     Parameters
     ----------
-    groups : array of shape (n_samples,)
+    groups : array-like of shape (n_samples,)
         Subject of every scan; scans in the order in which they were made.
 
     Returns
     -------
-    ndarray of shape (n_samples,)
-        How many earlier scans the subject has.
+    ndarray of int of shape (n_samples,)
+        Number of earlier scans of the same subject.
 
     References
     ----------
@@ -26,36 +26,36 @@ def agnostic_labels(groups):
     Examples
     --------
     >>> from neuroextrap.learning_curves import agnostic_labels
-    >>> agnostic_labels(["ann", "ann", "bob", "ann", "bob"])
+    >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
     array([0, 1, 0, 2, 1])
     """
     groups = np.asarray(groups)
     labels = np.empty(len(groups), dtype=np.intp)
     for group in np.unique(groups):
-        mine = groups == group
-        labels[mine] = np.arange(mine.sum())
+        in_group = groups == group
+        labels[in_group] = np.arange(in_group.sum())
     return labels
 
 
 def coarse_of_fine(fine, coarse):
-    """Say which coarse label every fine label belongs to.
+    """Find the coarse label that every fine label belongs to.
 
     Parameters
     ----------
-    fine : array of shape (n_samples,)
+    fine : array-like of shape (n_samples,)
         Fine label of every scan.
-    coarse : array of shape (n_samples,)
+    coarse : array-like of shape (n_samples,)
         Coarse label of the same scans.
 
     Returns
     -------
-    ndarray of shape (n_fine,)
+    ndarray of int of shape (n_fine,)
         Column number of the coarse label of each fine one, both sorted.
 
     Raises
     ------
     ValueError
-        A fine label that belongs to two coarse ones.
+        If a fine label belongs to two coarse ones.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def coarse_of_fine(fine, coarse):
     if split.any():
         raise ValueError(
             f"the fine label {fine_names[split].tolist()[0]!r} belongs to several "
-            f"coarse labels ({coarse_names[table[split][0]].tolist()}); the "
-            "schemes must be nested."
+            f"coarse labels ({coarse_names[table[split][0]].tolist()}); give "
+            "nested schemes"
         )
     return np.argmax(table, axis=1)
 
@@ -80,17 +80,17 @@ def coarse_of_fine(fine, coarse):
 def fine_probabilities(probabilities, mapping, fine_priors):
     """Translate predictions of coarse labels into predictions of fine labels.
 
-    Each coarse label's probability is shared out among its fine labels in
-    proportion to their priors, which leaves the information unchanged: models of
-    different label schemes can be compared in bits.
+    Each coarse label's probability is divided among its fine labels in proportion to
+    their priors, which leaves the information unchanged: models of different label
+    schemes can be compared in bits.
 
     Parameters
     ----------
-    probabilities : array of shape (n_samples, n_coarse)
+    probabilities : array-like of shape (n_samples, n_coarse)
         Predicted p(coarse|x).
-    mapping : array of shape (n_fine,)
+    mapping : array-like of int of shape (n_fine,)
         Column number of the coarse label of each fine one.
-    fine_priors : array of shape (n_fine,)
+    fine_priors : array-like of shape (n_fine,)
         Known probabilities of the fine labels.
 
     Returns
@@ -101,7 +101,7 @@ def fine_probabilities(probabilities, mapping, fine_priors):
     Raises
     ------
     ValueError
-        A mapping that does not fit, or priors that are no probabilities.
+        If the mapping does not fit, or priors are no probabilities.
 
     References
     ----------
@@ -120,8 +120,8 @@ def fine_probabilities(probabilities, mapping, fine_priors):
     priors = check_priors(fine_priors, len(mapping))
     if set(mapping.tolist()) != set(range(n_coarse)):
         raise ValueError(
-            f"mapping must name each of the coarse columns 0..{n_coarse - 1}; got "
-            f"{mapping.tolist()}."
+            f"mapping must name each of the coarse columns 0..{n_coarse - 1}, got "
+            f"{mapping.tolist()}; make it with coarse_of_fine"
         )
     coarse_priors = np.bincount(mapping, weights=priors)
     return probabilities[..., mapping] * (priors / coarse_priors[mapping])

@@ -1,4 +1,4 @@
-"""Everything a split needs to know, checked once and shared by all workers."""
+"""What all splits of a learning curve share, checked once before any work."""
 
 import dataclasses
 import numbers
@@ -10,31 +10,16 @@ from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
-PATTERNS = ("sensitivity", "log_sensitivity", "canonical", None)
-
 
 @dataclasses.dataclass(frozen=True)
-class Problem:
-    """Samples in the coordinates that classifiers see, and how to score them.
+class CurveRun:
+    """Scans in the coordinates that classifiers see, and how splits are made of them.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_coordinates)
-        Samples; coordinates on ``back`` when the classifier allows a rotation.
-    back : ndarray of shape (n_coordinates, n_features), or None
-        Orthonormal rows that lead from coordinates back to features.
-    codes, groups : ndarray of shape (n_samples,)
-        Class and group numbers.
-    classes, group_names : ndarray
-        What the numbers stand for.
-    priors : ndarray of shape (n_classes,)
-        Known class probabilities.
-    classifier : classifier
-        Unfitted; cloned for every fit.
-    takes_groups : bool
-        Whether the classifier's fit wants the groups.
-    seed : int
-        Root of the streams of random numbers.
+    `X` (n_samples, n_coordinates) holds coordinates on the orthonormal rows of `back`
+    (n_coordinates, n_features), or plain features where `back` is None. `codes` and
+    `groups` (n_samples,) number the `classes` and `group_names`, `priors` (n_classes,)
+    are the known class probabilities, and the unfitted `classifier` is cloned for every
+    fit. `seed` is the root of all streams of random numbers.
     """
 
     X: np.ndarray
@@ -56,47 +41,21 @@ class Problem:
         return table
 
 
-def build_problem(  # noqa: PLR0913
+def prepare_run(  # noqa: PLR0913
     X, y, groups, *, classifier, center, scale, priors, rotation_invariant, random_state
 ):
-    """Check the input and choose the coordinates.
+    """Check scans, labels and options, and choose the coordinates of the run.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    y, groups : array of shape (n_samples,)
-        Labels and subjects.
-    classifier : classifier or None
-        None: canonical variates.
-    center : {"group", None}
-        Whether subject means are removed.
-    scale : {"mean", None}
-        Whether each scan is divided by its mean.
-    priors : array or None
-        Known class probabilities.
-    rotation_invariant : bool or None
-        Whether the classifier may be trained on rotated features; None: canonical
-        variates only.
-    random_state : None, int or Generator
-        Source of the root seed.
-
-    Returns
-    -------
-    Problem
-        Ready for splits.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Anything wrong with the input, before any work.
+    Options are those of `information_learning_curve`. Everything wrong with the input
+    is an error here, before any work.
     """
     X, y, groups = _check_samples(X, y, groups)
     classes, codes = np.unique(y, return_inverse=True)
     group_names, group_codes = np.unique(groups, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one label, {classes.tolist()[0]!r}; at least 2 are needed."
+            f"y must hold at least 2 labels, got one, {classes.tolist()[0]!r}; add "
+            "scans of another"
         )
     classifier = _check_classifier(classifier)
     _check_preparation(center, scale, codes, group_codes)
@@ -107,7 +66,7 @@ def build_problem(  # noqa: PLR0913
         rotation_invariant = isinstance(classifier, CanonicalVariates)
     classifier = _resolve(classifier, priors, group_codes)
     X, back = _coordinates(X) if rotation_invariant else (X, None)
-    return Problem(
+    return CurveRun(
         X=X,
         back=back,
         codes=codes,
@@ -122,46 +81,48 @@ def build_problem(  # noqa: PLR0913
 
 
 def _check_samples(X, y, groups):
-    """Return samples as a finite float64 matrix with one label and one group a row."""
+    """Return finite float64 samples, with one label and one group per row."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimensions; (n_samples, n_features) needed.")
+        raise ValueError(
+            f"X must have shape (n_samples, n_features), got {X.ndim} dimensions; give "
+            "one row per scan"
+        )
     for name, values in (("y", y), ("groups", groups)):
         if np.shape(values) != (len(X),):
             raise ValueError(
-                f"{name} of shape {np.shape(values)} given; {len(X)} samples need "
-                f"shape ({len(X)},)."
+                f"{name} must have shape ({len(X)},), one entry per sample, got "
+                f"{np.shape(values)}; give one for every row of X"
             )
     finite = np.isfinite(X).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
-            "features out."
+            "features out"
         )
     return X, np.asarray(y), np.asarray(groups)
 
 
 def _check_classifier(classifier):
-    """Canonical variates by default; anything else must give probabilities."""
+    """Return canonical variates by default; anything else must give probabilities."""
     if classifier is None:
         return CanonicalVariates()
     if not (
         hasattr(classifier, "predict_proba") or hasattr(classifier, "predict_log_proba")
     ):
         raise TypeError(
-            f"{type(classifier).__name__} has no predict_proba; information in bits "
-            "needs a probabilistic classifier (CanonicalVariates, LogisticRegression, "
-            "...)."
+            f"{type(classifier).__name__} has no predict_proba, which information in "
+            "bits needs; use CanonicalVariates, LogisticRegression or the like"
         )
     return classifier
 
 
 def _check_preparation(center, scale, codes, groups):
-    """Refuse unknown options, and centering that would remove all labels."""
+    """Raise for unknown options, and for centering that would remove all labels."""
     if center not in ("group", None):
-        raise ValueError(f"center={center!r} is unknown; allowed: 'group', None.")
+        raise ValueError(f"center={center!r} must be 'group' or None; choose one")
     if scale not in ("mean", None):
-        raise ValueError(f"scale={scale!r} is unknown; allowed: 'mean', None.")
+        raise ValueError(f"scale={scale!r} must be 'mean' or None; choose one")
     if center is None:
         return
     spans = [np.unique(codes[groups == g]).size for g in np.unique(groups)]
@@ -169,12 +130,12 @@ def _check_preparation(center, scale, codes, groups):
         raise ValueError(
             "every group has scans of one label only: removing group means "
             "(center='group') would remove all that tells the labels apart; use "
-            "center=None."
+            "center=None"
         )
 
 
 def _known_priors(priors, classifier, codes, n_classes):
-    """p(g): given, else the classifier's, else the frequencies in the design."""
+    """Return p(g): as given, else the classifier's, else the design's frequencies."""
     if priors is None and isinstance(classifier, CanonicalVariates):
         priors = classifier.priors
     if priors is None:
@@ -183,7 +144,7 @@ def _known_priors(priors, classifier, codes, n_classes):
 
 
 def _resolve(classifier, priors, groups):
-    """Fix what must not change with the training size."""
+    """Fix the options of the classifier that must not change with training size."""
     from sklearn.base import clone
 
     if not isinstance(classifier, CanonicalVariates):
@@ -193,13 +154,14 @@ def _resolve(classifier, priors, groups):
         n_components = int(np.bincount(groups).min())
     elif not isinstance(n_components, numbers.Integral) or n_components < 1:
         raise ValueError(
-            f"n_components={n_components!r} must be a positive integer or None."
+            f"n_components={n_components!r} must be a positive integer or None; use "
+            "None for scans per subject"
         )
     return clone(classifier).set_params(n_components=n_components, priors=priors)
 
 
 def _coordinates(X):
-    """One singular value decomposition of all samples, their mean not removed.
+    """Decompose all samples once (X = coordinates @ rotation), without centering.
 
     With more features than samples it goes through a QR decomposition, several times
     faster.
@@ -215,5 +177,7 @@ def _coordinates(X):
     tolerance = 10 * max(X.shape) * np.finfo(np.float64).eps
     kept = values > tolerance * values[0]
     if not kept.any():
-        raise ValueError("X is zero everywhere once group means are removed.")
+        raise ValueError(
+            "X is zero everywhere once group means are removed; check the scans"
+        )
     return left[:, kept] * values[kept], np.ascontiguousarray(right[kept])

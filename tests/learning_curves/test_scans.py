@@ -11,7 +11,7 @@ from neuroextrap.learning_curves import (
     information_learning_curve,
     pattern_reproducibility,
 )
-from neuroextrap.learning_curves._images_in import as_samples
+from neuroextrap.learning_curves._scans import read_scans
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 
@@ -30,7 +30,7 @@ def scans():
 
 def test_voxels_that_are_nan_somewhere_are_left_out_and_come_back_nan(scans, caplog):
     img, mask, y, groups = scans
-    samples = as_samples(img, mask)
+    samples = read_scans(img, mask)
     assert samples.X.shape == (16, 23)
     assert "1 of 24 voxels of the mask are NaN" in caplog.text
     full = samples.expand(np.ones((2, 23)))
@@ -54,15 +54,15 @@ def test_lists_of_volumes_and_files(scans, tmp_path):
     for i, volume in enumerate(volumes):
         paths.append(tmp_path / f"{i}.nii")
         volume.to_filename(paths[-1])
-    whole = as_samples(img, mask).X
-    np.testing.assert_allclose(as_samples(volumes, mask).X, whole)
-    np.testing.assert_allclose(as_samples(paths, mask).X, whole)
+    whole = read_scans(img, mask).X
+    np.testing.assert_allclose(read_scans(volumes, mask).X, whole)
+    np.testing.assert_allclose(read_scans(paths, mask).X, whole)
 
 
 @pytest.mark.parametrize("kind", [np.array, list, pd.DataFrame])
 def test_arrays(kind):
     rows = [[1.0, 2.0], [3.0, 4.0]]
-    samples = as_samples(kind(rows), None)
+    samples = read_scans(kind(rows), None)
     np.testing.assert_array_equal(samples.X, rows)
     assert samples.masker is None
     np.testing.assert_array_equal(samples.expand([5.0, 6.0]), [5.0, 6.0])
@@ -72,14 +72,14 @@ def test_nothing_left(scans):
     _, mask, *_ = scans
     empty = nibabel.Nifti1Image(np.full((2, 3, 4, 3), np.nan), AFFINE)
     with pytest.raises(ValueError, match="no voxel of the mask is finite"):
-        as_samples(empty, mask)
+        read_scans(empty, mask)
     with pytest.raises(ValueError, match="mask is for images"):
-        as_samples(np.ones((3, 2)), mask)
+        read_scans(np.ones((3, 2)), mask)
 
 
 def test_eigenimages(scans):
     img, mask, *_ = scans
-    samples = as_samples(img.slicer[..., :5], mask)  # all finite
+    samples = read_scans(img.slicer[..., :5], mask)  # all finite
     model = CanonicalVariates(2).fit(samples.X, [0, 1, 2, 0, 1])
     maps = canonical_images(model, samples.masker)
     np.testing.assert_allclose(

@@ -65,7 +65,7 @@ def test_scored_by_the_learning_curve():
 
 def test_input_is_checked():
     X, y = _data()
-    with pytest.raises(ValueError, match="variance='full' is unknown"):
+    with pytest.raises(ValueError, match="variance='full' must be"):
         VoxelwiseGaussian(variance="full").fit(X, y)
     with pytest.raises(ValueError, match=r"no row for the labels \[2\]"):
         VoxelwiseGaussian({0: [1, 0], 1: [1, 1]}).fit(X, y)

@@ -23,20 +23,20 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    design : dict, optional
+    design : dict or None, default=None
         Row of the design for each label, for instance ``{"low": [1, 0.2], "high":
-        [1, 1.0]}``. None: one indicator a label, so that B holds the class means.
-    variance : {"pooled", "class"}
-        One variance a voxel, residual sum of squares over residual degrees of
-        freedom; or one a voxel and class (needs two samples a class).
-    priors : array of shape (n_classes,), optional
-        Known class probabilities, in the order of the sorted labels. None: the
+        [1, 1.0]}``. If None, one indicator per label, so that B holds the class means.
+    variance : {"pooled", "class"}, default="pooled"
+        One variance per voxel (residual sum of squares over residual degrees of
+        freedom), or one per voxel and class (needs two samples per class).
+    priors : array-like of shape (n_classes,), or None, default=None
+        Known class probabilities, in the order of the sorted labels. If None, the
         frequencies of the training labels.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Labels, sorted.
     priors_ : ndarray of shape (n_classes,)
         Class probabilities in use.
     means_ : ndarray of shape (n_classes, n_features)
@@ -77,33 +77,25 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples.
-        y : array of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,)
+            Label of every sample.
 
         Returns
         -------
-        VoxelwiseGaussian
+        self : VoxelwiseGaussian
             The fitted estimator.
 
         Raises
         ------
         ValueError
-            Options outside their allowed values, labels without a design row, too
-            few samples to estimate a variance.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import VoxelwiseGaussian
-        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).means_.ravel()
-        array([0.5, 2.5])
+            For options outside their allowed values, labels without a design row, or
+            too few samples to estimate a variance.
         """
         if self.variance not in _VARIANCES:
             raise ValueError(
-                f"variance={self.variance!r} is unknown; allowed: 'pooled', 'class'."
+                f"variance={self.variance!r} must be 'pooled' or 'class'; choose one"
             )
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
@@ -111,8 +103,8 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
-                f"At least 2 classes are needed; y holds one class, "
-                f"{self.classes_.tolist()[0]!r}."
+                f"y must hold at least 2 classes, got one class, "
+                f"{self.classes_.tolist()[0]!r}; add samples of another"
             )
         counts = np.bincount(codes)
         known = counts / len(y) if self.priors is None else self.priors
@@ -127,7 +119,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         return self
 
     def _design_rows(self):
-        """Design row of every class, (n_classes, n_regressors)."""
+        """Return the design row of every class, shape (n_classes, n_regressors)."""
         if self.design is None:
             return np.eye(len(self.classes_))
         missing = [
@@ -135,7 +127,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         ]
         if missing:
             raise ValueError(
-                f"design has no row for the labels {missing}; give one row a label."
+                f"design has no row for the labels {missing}; give one row per label"
             )
         return np.array(
             [np.atleast_1d(self.design[label]) for label in self.classes_.tolist()],
@@ -143,19 +135,19 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         )
 
     def _noise(self, residuals, codes, freedom):
-        """Noise variances, pooled or by class."""
+        """Return noise variances, pooled or by class."""
         if self.variance == "pooled":
             if freedom < 1:
                 raise ValueError(
                     f"{len(codes)} samples leave no residual degree of freedom for the "
-                    "variance; train on more samples."
+                    "variance; train on more samples"
                 )
             return np.sum(residuals**2, axis=0, keepdims=True) / freedom
         counts = np.bincount(codes)
         if counts.min() < 2:
             raise ValueError(
                 f"class {self.classes_.tolist()[np.argmin(counts)]!r} has one sample; "
-                "variance='class' needs two a class."
+                "variance='class' needs two per class; use variance='pooled'"
             )
         squares = [
             np.sum(residuals[codes == g] ** 2, axis=0) for g in range(len(counts))
@@ -163,29 +155,17 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         return np.array(squares) / (counts - 1)[:, None]
 
     def log_likelihood(self, X):
-        """Log density of every sample under every class.
+        """Compute the log density of every sample under every class (eq. 4).
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Natural logarithm of the product over voxels.
-
-        References
-        ----------
-        Kjems et al. 2002, NeuroImage 15, eq. 4.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import VoxelwiseGaussian
-        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).log_likelihood(X).shape
-        (4, 2)
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -193,77 +173,62 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         X, variances = X[:, varies], self.variances_[:, varies]
         columns = []
         for g, mean in enumerate(self.means_[:, varies]):
-            own = variances[min(g, len(variances) - 1)]
-            squares = np.sum((X - mean) ** 2 / own, axis=1)
-            columns.append(-0.5 * (squares + np.sum(np.log(2 * np.pi * own))))
+            noise = variances[min(g, len(variances) - 1)]
+            squares = np.sum((X - mean) ** 2 / noise, axis=1)
+            columns.append(-0.5 * (squares + np.sum(np.log(2 * np.pi * noise))))
         return np.stack(columns, axis=1)
 
     def predict_log_proba(self, X):
-        """Log posterior probabilities, by Bayes' rule.
+        """Compute log posterior probabilities by Bayes' rule.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Natural logarithms.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import VoxelwiseGaussian
-        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).predict_log_proba(X).shape
-        (4, 2)
+            Natural logarithms of the posterior probabilities.
         """
         return macroscopic_log_posterior(self.log_likelihood(X), self.priors_)
 
     def predict_proba(self, X):
-        """Posterior probabilities.
+        """Compute posterior probabilities.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to one.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import VoxelwiseGaussian
-        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).predict_proba([[1.5]])
-        array([[0.5, 0.5]])
+            Posterior probabilities; rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X):
-        """Most probable label of every sample.
+        """Predict the most probable label of every sample.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels.
+            Predicted labels.
 
         Examples
         --------
         >>> import numpy as np
         >>> from neuroextrap.learning_curves import VoxelwiseGaussian
         >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> VoxelwiseGaussian().fit(X, [0, 0, 1, 1]).predict([[0.2], [2.9]])
-        array([0, 1])
+        >>> model = VoxelwiseGaussian().fit(X, [0, 0, 1, 1])
+        >>> model.predict([[0.2], [2.9]]), model.predict_proba([[1.5]])
+        (array([0, 1]), array([[0.5, 0.5]]))
         """
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
