@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._region_run import BoundDesign
+from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.stats import TestDesign
@@ -43,6 +44,7 @@ def code_labels(y, classes, groups, blocks):
     be None. ValueError when lengths differ, a class is not there, or fewer than two
     are left.
     """
+    check_not_masked(y, "y")
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give one label for every sample")

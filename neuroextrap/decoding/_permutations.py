@@ -30,9 +30,9 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     cells = _cells(labels, design) if confined else labels.groups
     if confined and len(np.unique(row_codes(cells, codes))) == len(np.unique(cells)):
         raise ValueError(
-            "no labels can be exchanged: cv made its folds from the labels, and no test "
-            "fold of a run holds two classes; leave whole runs out (cv=None), or use "
-            "fewer folds"
+            "no labels can be exchanged: cv made its folds from the labels, and no "
+            "test fold of a run holds two classes; leave whole runs out (cv=None), or "
+            "use fewer folds"
         )
     orders = stats.permute_labels(
         codes[moved],

@@ -65,7 +65,7 @@ def test_asking_leaves_the_splitter_as_it_is():
         (StratifiedKFold(4), None),
         (StratifiedKFold(4), RUNS),
         (RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0), None),
-        (RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0), RUNS),
+        (StratifiedKFold(2, shuffle=True, random_state=0), RUNS),
     ],
 )
 @pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
@@ -78,6 +78,7 @@ def test_folds_keep_their_class_counts(cv, groups):
     for _, test in design.folds:
         counts = [np.bincount(row[test], minlength=3) for row in codes]
         assert (np.array(counts) == counts[0]).all()
+    assert (codes[1:] != codes[0]).any()
     if groups is not None:
         for run in range(4):
             assert (
@@ -136,9 +137,9 @@ def test_stratified_folds_have_the_nominal_level(estimator):
 
 
 def test_cells_without_two_classes_are_refused_with_a_remedy():
-    codes, runs = np.array([0, 1, 0, 1, 0, 1, 0, 1]), np.repeat(np.arange(4), 2)
+    codes, runs = np.array([0, 1, 0, 1, 0, 1, 0, 1]), np.array([0, 1, 1, 0, 0, 1, 1, 0])
     labels = code_labels(codes, None, runs, None)
-    cv = StratifiedKFold(4, shuffle=True, random_state=1)
+    cv = StratifiedKFold(4)  # folds are pairs of neighbors, of two runs each
     design = make_design(labels.codes, 2, cv=cv, groups=runs)
     with pytest.raises(ValueError, match="no labels can be exchanged"):
         permuted_codes(labels, design, 20, 0, cv=cv)
