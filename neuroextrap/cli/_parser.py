@@ -125,7 +125,7 @@ def add_analysis_options(parser):
         default="nearest_centroid",
         metavar="NAME",
         help="nearest_centroid (default), gaussian_nb, lda, ridge, qda, "
-        "nearest_neighbor",
+        "nearest_neighbor, svc, logistic",
     )
     group.add_argument(
         "--shrinkage",

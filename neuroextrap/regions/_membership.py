@@ -1,89 +1,57 @@
 """The canonical form of regions: boolean CSR, int32 indices sorted within rows."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 _MOST_PAIRS = np.iinfo(np.int32).max
 
 
-def check_regions(regions, n_features):
+def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
     """Return regions in canonical form, or say what is wrong with them.
 
-    Parameters
-    ----------
-    regions : sparse array or matrix, or array-like, shape (n_regions, n_features)
-        Every non-zero entry makes that feature a member of that region. Regions may
-        overlap, and may be empty.
-    n_features : int
-        Number of features (voxels, vertices) the regions must refer to.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        No explicit zeros, no duplicates; int32 indices sorted within rows. The input
-        is never modified; it is returned itself when already canonical.
-
-    Raises
-    ------
-    ValueError
-        If ``regions`` is not two-dimensional, has no row, has another number of
-        columns than ``n_features``, holds NaN, or has no member at all.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._membership import check_regions
-    >>> check_regions([[1, 1, 0], [0, 0, 2]], 3).indices.tolist()
-    [0, 1, 2]
+    Every non-zero entry of a sparse or dense (n_regions, n_features) matrix makes that
+    feature a member of that region. Regions may overlap, and may be empty. The input is
+    never modified; it is returned itself when already canonical: bool, no explicit
+    zeros, no duplicates, int32 indices sorted within rows.
     """
     if sparse.issparse(regions):
-        found = sparse.csr_array(regions)
+        members = sparse.csr_array(regions)
     else:
         dense = np.asarray(regions)
         if dense.ndim != 2:
             raise ValueError(
                 f"regions must be a matrix (n_regions, n_features), got "
-                f"{dense.ndim} dimension(s); give one row a region"
+                f"{dense.ndim} dimension(s); give one row per region"
             )
-        found = sparse.csr_array(dense)
-    if found.shape[1] != n_features or found.shape[0] == 0:
+        members = sparse.csr_array(dense)
+    if members.shape[1] != n_features or members.shape[0] == 0:
         raise ValueError(
             f"regions must have shape (n_regions >= 1, {n_features}), got "
-            f"{found.shape}; give one row a region and one column a feature"
+            f"{members.shape}; give one row per region and one column per feature"
         )
-    if found.dtype.kind in "fc" and np.isnan(found.data).any():
+    if members.dtype.kind in "fc" and np.isnan(members.data).any():
         raise ValueError(
             "regions must not hold NaN; use zero or False for a feature outside"
         )
-    found = _canonical(found)
-    if found.nnz == 0:
+    members = _canonical(members)
+    if members.nnz == 0:
         raise ValueError(
             "regions must have at least one member, got none; set the entries of "
             "each region's features to True"
         )
-    return found
+    return members
 
 
-def rows_to_regions(indices, counts, n_features):
-    """Assemble regions from concatenated, sorted member lists.
+def rows_to_regions(
+    indices: np.ndarray, counts: np.ndarray, n_features: int
+) -> sparse.csr_array:
+    """Assemble regions (n_regions, n_features) from concatenated member lists.
 
-    Parameters
-    ----------
-    indices : ndarray of int32, shape (n_pairs,)
-        Members of the first region, then of the second, and so on.
-    counts : ndarray of int, shape (n_regions,)
-        Number of members of each region.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        The regions, sharing the memory of ``indices``.
-
-    Raises
-    ------
-    ValueError
-        If there are more pairs than 32-bit indices can address.
+    ``indices``, int32 of shape (n_pairs,), are the sorted members of the first region,
+    then of the second, and so on; their memory is shared. ``counts`` (n_regions,) are
+    the numbers of members.
     """
     n_pairs = int(np.sum(counts, dtype=np.int64))
     check_n_pairs(n_pairs)
@@ -99,7 +67,7 @@ def rows_to_regions(indices, counts, n_features):
     return regions
 
 
-def check_n_pairs(n_pairs):
+def check_n_pairs(n_pairs: int) -> None:
     """Refuse more (region, feature) pairs than 32-bit indices can address."""
     if n_pairs > _MOST_PAIRS:
         raise ValueError(
@@ -108,76 +76,51 @@ def check_n_pairs(n_pairs):
         )
 
 
-def check_centers(centers, n_features):
-    """Return the centers' feature indices, or all features for None.
-
-    Parameters
-    ----------
-    centers : None or array-like of int, shape (n_centers,)
-        Feature indices.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    ndarray of intp, shape (n_centers,)
-        Feature indices, in the order given.
-
-    Raises
-    ------
-    ValueError
-        If ``centers`` is empty, not one-dimensional, not of integers, or out of
-        range.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._membership import check_centers
-    >>> check_centers(None, 3)
-    array([0, 1, 2])
-    """
+def check_centers(centers: Any, n_features: int) -> np.ndarray:
+    """Return the feature indices of the centers, or all features for None."""
     if centers is None:
         return np.arange(n_features)
-    found = np.asarray(centers)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or found.size == 0:
+    indices = np.asarray(centers)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.size == 0:
         raise ValueError(
             "centers must be a non-empty 1-D array of feature indices or None, got "
-            f"shape {found.shape} of {found.dtype}; use numpy.flatnonzero on a mask"
+            f"shape {indices.shape} of {indices.dtype}; use numpy.flatnonzero on a mask"
         )
-    if found.min() < 0 or found.max() >= n_features:
+    if indices.min() < 0 or indices.max() >= n_features:
         raise ValueError(
-            f"centers must lie in 0..{n_features - 1}, got {found.min()}.."
-            f"{found.max()}; index features, not voxels of the whole volume"
+            f"centers must lie in 0..{n_features - 1}, got {indices.min()}.."
+            f"{indices.max()}; index features, not voxels of the whole volume"
         )
-    return found.astype(np.intp)
+    return indices.astype(np.intp)
 
 
-def check_radius(radius):
+def check_radius(radius: Any) -> float:
     """Return the radius as a float, or say that it must be positive and finite."""
     value = float(radius)
     if not (np.isfinite(value) and value > 0):
         raise ValueError(
-            f"radius must be a positive finite number (mm), got {radius!r}; for "
-            "example 8.0"
+            f"radius={radius!r} must be a positive finite number of mm; use 8.0, for "
+            "example"
         )
     return value
 
 
-def check_coordinates(coordinates):
+def check_coordinates(coordinates: Any) -> np.ndarray:
     """Return coordinates as float64 of shape (n, 3), or say what is wrong."""
-    found = np.asarray(coordinates, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != 3 or len(found) == 0:
+    points = np.asarray(coordinates, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise ValueError(
             "coordinates must have shape (n_features >= 1, 3) in mm, got "
-            f"{found.shape}; give one row a feature"
+            f"{points.shape}; give one row per feature"
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(points).all():
         raise ValueError(
             "coordinates must be finite, got NaN or infinity; drop those features"
         )
-    return found
+    return points
 
 
-def _canonical(matrix):
+def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     """Bool CSR without zeros and duplicates, int32 sorted indices; copies if needed."""
     if (
         matrix.dtype == bool

@@ -72,7 +72,7 @@ def test_centers_and_blocks(build, monkeypatch):
     centers = np.array([70, 2, 2])
     some = build(points, size, centers=centers)
     assert (some.toarray() == everywhere.toarray()[centers]).all()
-    monkeypatch.setattr(loose, "_BLOCK_CENTERS", 7)
+    monkeypatch.setattr(loose, "_BATCH_CENTERS", 7)
     blocked = build(points, size)
     assert (blocked.indices == everywhere.indices).all()
     assert (blocked.indptr == everywhere.indptr).all()
@@ -96,12 +96,12 @@ def test_bad_coordinates_are_refused(coordinates, message):
 
 @pytest.mark.parametrize("n_nearest", [0, 6, 2.0, True])
 def test_bad_n_nearest_is_refused(n_nearest):
-    with pytest.raises(ValueError, match=r"n_nearest must be an integer in 1\.\.5"):
+    with pytest.raises(ValueError, match=r"n_nearest=.* must be an integer in 1\.\.5"):
         nearest_features(np.eye(5, 3), n_nearest)
 
 
 def test_bad_radius_and_centers_are_refused():
-    with pytest.raises(ValueError, match="radius must be a positive"):
+    with pytest.raises(ValueError, match=r"radius=.* must be a positive"):
         coordinate_spheres(np.eye(3), -1)
     with pytest.raises(ValueError, match=r"centers must lie in 0\.\.2"):
         nearest_features(np.eye(3), 1, centers=[3])
