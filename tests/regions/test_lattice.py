@@ -79,8 +79,8 @@ def test_centers_are_rows_of_all_spheres():
     mask = np.random.default_rng(1).random((6, 6, 6)) < 0.5
     everywhere = lattice_spheres(mask, AFFINES["rotated"], 5.0)
     centers = np.array([7, 3, 3, 0])
-    some = lattice_spheres(mask, AFFINES["rotated"], 5.0, centers=centers)
-    assert (some.toarray() == everywhere.toarray()[centers]).all()
+    chosen = lattice_spheres(mask, AFFINES["rotated"], 5.0, centers=centers)
+    assert (chosen.toarray() == everywhere.toarray()[centers]).all()
 
 
 def test_block_size_does_not_affect_results(monkeypatch):

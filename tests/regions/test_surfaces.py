@@ -66,8 +66,8 @@ def test_vertices_at_one_place_are_joined_by_an_edge_of_length_zero():
 def test_centers_and_blocks(monkeypatch):
     coordinates, faces = ball_mesh()
     everywhere = surface_discs(coordinates, faces, 6.0)
-    some = surface_discs(coordinates, faces, 6.0, centers=[9, 0, 9])
-    assert (some.toarray() == everywhere.toarray()[[9, 0, 9]]).all()
+    chosen = surface_discs(coordinates, faces, 6.0, centers=[9, 0, 9])
+    assert (chosen.toarray() == everywhere.toarray()[[9, 0, 9]]).all()
     monkeypatch.setattr(surfaces, "_BATCH_DISTANCES", 1)
     single = surface_discs(coordinates, faces, 6.0)
     assert (single.indices == everywhere.indices).all()
