@@ -21,11 +21,6 @@ import warnings
 
 import numpy as np
 import threadpoolctl
-from neuroextrap.margins._classifiers import CentroidClassifier, NaiveBayesClassifier
-from neuroextrap.margins._shrinkage_classifiers import (
-    RidgeIndicatorClassifier,
-    ShrinkageLDA,
-)
 from nilearn.decoding import SearchLight
 from nilearn.maskers import NiftiMasker
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
