@@ -83,8 +83,8 @@ def scale_scans(X):
     if unusable.any():
         raise ValueError(
             f"scan {int(np.argmax(unusable))} has mean {means[unusable][0]:.3g}: scans "
-            "can be divided by their mean only when it is clearly positive; use scale=None "
-            "for contrasts or centered data"
+            "can be divided by their mean only when it is clearly positive; use "
+            "scale=None for contrasts or centered data"
         )
     return X / means[:, None]
 
