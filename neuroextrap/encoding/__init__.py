@@ -13,13 +13,13 @@ from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.encoding._voxel_scores import prediction_scores
-from neuroextrap.models._elastic_net import ElasticNetEncoder
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
     SchaeferStrimmerCovariance,
     schaefer_strimmer_covariance,
 )
 from neuroextrap.models._retinotopic import RetinotopicFeatures
+from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
     "ElasticNetEncoder",

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 
-from neuroextrap.models._degrees_of_freedom import elastic_net_degrees_of_freedom
-from neuroextrap.models._elastic_net import ElasticNetEncoder, encoder_splits
+from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
+from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
 
 
 class TrainedModel(NamedTuple):

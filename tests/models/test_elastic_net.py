@@ -11,36 +11,30 @@ from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models import (
-    _elastic_net_batch,
-    _elastic_net_lanes,
-    _elastic_net_options,
-)
-from neuroextrap.models._elastic_net import ElasticNetEncoder, encoder_splits
-from neuroextrap.models._elastic_net_batch import Columns
-from neuroextrap.models._elastic_net_folds import fold_grams, prepare_targets
-from neuroextrap.models._elastic_net_options import SearchOptions
-from neuroextrap.models._elastic_net_refit import (
+from neuroextrap.models.elastic_net._active_set import (
     FeatureProblem,
     GramProblem,
     polish,
     relative_gap,
 )
-from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
-from neuroextrap.models._elastic_net_walk import grid_walk
+from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
+from neuroextrap.models.elastic_net._folds import fold_grams, prepare_targets
+from neuroextrap.models.elastic_net._grid import grid_walk
+from neuroextrap.models.elastic_net._search import (
+    SearchOptions,
+    cross_validated_elastic_net,
+)
+from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
+from neuroextrap.models.elastic_net._solvers import SOLVERS, Solver, choose_solver
 
-SOLVERS = ("numba", "numba, working sets", "numpy", "scikit-learn")
 # small grids end early on purpose; one test asserts the warning itself
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")
 
 
 @pytest.fixture(params=SOLVERS)
-def solver(request, monkeypatch):
-    """Each solver by its name; that of many features even for a few."""
-    if request.param == "numba, working sets":
-        monkeypatch.setattr(_elastic_net_options, "MOST_DENSE", 0)
-        monkeypatch.setattr(_elastic_net_options, "MOST_DENSE_EARLY", 0)
-    return request.param.split(",")[0]
+def solver(request):
+    """Each solver by its name, that of many features even for a few."""
+    return request.param
 
 
 def _data(n_samples=80, n_features=30, n_targets=6, seed=0, dtype=np.float64):
@@ -142,26 +136,31 @@ def test_a_feature_constant_in_a_fold_stays_out(solver):
     assert fit.dual_gap.max() < 1e-10
 
 
-@pytest.mark.parametrize("width", [7, 64])
-def test_compiled_sweeps_equal_those_of_numpy(monkeypatch, width):
+@pytest.mark.parametrize("l2_share", [0.0, 0.1])
+def test_columns_solved_together_equal_exact_solutions(l2_share):
     X, Y = _data(n_samples=80, n_features=40, n_targets=35, seed=16)
     gram, products = X.T @ X, Y.T @ X
     norm, l1 = (Y**2).sum(axis=0), 0.1 * np.abs(products).max(axis=1)
-    rng = np.random.default_rng(0)
-    start = rng.normal(size=products.shape)
-    monkeypatch.setattr(_elastic_net_lanes, "BLOCK", width)
-    (compiled, closed), (plain, closed_too) = (
-        module.solve_columns(
-            gram,
-            Columns(start.copy(), np.empty_like(start), products, norm, l1, 0.1 * l1),
-            1e-13,
-            2000,
-        )
-        for module in (_elastic_net_lanes, _elastic_net_batch)
-    )
+    start = np.random.default_rng(0).normal(size=products.shape)
+    columns = Columns(start, np.empty_like(start), products, norm, l1, l2_share * l1)
+    weights, closed = solve_columns(gram, columns, 1e-13, 2000)
     assert closed.all()
-    assert closed_too.all()
-    np.testing.assert_allclose(compiled, plain, atol=1e-5)
+    for v in range(len(norm)):
+        problem = GramProblem(gram, products[v], norm[v])
+        exact, gap = polish(problem, weights[v], l1[v], l2_share * l1[v])
+        assert gap < 1e-12
+        np.testing.assert_allclose(weights[v], exact, atol=1e-5)
+
+
+def test_the_solver_follows_features_and_stopping():
+    early, full = SearchOptions(), SearchOptions(early_stopping=False)
+    assert choose_solver(early, 256) == "numba-batch"
+    assert choose_solver(early, 257) == "numba-working-sets"
+    assert choose_solver(full, 1024) == "numba-batch"
+    assert choose_solver(full, 1025) == "numba-working-sets"
+    for name, load in SOLVERS.items():
+        assert issubclass(load(), Solver)
+        assert choose_solver(SearchOptions(solver=name), 10) == name
 
 
 def test_a_walk_without_limits_visits_every_point():
@@ -339,10 +338,10 @@ def test_groups_stay_together():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"l1_ratios": (0.0, 0.5)}, r"l1_ratios must lie in \(0, 1\]"),
-        ({"n_alphas": 0}, "n_alphas must be at least 1"),
-        ({"eps": 1.0}, "n_alphas must be at least 1 and eps"),
-        ({"tol": 0.0}, "tol must be positive"),
+        ({"l1_ratios": (0.0, 0.5)}, r"l1_ratios=\[0.0, 0.5\] must lie in \(0, 1\]"),
+        ({"n_alphas": 0}, "n_alphas=0 must be at least 1"),
+        ({"eps": 1.0}, "must be at least 1 and eps=1.0 in"),
+        ({"tol": 0.0}, "tol=0.0 must be positive"),
         ({"solver": "lars"}, "solver='lars' is unknown; choose one of"),
         ({"cv": 100}, "cv=100 folds need at least 100 samples"),
         ({"cv": ShuffleSplit(2, random_state=0)}, "exactly once"),
@@ -381,8 +380,7 @@ def test_numba_missing_is_said(monkeypatch):
     with pytest.raises(ValueError, match=r"install neuroextrap\[fast\]"):
         ElasticNetEncoder(solver="numba").fit(X, Y)
     encoder = ElasticNetEncoder(n_alphas=3, eps=0.1).fit(X, Y[:, :1])
-    assert encoder.solver_ == "numpy"
-    assert _elastic_net_options.choose_solver("auto", 10**4) == "scikit-learn"
+    assert encoder.solver_ == "scikit-learn"
 
 
 @parametrize_with_checks(

@@ -1,7 +1,9 @@
-"""Compiled coordinate descent: working sets over shared fold Gram matrices.
+"""Compiled coordinate descent on working sets over shared fold Gram matrices.
 
 Importing this module needs numba (the extra ``fast``). Functions here are small
-because the compiler inlines them; `solve_entry` and `predict` are what solvers call.
+because the compiler inlines them; `solve_entry` and `predict` are what the solver
+calls. The working set of a fold are the features allowed to have a coefficient, its
+members; their block of the Gram matrix is copied so that sweeps read memory in order.
 """
 
 from collections import namedtuple
@@ -9,24 +11,32 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from neuroextrap.models import _elastic_net_gap
+from neuroextrap.models.elastic_net._acceleration import (
+    FAST,
+    N_ITERATES,
+    anderson_weights,
+    coordinate_minimum,
+    gap_closed,
+    newton_target,
+    objective,
+    subtract,
+)
 
 # one target's view of the folds; the last entry of each is "all samples"
 Problem = namedtuple("Problem", "gram products x_mean y_mean norm features start")
-# per fold: members of the working set, their coefficients, Gram block, gradient
+# per fold: members of the working set, their coefficients, Gram block and number;
+# is_member and gradient of all features; inner is the gradient of the members
 State = namedtuple("State", "members weights block size is_member gradient inner")
 
 FIRST_CAPACITY = 64
 FEWEST_ADMITTED = 64
-N_ITERATES = 5
-FAST = {"contract", "reassoc", "nsz", "arcp"}
-
-_duality_gap = njit(cache=True, nogil=True)(_elastic_net_gap.duality_gap)
-objective = njit(cache=True, nogil=True)(_elastic_net_gap.objective)
+# rounds of admitting features after which a problem counts as stalled
+MAX_ROUNDS = 100
 
 
 @njit(cache=True, nogil=True)
 def new_state(problem):
+    """Room for the working sets of all folds, empty."""
     n_entries, n_features = problem.products.shape
     capacity = min(FIRST_CAPACITY, n_features)
     return State(
@@ -68,14 +78,8 @@ def _grow(state, needed):
 
 
 @njit(cache=True, nogil=True)
-def gap_closed(sums, dual_norm, norm, l1, l2, goal):
-    """Whether the duality gap is at most `goal`."""
-    scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
-    return _duality_gap(sums, scale, norm, l1, l2) <= goal
-
-
-@njit(cache=True, nogil=True)
 def _weight_sums(state, problem, f):
+    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `_objective`."""
     fitted = left = absolute = squares = 0.0
     for i in range(state.size[f]):
         w = state.weights[f, i]
@@ -98,6 +102,7 @@ def _largest(values):
 
 @njit(cache=True, nogil=True)
 def _member_dual_norm(state, f, l2):
+    """Largest |gradient - l2 w| among members."""
     dual = 0.0
     for i in range(state.size[f]):
         dual = max(dual, abs(state.inner[f, i] - l2 * state.weights[f, i]))
@@ -106,7 +111,8 @@ def _member_dual_norm(state, f, l2):
 
 @njit(cache=True, nogil=True)
 def _is_solved(state, problem, f, l1, l2, goal):
-    """Check the gap over all features (a member of weight w has gradient - l2 w)."""
+    """Check the duality gap over all features, not the members alone."""
+    # the gradient becomes gradient - l2 w for a moment; only members have a w
     gradient = state.gradient[f]
     for i in range(state.size[f]):
         gradient[state.members[f, i]] -= l2 * state.weights[f, i]
@@ -147,7 +153,7 @@ def start_from(state, problem, f, weights):
     support = np.flatnonzero(weights)
     state = _enter(state, problem, f, support)
     state.weights[f, : support.size] = weights[support]
-    refresh(state, problem, f)
+    _refresh(state, problem, f)
     return state
 
 
@@ -167,40 +173,20 @@ def _admit(state, problem, f, l1):
     return _enter(state, problem, f, breaks)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def subtract(target, scale, row):
-    for k in range(target.size):
-        target[k] -= scale * row[k]
-
-
 @njit(cache=True, nogil=True)
 def _sweep(weights, inner, block, l1, l2):
     """One pass of coordinate descent over the working set."""
     size = weights.size
     for i in range(size):
         curvature = block[i, i]
+        # a feature that is constant in a fold keeps its coefficient of zero
         if curvature <= 0.0:
             continue
         old = weights[i]
-        pull = inner[i] + curvature * old
-        new = max(abs(pull) - l1, 0.0) / (curvature + l2)
-        if pull < 0.0:
-            new = -new
+        new = coordinate_minimum(inner[i] + curvature * old, curvature, l1, l2)
         if new != old:
             weights[i] = new
             subtract(inner, new - old, block[i, :size])
-
-
-@njit(cache=True, nogil=True)
-def mixture(history):
-    """Weights, summing to one, that make the mixed residual of iterates small."""
-    n_kept = len(history) - 1
-    steps = history[1:] - history[:-1]
-    cross = steps @ steps.T
-    ridge = 1e-12 * np.trace(cross) + 1e-300
-    cross += ridge * np.eye(n_kept)
-    mixed = np.linalg.solve(cross, np.ones(n_kept))
-    return mixed / mixed.sum()
 
 
 @njit(cache=True, nogil=True)
@@ -222,86 +208,67 @@ def _jump(state, problem, f, l1, l2, trial):
 
 
 @njit(cache=True, nogil=True)
-def _extrapolate(state, problem, f, l1, l2, history):
+def _extrapolate(state, problem, f, l1, l2, iterates):
     """Jump along the last iterates (Anderson acceleration)."""
-    mixed = mixture(history)
+    mixed = anderson_weights(iterates)
     trial = np.zeros(state.size[f])
     for k in range(mixed.size):
-        trial += mixed[k] * history[k + 1]
+        trial += mixed[k] * iterates[k + 1]
     _jump(state, problem, f, l1, l2, trial)
-
-
-@njit(cache=True, nogil=True)
-def _solve_posdef(matrix, right):
-    """Solve by Cholesky; both triangular solves run along rows."""
-    lower = np.linalg.cholesky(matrix)
-    for i in range(right.size):
-        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
-    for i in range(right.size - 1, -1, -1):
-        right[i] /= lower[i, i]
-        subtract(right[:i], right[i], lower[i, :i])
-    return right
 
 
 @njit(cache=True, nogil=True)
 def _newton(state, problem, f, l1, l2):
-    """Jump to the minimum of the present signs; coefficients that flip become zero.
-
-    Kept only if the objective falls.
-    """
+    """Jump to the minimum of the present signs."""
     size = state.size[f]
     weights = state.weights[f, :size]
     support = np.flatnonzero(weights)
-    matrix = np.empty((support.size, support.size))
-    right = np.empty(support.size)
+    inner = np.empty((support.size, support.size))
+    products = np.empty(support.size)
     for a in range(support.size):
-        i = support[a]
-        right[a] = problem.products[f, state.members[f, i]] - l1 * np.sign(weights[i])
+        products[a] = problem.products[f, state.members[f, support[a]]]
         for b in range(support.size):
-            matrix[a, b] = state.block[f, i, support[b]]
-        matrix[a, a] += l2
-    target = _solve_posdef(matrix, right)
+            inner[a, b] = state.block[f, support[a], support[b]]
     trial = np.zeros(size)
-    for a in range(support.size):
-        if weights[support[a]] * target[a] > 0.0:
-            trial[support[a]] = target[a]
+    trial[support] = newton_target(inner, products, weights[support], l1, l2)
     _jump(state, problem, f, l1, l2, trial)
 
 
 @njit(cache=True, nogil=True)
-def _descend(state, problem, f, l1, l2, goal, max_iter):
+def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """Sweep until the working set's own gap reaches `goal`; False at the limit."""
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
-    history = np.empty((N_ITERATES + 1, size))
+    iterates = np.empty((N_ITERATES + 1, size))
     # a Newton step costs about as much as this many sweeps
     patience = 8 + np.count_nonzero(weights) // 20
-    for n in range(max_iter):
-        history[n % N_ITERATES] = weights
+    for n in range(max_sweeps):
+        iterates[n % N_ITERATES] = weights
         _sweep(weights, inner, state.block[f], l1, l2)
         dual = _member_dual_norm(state, f, l2)
         sums = _weight_sums(state, problem, f)
         if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
+        # in float32 the block of a pure lasso may be too singular for Cholesky
         if l2 > 0.0 and (n + 1) % patience == 0:
             _newton(state, problem, f, l1, l2)
         elif n >= N_ITERATES and (n + 1) % N_ITERATES == 0:
-            history[N_ITERATES] = weights
-            _extrapolate(state, problem, f, l1, l2, history)
+            iterates[N_ITERATES] = weights
+            _extrapolate(state, problem, f, l1, l2, iterates)
     return False
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _subtract_four(target, scales, rows, these):
+def _subtract_four(target, scales, rows, members):
     """Subtract four scaled rows at once: four streams from memory, one target."""
-    a, b, c, d = rows[these[0]], rows[these[1]], rows[these[2]], rows[these[3]]
+    a, b, c, d = rows[members[0]], rows[members[1]], rows[members[2]], rows[members[3]]
     w, x, y, z = scales
     for k in range(target.size):
         target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
 
 
 @njit(cache=True, nogil=True)
-def refresh(state, problem, f):
+def _refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
     gradient, gram = state.gradient[f], problem.gram[f]
     gradient[:] = problem.products[f]
@@ -322,16 +289,19 @@ def refresh(state, problem, f):
 def solve_entry(state, problem, f, l1, l2, limits):
     """Minimize for one penalty; return the state and whether the gap closed.
 
-    `limits`: tolerance, sweeps a round and rounds.
+    `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
+    features that break their condition, descend on the members, compute the gradient
+    of all features, check the gap over all.
     """
-    tol, max_iter, max_rounds = limits
+    tol, max_sweeps = limits
     goal = tol * problem.norm[f]
-    for _ in range(max_rounds):
+    for _ in range(MAX_ROUNDS):
         if _is_solved(state, problem, f, l1, l2, goal):
             return state, True
         state = _admit(state, problem, f, l1)
-        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_iter)
-        refresh(state, problem, f)
+        # half the goal: the members' own gap is the smaller one
+        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
+        _refresh(state, problem, f)
         if not moved:
             break
     return state, _is_solved(state, problem, f, l1, l2, goal)
@@ -339,7 +309,7 @@ def solve_entry(state, problem, f, l1, l2, limits):
 
 @njit(cache=True, nogil=True)
 def predict(state, problem, f, out):
-    """Write the fold's test predictions."""
+    """Write the fold's test predictions, (n_samples,) in the order of the folds."""
     begin, end = problem.start[f], problem.start[f + 1]
     values = out[begin:end]
     values[:] = 0.0

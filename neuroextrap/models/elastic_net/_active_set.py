@@ -1,8 +1,8 @@
-"""From a nearly right elastic net to the right one: solve on the active set."""
+"""What holds on the active set: the exact solution, its gap, its degrees of freedom."""
 
 import numpy as np
 
-from neuroextrap.models._elastic_net_gap import duality_gap
+from neuroextrap.models.elastic_net._objective import duality_gap
 
 MAX_ROUNDS = 20
 
@@ -10,12 +10,8 @@ MAX_ROUNDS = 20
 class FeatureProblem:
     """A target given by features: nothing of size n_features squared is needed.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Centered features.
-    y : ndarray, shape (n_samples,)
-        Centered target, float64.
+    `X` of shape (n_samples, n_features) and `y` of shape (n_samples,) are centered; `y`
+    is float64.
     """
 
     def __init__(self, X, y):
@@ -38,14 +34,7 @@ class FeatureProblem:
 class GramProblem:
     """A target given by products; cheaper where there are fewer features than samples.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (n_features, n_features)
-        X'X, float64.
-    products : ndarray, shape (n_features,)
-        X'y.
-    norm : float
-        y'y.
+    `gram` is X'X in float64, `products` X'y, `norm` y'y.
     """
 
     def __init__(self, gram, products, norm):
@@ -63,36 +52,15 @@ class GramProblem:
 
 
 def polish(problem, weights, l1, l2):
-    """Solve the optimality conditions on the active set, in float64.
+    """Minimize 1/2 ||y - Xw||^2 + l1 |w|_1 + l2/2 |w|^2 exactly, in float64.
 
     With the support and the signs fixed the elastic net is a linear system. Features
-    whose sign flips leave, features that break their condition enter, until none does.
+    whose sign flips leave, features that break their optimality condition enter, until
+    none does (feature-sign search: Lee, Battle, Raina & Ng 2007, "Efficient sparse
+    coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights` of
+    shape (n_features,), returns the best round by duality gap, or the start if all are
+    singular, and its gap relative to y'y.
 
-    Parameters
-    ----------
-    problem : FeatureProblem or GramProblem
-        The target.
-    weights : ndarray, shape (n_features,)
-        A nearly optimal start.
-    l1, l2 : float
-        Penalties of 1/2 ||y - Xw||^2 + l1 ||w||_1 + l2/2 ||w||^2.
-
-    Returns
-    -------
-    weights : ndarray, shape (n_features,)
-        The solution, or the best round by duality gap; the start if all are singular.
-    gap : float
-        Its duality gap divided by the sum of squares of `y`.
-
-    References
-    ----------
-    Lee, Battle, Raina & Ng 2007, "Efficient sparse coding algorithms" (feature-sign
-    search); Zou & Hastie 2005, "Regularization and variable selection via the elastic
-    net", eq. 3.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
     >>> problem = FeatureProblem(X, np.array([2.0, 0.1, -2.1]))
     >>> polish(problem, np.array([1.0, 0.0]), 0.5, 0.0)[0]
@@ -101,7 +69,7 @@ def polish(problem, weights, l1, l2):
     signs = np.sign(weights).astype(np.float64)
     best, best_gap = np.asarray(weights, dtype=np.float64), np.inf
     for _ in range(MAX_ROUNDS):
-        solved = _solve_active(problem, signs, l1, l2)
+        solved = _solve_signs(problem, signs, l1, l2)
         if solved is None:
             break
         flipped = solved * signs < 0
@@ -120,30 +88,9 @@ def polish(problem, weights, l1, l2):
 
 
 def relative_gap(problem, weights, l1, l2):
-    """Duality gap of an elastic net, relative to the target's sum of squares.
+    """Duality gap relative to y'y, and the gradient X'(y - Xw) of shape (n_features,).
 
-    Parameters
-    ----------
-    problem : FeatureProblem or GramProblem
-        The target.
-    weights : ndarray, shape (n_features,)
-        Coefficients.
-    l1, l2 : float
-        Penalties of 1/2 ||y - Xw||^2 + l1 ||w||_1 + l2/2 ||w||^2.
-
-    Returns
-    -------
-    gap : float
-        At least the excess of the objective over its minimum, over y'y.
-    gradient : ndarray, shape (n_features,)
-        X'(y - Xw).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-    >>> float(relative_gap(FeatureProblem(X, y), np.array([0.0]), 2.0, 0.0)[0])
-    0.0
+    The gap is at least the excess of the objective over its minimum.
     """
     active = np.flatnonzero(weights)
     gradient, fitted, left = problem.fitted(active, weights[active])
@@ -154,7 +101,7 @@ def relative_gap(problem, weights, l1, l2):
     return max(gap, 0.0) / problem.norm, gradient
 
 
-def _solve_active(problem, signs, l1, l2):
+def _solve_signs(problem, signs, l1, l2):
     """Solve the linear system of the given signs; None when it is singular."""
     active = np.flatnonzero(signs)
     weights = np.zeros(len(signs))
@@ -165,3 +112,28 @@ def _solve_active(problem, signs, l1, l2):
     except np.linalg.LinAlgError:
         return None
     return weights
+
+
+def elastic_net_degrees_of_freedom(X, coef, alpha, l1_ratio):
+    """Count the degrees of freedom of elastic nets, intercept included, (n_targets,).
+
+    On the active set A the fit is linear in y: df = 1 + trace(X_A (X_A'X_A + l2 I)^-1
+    X_A') with l2 = N alpha (1 - l1_ratio), an unbiased estimate given the penalties
+    (Tibshirani & Taylor 2012, "Degrees of freedom in lasso problems", section 3; Zou,
+    Hastie & Tibshirani 2007). `coef` has shape (n_targets, n_features), the penalties,
+    in scikit-learn's scale, (n_targets,).
+
+    >>> X = np.array([[1.0], [-1.0], [0.0]])
+    >>> elastic_net_degrees_of_freedom(X, np.array([[1.0], [0.0]]), [1, 1], [1.0, 1.0])
+    array([2., 1.])
+    """
+    centered = X - X.mean(axis=0)
+    spent = np.ones(len(coef))
+    for v, weights in enumerate(coef):
+        active = np.flatnonzero(weights)
+        if active.size:
+            values = np.linalg.svd(centered[:, active], compute_uv=False) ** 2
+            l2 = len(X) * alpha[v] * (1 - l1_ratio[v])
+            kept = values > values[0] * 1e-12
+            spent[v] += (values[kept] / (values[kept] + l2)).sum()
+    return spent

@@ -3,8 +3,11 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._elastic_net_options import SearchOptions, choose_solver
-from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
+from neuroextrap.models.elastic_net._search import (
+    SearchOptions,
+    cross_validated_elastic_net,
+)
+from neuroextrap.models.elastic_net._solvers import choose_solver
 
 
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -23,55 +26,56 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     l1_ratios : tuple of float, default=(0.1, 0.5, 0.9)
         Shares of the absolute penalty, each in (0, 1].
     n_alphas : int, default=25
-        Penalties tried a ratio.
+        Number of penalties tried per ratio.
     eps : float, default=1e-3
         Smallest penalty as a fraction of the largest (which empties the model).
     cv : int or cross-validation generator, default=5
         An int means that many contiguous folds, or folds of whole groups when
         `groups` are given. Every sample must be tested exactly once.
     early_stopping : bool, default=True
-        Leave a ratio's path five penalties from its lowest error, or where the error
-        exceeds the lowest by 1%; begin the next ratio's path where the last was
-        lowest. False computes every grid point.
+        Whether to leave a ratio's path five penalties from its lowest error, or where
+        the error exceeds the lowest by 1%, and to begin the next ratio's path where
+        the last was lowest. If False, every grid point is computed.
     tol : float, default=1e-4
         Duality gap, relative to the target's sum of squares, at which a problem of
         the search counts as solved. The final model is solved exactly on its
         active set.
     max_sweeps : int, default=1000
-        Limit of coordinate sweeps a problem; reaching it is counted and warned of.
-    solver : {"auto", "numba", "numpy", "scikit-learn"}, default="auto"
-        "auto" takes the compiled solvers where numba is installed (the extra
-        ``fast``); else numpy up to 1024 features, all targets at once, and above
-        scikit-learn's ``enet_path`` on shared Gram matrices, one after another.
+        Limit of coordinate sweeps per problem; a warning counts the problems that
+        reach it.
+    solver : {"auto", "numba", "scikit-learn"}, default="auto"
+        "auto" takes the compiled solvers ("numba") where numba is installed (the
+        extra ``fast``), else scikit-learn's ``enet_path`` on shared Gram matrices.
+        "numba" solves all targets at once up to 256 features (1024 if
+        ``early_stopping=False``), and one after another on working sets of features
+        above; "numba-batch" and "numba-working-sets" insist on one of the two.
     n_jobs : int or None, default=1
-        Threads. The result does not depend on it.
+        Number of threads. The result does not depend on it.
 
     Attributes
     ----------
-    coef_ : ndarray, shape (n_targets, n_features)
+    coef_ : ndarray of shape (n_targets, n_features)
         Coefficients, in the precision of the features.
-    intercept_ : ndarray, shape (n_targets,)
+    intercept_ : ndarray of shape (n_targets,)
         Intercepts.
-    alpha_, l1_ratio_ : ndarray, shape (n_targets,)
-        Chosen penalties.
-    cv_error_ : ndarray, shape (n_targets, n_ratios, n_alphas)
+    alpha_ : ndarray of shape (n_targets,)
+        Chosen penalties, in scikit-learn's scale.
+    l1_ratio_ : ndarray of shape (n_targets,)
+        Chosen shares of the absolute penalty.
+    cv_error_ : ndarray of shape (n_targets, n_ratios, n_alphas)
         Mean squared error averaged over folds; NaN where not visited.
-    alphas_ : ndarray, shape (n_targets, n_ratios, n_alphas)
-        The grid.
-    cv_predictions_ : ndarray, shape (n_samples, n_targets)
+    alphas_ : ndarray of shape (n_targets, n_ratios, n_alphas)
+        The grid of penalties.
+    cv_predictions_ : ndarray of shape (n_samples, n_targets)
         Out-of-fold predictions at the chosen penalties.
-    dual_gap_ : ndarray, shape (n_targets,)
+    dual_gap_ : ndarray of shape (n_targets,)
         Duality gap of each final model, relative to the target's sum of squares.
-    n_stalled_ : ndarray, shape (n_targets,)
-        Problems of the search that reached `max_sweeps`.
+    n_stalled_ : ndarray of int of shape (n_targets,)
+        Number of problems of the search that reached `max_sweeps`.
     solver_ : str
-        Which solver ran.
+        Solver that ran: "numba-batch", "numba-working-sets" or "scikit-learn".
     n_features_in_ : int
         Number of features.
-
-    See Also
-    --------
-    neuroextrap.models.cross_validated_elastic_net : The function on arrays.
 
     References
     ----------
@@ -80,6 +84,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from neuroextrap.encoding import ElasticNetEncoder
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 4))
     >>> Y = X[:, :2] + 0.1 * rng.normal(size=(60, 2))
@@ -116,11 +121,11 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Features; float32 stays float32.
-        y : array-like, shape (n_samples,) or (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like of shape (n_samples,) or None, default=None
             Runs or sessions that cross-validation keeps together.
 
         Returns
@@ -131,7 +136,8 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer samples than folds, or a constant feature or target.
+            If an option is out of range, there are fewer samples or groups than folds,
+            or a feature or target is constant.
         """
         from sklearn.utils.validation import validate_data
 
@@ -140,14 +146,14 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
         self._flat = y.ndim == 1
-        splits = encoder_splits(self.cv, X, groups)
-        fit = cross_validated_elastic_net(X, Y, splits, self._options())
+        splits, options = encoder_splits(self.cv, X, groups), self._options()
+        fit = cross_validated_elastic_net(X, Y, splits, options)
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         self.alpha_, self.l1_ratio_ = fit.alpha, fit.l1_ratio
         self.cv_error_, self.alphas_ = fit.cv_error, fit.alphas
         self.cv_predictions_ = fit.cv_predictions
         self.dual_gap_, self.n_stalled_ = fit.dual_gap, fit.n_stalled
-        self.solver_ = choose_solver(self.solver, X.shape[1])
+        self.solver_ = choose_solver(options, X.shape[1])
         return self
 
     def predict(self, X):
@@ -155,12 +161,12 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Features.
 
         Returns
         -------
-        y : ndarray, shape (n_samples,) or (n_samples, n_targets)
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predictions, one-dimensional if `y` was in `fit`.
         """
         from sklearn.utils.validation import check_is_fitted, validate_data
@@ -184,31 +190,12 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def encoder_splits(cv, X, groups=None):
-    """List the folds of an encoder's cross-validation.
+    """List the folds of an encoder's cross-validation as (train, test) row indices.
 
-    Parameters
-    ----------
-    cv : int or cross-validation generator
-        An int means contiguous folds, or folds of whole groups when `groups` are
-        given.
-    X : ndarray, shape (n_samples, n_features)
-        Features; only the number of rows matters.
-    groups : array-like, shape (n_samples,), optional
-        Groups that stay together.
+    An int `cv` means contiguous folds, or folds of whole groups when `groups` of shape
+    (n_samples,) are given; a ValueError tells if there are fewer samples or groups than
+    folds. Of `X` only the number of rows matters.
 
-    Returns
-    -------
-    splits : list of (train, test)
-        Row indices.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer samples or groups than folds.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> [test.tolist() for _, test in encoder_splits(2, np.zeros((4, 1)))]
     [[0, 1], [2, 3]]
     """

@@ -1,0 +1,82 @@
+"""What the compiled solvers share: small steps of descent, and the jumps.
+
+Importing this module needs numba (the extra ``fast``).
+"""
+
+import numpy as np
+from numba import njit
+
+from neuroextrap.models.elastic_net import _objective
+
+# iterates that an extrapolation mixes
+N_ITERATES = 5
+# rounding may be reordered, so that sums and maxima fill the vector units; values that
+# are not finite keep their meaning
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+_duality_gap = njit(cache=True, nogil=True)(_objective.duality_gap)
+objective = njit(cache=True, nogil=True)(_objective.objective)
+
+
+@njit(cache=True, nogil=True)
+def gap_closed(sums, dual_norm, norm, l1, l2, goal):
+    """Whether the duality gap is at most `goal`; `dual_norm` is max |g - l2 w|."""
+    scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
+    return _duality_gap(sums, scale, norm, l1, l2) <= goal
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coordinate_minimum(pull, curvature, l1, l2):
+    """Best value of one coefficient; `pull` is its gradient without its own share."""
+    excess = pull - min(max(pull, -l1), l1)
+    # nearly always zero, and then there is nothing to divide
+    return 0.0 if excess == 0.0 else excess / (curvature + l2)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def subtract(target, scale, row):
+    """Subtract ``scale * row`` in place."""
+    for k in range(target.size):
+        target[k] -= scale * row[k]
+
+
+@njit(cache=True, nogil=True)
+def anderson_weights(iterates):
+    """Weights, summing to one, that make the mixed last step of iterates small.
+
+    `iterates` has shape (n_kept + 1, n_features); the weights mix all but the first.
+    """
+    steps = iterates[1:] - iterates[:-1]
+    cross = steps @ steps.T
+    cross += (1e-12 * np.trace(cross) + 1e-300) * np.eye(len(steps))
+    weights = np.linalg.solve(cross, np.ones(len(steps)))
+    return weights / weights.sum()
+
+
+@njit(cache=True, nogil=True)
+def newton_target(gram, products, weights, l1, l2):
+    """Minimum among coefficients of the present signs; what would flip becomes zero.
+
+    `gram`, `products` and `weights` are those of the nonzero coefficients alone; `gram`
+    is overwritten, `weights` may have any value of the right sign.
+    """
+    size = weights.size
+    right = np.empty(size)
+    if size == 0:
+        return right
+    # a pure lasso may be singular; a jump is kept only if the objective falls
+    ridge = 1e-9 * np.trace(gram) / size
+    for i in range(size):
+        gram[i, i] += max(l2, ridge)
+        right[i] = products[i] - l1 * np.sign(weights[i])
+    # Cholesky; both triangular solves run along rows
+    lower = np.linalg.cholesky(gram)
+    for i in range(size):
+        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
+    for i in range(size - 1, -1, -1):
+        right[i] /= lower[i, i]
+        subtract(right[:i], right[i], lower[i, :i])
+    for i in range(size):
+        if weights[i] * right[i] <= 0.0:
+            right[i] = 0.0
+    return right

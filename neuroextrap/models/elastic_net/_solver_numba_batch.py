@@ -1,0 +1,258 @@
+"""Compiled solver for few features: all targets of a block together.
+
+Importing this module needs numba (the extra ``fast``). Gradients of all features are
+kept dense, in float64, next to a Gram matrix that fits the processor's cache.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from neuroextrap.models.elastic_net._acceleration import (
+    FAST,
+    N_ITERATES,
+    anderson_weights,
+    coordinate_minimum,
+    gap_closed,
+    newton_target,
+    objective,
+    subtract,
+)
+from neuroextrap.models.elastic_net._active_set import GramProblem
+from neuroextrap.models.elastic_net._folds import predict_fold
+from neuroextrap.models.elastic_net._solvers import Solver
+
+# share of the last step along the path that the next start repeats
+MOMENTUM = 0.7
+# columns that take turns at each coordinate: they hide one another's latency
+LANES = 16
+# a check costs a quarter of a sweep, and the first sweeps rarely pass it
+FIRST_CHECK = 2
+# sweeps after which a column that is still open tries a Newton step
+NEWTON_EVERY = 60
+
+# problems min 1/2 w'Gw - q'w + l1 |w|_1 + l2/2 w'w, one a row ("column" below), all of
+# one Gram matrix G: coefficients w, gradient q - G w and products q of shape
+# (n_columns, n_features); sum of squares of the target and penalties (n_columns,)
+Columns = namedtuple("Columns", "weights gradient products norm l1 l2")
+
+
+class BatchSolver(Solver):
+    """Solves a block of targets together, one fold after another."""
+
+    needs_float64 = True
+    together = True
+
+    @staticmethod
+    def block_size(n_features, n_entries):  # noqa: ARG004
+        # a few megabytes of coefficients and gradients
+        return int(np.clip(2**17 / n_features, 64, 1024))
+
+    def begin(self, which):
+        shape = self._n_folds, len(which), self._folds.gram.shape[1]
+        self._last, self._before, self._best = (np.zeros(shape) for _ in range(3))
+
+    def solve(self, which, l1, l2, restart):
+        predictions = np.empty((len(which), self._targets.values.shape[1]))
+        stalled = np.zeros(len(which), dtype=int)
+        for f in range(self._n_folds):
+            start = self._start(f, which, restart)
+            weights, closed = self._solve_entry(f, which, start, l1, l2)
+            self._last[f][which] = weights
+            stalled += ~closed
+            rows = slice(self._folds.start[f], self._folds.start[f + 1])
+            predictions[:, rows] = predict_fold(
+                self._folds, self._targets, f, which, weights
+            )
+        return predictions, stalled
+
+    def keep(self, which):
+        self._best[:, which] = self._last[:, which]
+
+    def average(self, which):
+        return self._best[:, which].mean(axis=0)
+
+    def refit(self, start, l1, l2):
+        everyone = np.arange(len(start))
+        return self._solve_entry(self._n_folds, everyone, start.copy(), l1, l2)[0]
+
+    def problem(self, v):
+        targets = self._targets
+        products, norm = targets.products[v, -1], targets.norm[v, -1]
+        return GramProblem(self._folds.gram[-1], products, norm)
+
+    def _start(self, f, which, restart):
+        """Point along the path's last step, (n, n_features); remember that step."""
+        last, before = self._last[f][which], self._before[f][which]
+        start = last - before
+        start *= MOMENTUM
+        start += last
+        # a coefficient that would change its sign, or leave zero, stays where it is
+        np.copyto(start, last, where=start * last <= 0)
+        if restart.any():
+            start[restart] = last[restart] = self._best[f][which[restart]]
+        self._before[f][which] = last
+        return start
+
+    def _solve_entry(self, f, which, start, l1, l2):
+        targets, count = self._targets, self._folds.count[f]
+        columns = Columns(
+            weights=start,
+            gradient=np.empty_like(start),
+            products=targets.products[which, f],
+            norm=targets.norm[which, f],
+            l1=l1 * count,
+            l2=l2 * count,
+        )
+        options = self._options
+        return solve_columns(
+            self._folds.gram[f], columns, options.tol, options.max_sweeps
+        )
+
+
+def solve_columns(gram, columns, tol, max_sweeps):
+    """Solve every column to a duality gap of `tol` times its norm.
+
+    The columns' weights are the start; they and the gradient are overwritten. Returns
+    the weights, and whether each column's gap closed, (n_columns,).
+    """
+    closed = np.zeros(len(columns.norm), dtype=bool)
+    np.subtract(columns.products, columns.weights @ gram, out=columns.gradient)
+    _solve(gram, columns, tol, max_sweeps, closed)
+    return columns.weights, closed
+
+
+@njit(cache=True, nogil=True)
+def _solve(gram, columns, tol, max_sweeps, closed):
+    """Solve all columns, a few at a time; the next takes the place of one solved."""
+    n_columns, n_features = columns.weights.shape
+    n_open = upcoming = min(LANES, n_columns)
+    # lane -> its column, where that keeps its iterates, and its number of sweeps
+    active, place = np.arange(n_open), np.arange(n_open)
+    sweeps = np.zeros(n_open, np.int64)
+    iterates = np.empty((n_open, N_ITERATES + 1, n_features))
+    gradients = np.empty_like(iterates)
+    while n_open:
+        lane = 0
+        while lane < n_open:
+            c, n = active[lane], sweeps[lane]
+            due = n >= min(FIRST_CHECK, max_sweeps)
+            closed[c] = due and _is_solved(columns, c, tol)
+            if not closed[c] and n < max_sweeps:
+                kept = place[lane]
+                _accelerate(gram, columns, c, n, iterates[kept], gradients[kept])
+                sweeps[lane] += 1
+                lane += 1
+            elif upcoming < n_columns:
+                active[lane], sweeps[lane] = upcoming, 0
+                upcoming += 1
+            else:
+                # nobody is waiting: the last lane moves here
+                n_open -= 1
+                active[lane], sweeps[lane] = active[n_open], sweeps[n_open]
+                place[lane] = place[n_open]
+        _sweep(gram, columns, active[:n_open])
+
+
+@njit(cache=True, nogil=True)
+def _sweep(gram, columns, active):
+    """One pass of coordinate descent over all features for some columns, in place.
+
+    Columns take turns at each feature, so that the processor works on one while the
+    other waits for its last result.
+    """
+    weights, gradient, _, _, l1, l2 = columns
+    for i in range(len(gram)):
+        curvature, row = gram[i, i], gram[i]
+        # a feature that is constant in a fold keeps its coefficient of zero
+        if curvature <= 0.0:
+            continue
+        for c in active:
+            old = weights[c, i]
+            pull = gradient[c, i] + curvature * old
+            new = coordinate_minimum(pull, curvature, l1[c], l2[c])
+            if new != old:
+                weights[c, i] = new
+                subtract(gradient[c], new - old, row)
+
+
+@njit(cache=True, nogil=True)
+def _is_solved(columns, c, tol):
+    """Whether the duality gap of column `c` is at most `tol` times its norm."""
+    weights, gradient, products, norm, l1, l2 = columns
+    sums, dual = _sums(weights[c], gradient[c], products[c], l2[c])
+    return gap_closed(sums, dual, norm[c], l1[c], l2[c], tol * norm[c])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sums(weights, gradient, products, l2):
+    """Return sums (w'q, w'gradient, |w|_1, |w|^2) and largest |gradient - l2 w|."""
+    fitted = left = absolute = squares = dual = 0.0
+    for j in range(weights.size):
+        w, g = weights[j], gradient[j]
+        fitted += w * products[j]
+        left += w * g
+        absolute += abs(w)
+        squares += w * w
+        dual = max(dual, abs(g - l2 * w))
+    return (fitted, left, absolute, squares), dual
+
+
+@njit(cache=True, nogil=True)
+def _accelerate(gram, columns, c, n, iterates, gradients):
+    """Keep column `c` after `n` sweeps; extrapolate or try a Newton step when due."""
+    since = n % NEWTON_EVERY
+    if n and since == 0:
+        _newton(gram, columns, c)
+    # iterates from before a Newton step are not mixed with those after it
+    kept = (since - N_ITERATES + 1) % (N_ITERATES + 1)
+    if since >= N_ITERATES - 1:
+        iterates[kept] = columns.weights[c]
+        gradients[kept] = columns.gradient[c]
+        if kept == N_ITERATES:
+            _extrapolate(columns, c, iterates, gradients)
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(columns, c, iterates, gradients):
+    """Jump along the last iterates (Anderson acceleration).
+
+    The mixture sums to one, and so gradients mix as coefficients do: no product with
+    the Gram matrix is needed.
+    """
+    mixed = anderson_weights(iterates)
+    trial, gradient = np.zeros(iterates.shape[1]), np.zeros(iterates.shape[1])
+    for k in range(mixed.size):
+        subtract(trial, -mixed[k], iterates[k + 1])
+        subtract(gradient, -mixed[k], gradients[k + 1])
+    _jump(columns, c, trial, gradient)
+
+
+@njit(cache=True, nogil=True)
+def _newton(gram, columns, c):
+    """Jump to the minimum of the present signs."""
+    weights, products = columns.weights[c], columns.products[c]
+    support = np.flatnonzero(weights)
+    inner = np.empty((support.size, support.size))
+    for a in range(support.size):
+        inner[a] = gram[support[a]][support]
+    target = newton_target(
+        inner, products[support], weights[support], columns.l1[c], columns.l2[c]
+    )
+    trial, gradient = np.zeros(weights.size), products.copy()
+    for a in range(support.size):
+        trial[support[a]] = target[a]
+        subtract(gradient, target[a], gram[support[a]])
+    _jump(columns, c, trial, gradient)
+
+
+@njit(cache=True, nogil=True)
+def _jump(columns, c, trial, gradient):
+    """Replace the coefficients of column `c` by a trial if the objective falls."""
+    l1, l2, products = columns.l1[c], columns.l2[c], columns.products[c]
+    new, _ = _sums(trial, gradient, products, l2)
+    now, _ = _sums(columns.weights[c], columns.gradient[c], products, l2)
+    if objective(new, l1, l2) < objective(now, l1, l2):
+        columns.weights[c] = trial
+        columns.gradient[c] = gradient
