@@ -19,8 +19,8 @@ import numpy as np
 from scipy import optimize, special
 
 from neuroextrap.stats import (
+    TestDesign,
     average_accuracy,
-    best_information_lower_bound,
     confusion_information,
     default_set_sizes,
     fano_information,
@@ -90,12 +90,8 @@ def estimates(margins, y):
     predicted = margins.argmax(axis=1)
     sharp = min_information(curve, SIZES, base=math.e)
     chosen = np.searchsorted(SIZES, BOUND_SIZES)
-    bound = best_information_lower_bound(
-        curve[chosen],
-        n_classes=N_CLASSES,
-        n_repeats=len(y) / N_CLASSES,
-        set_sizes=BOUND_SIZES,
-    )
+    design = TestDesign(N_CLASSES, len(y) / N_CLASSES)
+    bound = design.best_information_bound(curve[chosen], BOUND_SIZES)
     return {
         "confusion": confusion_information(y, predicted, base=math.e),
         "confusion, Miller-Madow": confusion_information(

@@ -21,6 +21,11 @@ import warnings
 
 import numpy as np
 import threadpoolctl
+from neuroextrap.margins._classifiers import CentroidClassifier, NaiveBayesClassifier
+from neuroextrap.margins._shrinkage_classifiers import (
+    RidgeIndicatorClassifier,
+    ShrinkageLDA,
+)
 from nilearn.decoding import SearchLight
 from nilearn.maskers import NiftiMasker
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -33,15 +38,10 @@ from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import mni152_mask, resolve_masker, to_img
 from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.margins._classifiers import CentroidClassifier, NaiveBayesClassifier
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._operators import ridge_penalty
 from neuroextrap.margins._registry import resolve_classifier
-from neuroextrap.margins._shrinkage_classifiers import (
-    RidgeIndicatorClassifier,
-    ShrinkageLDA,
-)
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions import lattice_spheres
@@ -191,7 +191,7 @@ def one_map(masker, img, X, spheres, radius, n_sample):
 def gemm_share(plan):
     """Rate of the permutation product against that of a large square product."""
     rng = np.random.default_rng(0)
-    width = plan.chunk_width * N_CLASSES
+    width = plan.batch_width * N_CLASSES
     left = rng.random((len(Y), len(Y)), dtype=np.float32)
     right = rng.random((len(Y), width), dtype=np.float32)
     square = rng.random((2048, 2048), dtype=np.float32)

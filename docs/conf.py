@@ -16,12 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import neuroextrap
 
 
-def is_home(package, name):
-    """Whether a name is written in the package, not passed on from another."""
-    value = getattr(importlib.import_module(package), name)
-    return getattr(value, "__module__", package).startswith(package)
-
-
 def is_ours(module, cls, method):
     """Whether a method is written in this project, not in scikit-learn's mixins."""
     value = getattr(getattr(importlib.import_module(module), cls), method)
@@ -66,7 +60,7 @@ suppress_warnings = ["config.cache"]
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
-autosummary_context = {"is_home": is_home, "is_ours": is_ours}
+autosummary_context = {"is_ours": is_ours}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

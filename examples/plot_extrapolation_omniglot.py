@@ -27,13 +27,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.ndimage import gaussian_filter
-
 from neuroextrap.margins._classifiers import (
     NaiveBayesClassifier,
     NearestNeighborClassifier,
 )
 from neuroextrap.margins._shrinkage_classifiers import ShrinkageLDA, ShrinkageQDA
+from scipy.ndimage import gaussian_filter
+
 from neuroextrap.stats import EXTRAPOLATION_METHODS, AccuracyExtrapolator
 
 N_DRAWERS, N_TRAIN, SIZE = 20, 15, 28

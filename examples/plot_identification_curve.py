@@ -53,9 +53,7 @@ ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 
 # noisy responses; no classifier trained on them can use more than the second number.
 implied = stats.implied_information(curve, sizes)
 usable = gaussian_code_information(80, data.snr[0], n_train=3)
-best = stats.best_information_lower_bound(
-    curve, n_classes=n_classes, n_repeats=1, set_sizes=sizes
-)
+best = stats.TestDesign(n_classes, 1).best_information_bound(curve, sizes)
 print(f"implied information          {implied:5.2f} bits")
 print(f"usable from three responses  {usable:5.2f} bits")
 print(f"carried by the response      {data.information[0]:5.2f} bits")

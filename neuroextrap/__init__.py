@@ -9,6 +9,7 @@ margins             classifiers as batched margin functions
 models              elastic net, noise covariance, receptive fields
 maps                per-region statistics as named maps with JSON sidecars
 images              the only door to nilearn and nibabel
+analysis            what every analysis of regions does
 decoding            searchlight identification
 encoding            Kay-style encoding models and identification
 learning_curves     mutual information learning curves
@@ -21,6 +22,7 @@ plotting, reporting figures and HTML reports
 import importlib
 
 _SUBPACKAGES = (
+    "analysis",
     "datasets",
     "decoding",
     "encoding",

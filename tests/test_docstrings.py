@@ -9,6 +9,7 @@ from numpydoc.validate import validate
 import neuroextrap
 
 SUBPACKAGES = (
+    "analysis",
     "cli",
     "datasets",
     "decoding",

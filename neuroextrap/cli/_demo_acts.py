@@ -12,19 +12,10 @@ logger = logging.getLogger(__name__)
 class Act:
     """One experiment of the demo.
 
-    Parameters
-    ----------
-    name : str
-        Name of its folder.
-    title : str
-    n_classes, n_runs : int
-        Of the experiment; every run shows every class once.
-    n_train : int
-        Responses per class that a fold trains on.
-    single_split : bool
-        Test on the last run only, train on the others; else leave one run out.
-    information : tuple of float
-        Bits of one response in each planted sphere.
+    `name` is that of its folder; every one of `n_runs` runs shows every one of
+    `n_classes` classes once. A fold trains on `n_train` responses per class: with
+    `single_split` only the last run is tested, else one run is left out at a time.
+    `information` holds the bits of one response in each planted sphere.
     """
 
     name: str
@@ -61,22 +52,10 @@ ACTS = (
 
 
 def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
-    """Simulate one act's brain and analyze it.
+    """Simulate one act's brain and analyze it; return the brain and the analysis.
 
-    Parameters
-    ----------
-    act : Act
-    n_permutations : int
-        Of labels within runs, or of the test stimuli against their responses.
-    resolution : int
-        Voxel size in mm; spheres grow with it, to hold as many voxels.
-    n_jobs, random_state, verbose
-        As for ``IdentificationSearchLight``.
-
-    Returns
-    -------
-    brain : SimulatedBrain
-    fitted : IdentificationSearchLight
+    Permuted are labels within runs, or the test stimuli against their responses.
+    `resolution` is the size of voxels in mm; spheres grow with it, to hold as many.
     """
     from neuroextrap.datasets import simulate_brain
     from neuroextrap.decoding import IdentificationSearchLight
@@ -106,21 +85,12 @@ def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
 
 
 def compare_with_truth(act, brain, fitted):
-    """Put what was planted beside what was found, one row a planted sphere.
+    """Put what was planted beside what was estimated, one row per planted sphere.
 
-    Parameters
-    ----------
-    act : Act
-    brain : SimulatedBrain
-    fitted : IdentificationSearchLight
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        ``x``, ``y``, ``z`` (mm); ``planted_bits``, what one response carries about its
-        stimulus; ``usable_bits``, what it shares with the training mean; ``true_...``,
-        expectations over stimuli of the classifier as trained; what was estimated;
-        lower bounds; p-values.
+    Columns are ``x``, ``y``, ``z`` (mm); ``planted_information`` (bits), what one
+    response carries about its stimulus; ``usable_information`` (bits), what it shares
+    with the training mean; ``true_...``, expectations over stimuli of the classifier
+    as trained; what was estimated; lower bounds; p-values.
     """
     import pandas as pd
 
@@ -144,28 +114,28 @@ def _row(act, brain, fitted, number):
     truth = gaussian_code_accuracy(n_voxels, snr, sizes, n_train=act.n_train)
     bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
     usable = gaussian_code_information(n_voxels, snr, n_train=act.n_train)
-    found = _scores_at(fitted, center)
+    scores = _scores_at(fitted, center)
     return {
         **dict(zip("xyz", center, strict=True)),
-        "planted_bits": act.information[number],
-        "usable_bits": float(usable),
-        "true_implied_bits": float(implied_information(truth, sizes)),
-        "implied_bits": found["implied_information"],
-        "bits_bound": found["information_bound"],
-        "bits_bound_fwe": found["information_bound_fwe"],
+        "planted_information": act.information[number],
+        "usable_information": float(usable),
+        "true_implied_information": float(implied_information(truth, sizes)),
+        "implied_information": scores["implied_information"],
+        "information_bound": scores["information_bound"],
+        "information_bound_fwe": scores["information_bound_fwe"],
         "true_accuracy": truth[-1],
         "accuracy": accuracy[-1],
         "standard_error": fitted.standard_error(center)[-1],
         "true_average_bayes_accuracy": bayes[-1],
-        "average_bayes_accuracy_bound": found["average_bayes_accuracy_bound"],
-        "average_bayes_accuracy_bound_fwe": found["average_bayes_accuracy_bound_fwe"],
-        "bayes_accuracy_bound": found["bayes_accuracy_bound"],
-        "p_value_fwe": found.get("p_value_fwe", np.nan),
+        "average_bayes_accuracy_bound": scores["average_bayes_accuracy_bound"],
+        "average_bayes_accuracy_bound_fwe": scores["average_bayes_accuracy_bound_fwe"],
+        "bayes_accuracy_bound": scores["bayes_accuracy_bound"],
+        "p_value_fwe": scores.get("p_value_fwe", np.nan),
     }
 
 
 def _scores_at(fitted, center):
-    """Return the numbers of the region whose center is nearest."""
+    """Return the values of all maps at the voxel that is nearest to a place (mm)."""
     from neuroextrap.images import feature_coordinates, feature_values
 
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)

@@ -4,33 +4,33 @@ import numpy as np
 
 from neuroextrap.cli._results import text_table
 
-_PRINTED = {
-    "x": "x",
-    "y": "y",
-    "z": "z",
-    "planted_bits": "planted",
-    "usable_bits": "usable",
-    "true_implied_bits": "implied:true",
-    "implied_bits": "found",
-    "bits_bound": "bound",
-    "bits_bound_fwe": "(fwe)",
-    "true_accuracy": "accuracy:true",
-    "accuracy": "found",
-    "standard_error": "+-",
-    "p_value_fwe": "p (fwe)",
-}
+_PRINTED = (
+    "x",
+    "y",
+    "z",
+    "planted_information",
+    "usable_information",
+    "true_implied_information",
+    "implied_information",
+    "information_bound",
+    "information_bound_fwe",
+    "true_accuracy",
+    "accuracy",
+    "standard_error",
+    "p_value_fwe",
+)
 
 _WHAT_IS_TRUE = (
     "In each planted sphere of d voxels the patterns of the stimuli are drawn from "
-    "N(0, tau^2) in every voxel and responses add N(0, sigma^2). planted_bits = "
-    "d/2 log2(1 + tau^2/sigma^2) is the information that one response carries about "
-    "its stimulus, any of infinitely many; no lower bound should exceed it more often "
-    "than its error rate.",
+    "N(0, tau^2) in every voxel and responses add N(0, sigma^2). planted_information = "
+    "d/2 log2(1 + tau^2/sigma^2) bits is what one response carries about its stimulus, "
+    "any of infinitely many; no lower bound should exceed it more often than its error "
+    "rate.",
     "The classifier knows the patterns from few noisy training responses only; "
-    "usable_bits is the information that a test response shares with the training "
-    "mean. true_accuracy is the expected accuracy, over stimuli drawn anew, of the "
-    "nearest-centroid classifier trained as here; true_implied_bits is the information "
-    "implied by its curve, which implied_bits estimates. These stimuli are one draw: "
+    "usable_information (bits) is what a test response shares with the training mean. "
+    "true_accuracy is the expected accuracy, over stimuli drawn anew, of the "
+    "nearest-centroid classifier trained as here; true_implied_information is what its "
+    "curve implies, which implied_information estimates. These stimuli are one draw: "
     "their own accuracy scatters about the expectation by the standard error.",
     "true_average_bayes_accuracy is the accuracy of a classifier that knows the "
     "patterns, averaged over sets of stimuli; the bounds on average Bayes accuracy lie "
@@ -39,27 +39,17 @@ _WHAT_IS_TRUE = (
 
 
 def truth_text(act, fitted, table):
-    """Describe one act's truth and estimates in plain lines.
+    """Describe one act's truth and estimates in lines of text.
 
-    Parameters
-    ----------
-    act : Act
-    fitted : IdentificationSearchLight
-    table : pandas.DataFrame
-        From ``compare_with_truth``.
-
-    Returns
-    -------
-    str
+    `table` is what ``compare_with_truth`` returned for the act and the fitted analysis.
     """
-    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
-    elsewhere = fitted.region_scores_["accuracy"]
+    accuracy = fitted.region_scores_["accuracy"]
     return "\n".join(
         [
             f"{act.title}",
-            f"{n_regions} spheres, {fitted.n_permutations_} permutations, median "
-            f"accuracy {np.nanmedian(elsewhere):.4f}, chance {1 / act.n_classes:.4f}; "
-            "planted spheres (mm; bits; proportions):",
+            f"{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
+            f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
+            f"{1 / act.n_classes:.4f}; planted spheres (mm; bits; proportions):",
             text_table(table, _PRINTED),
         ]
     )
@@ -68,13 +58,7 @@ def truth_text(act, fitted, table):
 def demo_page(played):
     """Make one page of both acts.
 
-    Parameters
-    ----------
-    played : list of (Act, SimulatedBrain, IdentificationSearchLight, DataFrame)
-
-    Returns
-    -------
-    nilearn.reporting.HTMLReport
+    `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
     """
     from neuroextrap.reporting import identification_sections
     from neuroextrap.reporting._page import make_page, paragraphs
@@ -99,7 +83,8 @@ def _truth_section(act, brain, fitted, table):
         embed_figure(
             _curve_with_truth(act, brain, fitted, number),
             f"Sphere at ({row.x:.0f}, {row.y:.0f}, {row.z:.0f}) mm with "
-            f"{row.planted_bits:g} bits: found (with 95% band) and true curves.",
+            f"{row.planted_information:g} bits: observed (with 95% band) and true "
+            "curves.",
         )
         for number, row in enumerate(table.itertuples())
     ]

@@ -26,20 +26,10 @@ examples:
 """
 
 _ALL_VOXELS = "all voxels at once"
-_DESCRIPTIONS = {
+_TEXTS = {
     "mean": ("Mean over subjects, minus the baseline", "as the maps"),
     "t": ("One-sample t over subjects, against the baseline", "t"),
     "minimum": ("Smallest score over subjects", "as the maps"),
-    "p_value": ("p of the null hypothesis, every voxel by itself", "p"),
-    "p_value_fwe": (f"p of the null hypothesis, {_ALL_VOXELS}", "p"),
-    "p_value_prevalence": (
-        "p of a prevalence of at most gamma, every voxel by itself",
-        "p",
-    ),
-    "p_value_prevalence_fwe": (
-        f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
-        "p",
-    ),
     "prevalence_bound": (
         "Lower confidence bound on the prevalence, every voxel by itself",
         "proportion",
@@ -48,6 +38,12 @@ _DESCRIPTIONS = {
         f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
         "proportion",
     ),
+}
+_P_VALUES = {
+    "p_value": "p of the null hypothesis, every voxel by itself",
+    "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
+    "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
+    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
 }
 
 
@@ -128,7 +124,12 @@ def run(args):
     """
     take_last_as_output(args, args.argv, ("imgs", "null"))
     _check_options(args)
-    from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
+    from neuroextrap.maps._files import (
+        check_output_directory,
+        describe_map,
+        provenance,
+        write_maps,
+    )
 
     bids, _ = bids_of_inputs(args, args.imgs, keep_desc=True)
     if args.dry_run:
@@ -136,17 +137,30 @@ def run(args):
         return
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     found, options = _tested(args)
-    about = {
-        name: describe_map(
-            *_DESCRIPTIONS[name],
-            parameters={**options, "imgs": list(args.imgs), "null": args.null},
-            random_state=args.random_state,
-        )
-        for name in found
-    }
+    origin = provenance(
+        parameters={**options, "imgs": list(args.imgs), "null": args.null},
+        random_state=args.random_state,
+    )
+    records = _records()
+    about = {name: describe_map(records[name], origin) for name in found}
     sidecars = write_maps(args.out, found, about, overwrite=args.overwrite, bids=bids)
     say(_summary(found, len(args.imgs), prevalence=args.null is not None))
     say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
+
+
+def _records():
+    """Return the records of the maps over subjects, by name."""
+    from neuroextrap.maps import MapRecord
+
+    records = [
+        MapRecord(name=name, description=description, unit=unit)
+        for name, (description, unit) in _TEXTS.items()
+    ]
+    records += [
+        MapRecord(name=name, description=description, unit="p", tail="lower")
+        for name, description in _P_VALUES.items()
+    ]
+    return {record.name: record for record in records}
 
 
 def _check_options(args):

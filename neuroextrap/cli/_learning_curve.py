@@ -146,7 +146,7 @@ def run(args):
     lists = ("labels", "imgs", "exclude", "train_sizes")
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
-    from neuroextrap.learning_curves._images_in import as_samples
+    from neuroextrap.learning_curves._scans import read_scans
     from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._files import check_output_directory
 
@@ -155,7 +155,7 @@ def run(args):
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     schemes, groups, rows = _read_scans(args)
-    samples = as_samples(_source(args), args.mask)
+    samples = read_scans(_source(args), args.mask)
     if len(samples.X) != len(rows):
         raise ValueError(
             f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "

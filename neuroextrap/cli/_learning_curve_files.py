@@ -143,18 +143,19 @@ def _write_maps(args, labels, data, classifier, bids):
 
     from neuroextrap.images import to_img
     from neuroextrap.learning_curves import center_groups, scale_scans, sensitivity_map
-    from neuroextrap.maps._files import describe_map, write_maps
+    from neuroextrap.maps import MapRecord
+    from neuroextrap.maps._files import describe_map, provenance, write_maps
 
     X = scale_scans(data["X"]) if args.scale == "mean" else data["X"]
     X = center_groups(X, data["groups"]) if args.center == "group" else X
     images, sidecars = {}, {}
     for name, y in labels.items():
         model = clone(classifier).fit(X, y, groups=data["groups"])
-        about = {
-            "parameters": {"labels": name, "n_components": model.n_components_},
-            "inputs": {"X": X, "y": y},
-            "random_state": args.random_state,
-        }
+        origin = provenance(
+            parameters={"labels": name, "n_components": model.n_components_},
+            inputs={"X": X, "y": y},
+            random_state=args.random_state,
+        )
         values = {
             f"sensitivity_{name}": (
                 sensitivity_map(model, X, y),
@@ -170,6 +171,7 @@ def _write_maps(args, labels, data, classifier, bids):
         for key, (maps, text, unit) in values.items():
             if len(maps):
                 images[key] = to_img(samples.expand(maps), samples.masker)
-                sidecars[key] = describe_map(text, unit, **about)
+                record = MapRecord(name=key, description=text, unit=unit)
+                sidecars[key] = describe_map(record, origin)
     write_maps(args.out, images, sidecars, overwrite=True, bids=bids)
     return ", maps"

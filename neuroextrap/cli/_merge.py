@@ -10,8 +10,8 @@ examples:
   neuroextrap merge part1 part2 results --report
 
 Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
-its file searchlight.json or encoding.json (under BIDS names
-sub-.._desc-searchlight_stat.json) where a folder holds several.
+its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
+a folder holds several.
 """
 
 
@@ -52,16 +52,15 @@ def run(args):
 
 def _kind_and_bids(args):
     """Return what the parts are, and entities that name them if they are wanted."""
+    from neuroextrap.analysis._analysis_files import find_analysis
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.encoding import EncodingIdentification
-    from neuroextrap.maps._result_files import ResultFiles
 
     _check_parts(args.parts)
-    kind, index = IdentificationSearchLight, "searchlight.json"
-    if ResultFiles.find(args.parts[0], "encoding.json") is not None:
-        kind, index = EncodingIdentification, "encoding.json"
-    found = [ResultFiles.find(part, index) for part in args.parts]
-    named = [None if files is None else files.bids for files in found]
+    classes = IdentificationSearchLight, EncodingIdentification
+    found = [find_analysis(part) for part in args.parts]
+    kind = {each.kind: each for each in classes}[found[0][0]]
+    named = [files.bids for _, files in found]
     alike = None not in named and all(bids == named[0] for bids in named)
     if args.bids and not alike:
         raise ValueError(

@@ -1,38 +1,28 @@
-"""Write a fitted analysis and say in a few lines what it found."""
+"""Write a fitted analysis and print its strongest regions."""
 
 import numpy as np
 
-_HEADINGS = {
-    "name": "region",
-    "x": "x",
-    "y": "y",
-    "z": "z",
-    "n_voxels": "voxels",
-    "accuracy": "accuracy",
-    "implied_information": "bits",
-    "bayes_accuracy_bound": "bound",
-    "information_bound": "bits bound",
-    "p_value": "p",
-    "p_value_fwe": "p (fwe)",
-}
+_PRINTED = (
+    "name",
+    "x",
+    "y",
+    "z",
+    "n_voxels",
+    "accuracy",
+    "implied_information",
+    "bayes_accuracy_bound",
+    "information_bound",
+    "p_value",
+    "p_value_fwe",
+)
+"""Columns of a peak table that are printed."""
 
 
 def write_results(fitted, args, bids=None, sources=()):
-    """Write maps, tables and perhaps the report; return a summary.
+    """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-    args : argparse.Namespace
-        With ``out``, ``overwrite`` and ``report``.
-    bids : dict of str to str, or None, default=None
-        Entities of BIDS names.
-    sources : sequence of path-like, default=()
-        Files that were analyzed.
-
-    Returns
-    -------
-    summary : str
+    `args` has ``out``, ``overwrite`` and ``report``; `bids` are entities of BIDS names
+    or None; `sources` are paths of the files that were analyzed.
     """
     from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._result_files import ResultFiles
@@ -55,54 +45,41 @@ def write_results(fitted, args, bids=None, sources=()):
 
 
 def summary(fitted, peaks):
-    """Describe the strongest regions in a plain table.
+    """Describe the strongest regions, rows of a peak table, in lines of text.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight
-    peaks : pandas.DataFrame
-        From ``neuroextrap.reporting.peak_table``.
-
-    Returns
-    -------
-    str
-        Coordinates in mm, accuracies and their bounds as proportions, information in
-        bits.
+    Coordinates are in mm, accuracies and their bounds proportions, information in bits.
     """
     n_classes = len(fitted.classes_)
     n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
     lines = [
         f"{n_regions} regions, {n_classes} classes, chance {1 / n_classes:.3f}; "
         "strongest regions (mm; proportions; bits):",
-        text_table(peaks),
+        text_table(peaks, _PRINTED),
     ]
     notes = [f"note: {note}" for note in fitted.notes_]
     return "\n".join([*lines, *notes])
 
 
-def text_table(frame, headings=None):
-    """Lay out columns of a data frame as text.
+def text_table(frame, columns):
+    """Lay out columns of a data frame as text, each as wide as it needs.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    headings : dict or None, default=None
-        Column name to heading, in the order wanted; None: those of a peak table.
-
-    Returns
-    -------
-    str
-        Numbers to the right, names to the left.
+    `columns` are names, whose words become the lines of the headings, or a dict of
+    names to headings of one line. Columns that the frame lacks are left out.
     """
     from neuroextrap.reporting._page import format_number
 
-    headings = _HEADINGS if headings is None else headings
-    names = [name for name in headings if name in frame.columns]
-    rows = [[headings[name] for name in names]]
-    for values in frame[names].itertuples(index=False):
-        rows.append([format_number(value) for value in values])  # noqa: PERF401
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    names = [name for name in columns if name in frame.columns]
+    if isinstance(columns, dict):
+        heads = [[columns[name]] for name in names]
+    else:
+        heads = [name.split("_") for name in names]
+    height = max(map(len, heads))
+    cells = [
+        [""] * (height - len(head)) + head + [format_number(value) for value in values]
+        for head, (_, values) in zip(heads, frame[names].items(), strict=True)
+    ]
+    widths = [max(map(len, column)) for column in cells]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
+        for row in zip(*cells, strict=True)
     )

@@ -60,7 +60,7 @@ def simulate_visual_cortex(
 
     Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`
     are complex cells: each pools log Gabor energies about one place, orientation and
-    frequency, so that :class:`neuroextrap.models.GaborPyramid` holds the true model.
+    frequency, so that :class:`neuroextrap.encoding.GaborPyramid` holds the true model.
     All others are noise alone. A tenth of the noise is shared between voxels.
 
     Parameters

@@ -1,6 +1,7 @@
 """How much an ensemble of voxels tells, against their number; and redundancy."""
 
 import numpy as np
+import scipy.sparse
 
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.images._region_choice import choose_regions
@@ -10,7 +11,7 @@ from neuroextrap.regions._usable import usable_regions
 def ensemble_information(
     searchlight, imgs, y, groups=None, *, n_voxels=None, n_draws=20, random_state=0
 ):
-    """Accuracy and information against the number of voxels, and redundancy.
+    """Measure accuracy and information against the number of voxels, and redundancy.
 
     From every region, sets of voxels are drawn at random without replacement,
     ``n_draws`` of each size; all sets are scored in one run. Each drawn set is also cut
@@ -29,22 +30,23 @@ def ensemble_information(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        Not fitted; its mask, classifier, cross-validation, classes, ``n_jobs`` and so
-        on are used, and never changed. Its ``labels_img`` or ``regions`` are the
-        regions; with neither, the whole mask is one (spheres are not used).
+        A searchlight that is not fitted: its mask, classifier, cross-validation,
+        classes, ``n_jobs`` and so on are used, and it is never changed. Its
+        ``labels_img`` or ``regions`` are the regions; with neither, the whole mask is
+        one (spheres are not used).
     imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-        One volume (row) a sample.
-    y : array-like, shape (n_samples,)
+        Samples, one volume (row) for each.
+    y : array-like of shape (n_samples,)
         Class of every sample.
-    groups : array-like, shape (n_samples,), or None, default=None
+    groups : array-like of shape (n_samples,) or None, default=None
         Run of every sample.
     n_voxels : sequence of int or None, default=None
-        Sizes of the sets; None is 2, 4, 8, ... and the whole region. Sizes above a
+        Sizes of the sets. If None, 2, 4, 8, ... and the whole region. Sizes above a
         region's number of usable voxels are left out for that region.
     n_draws : int, default=20
-        Sets of each size.
+        Number of sets of each size.
     random_state : None, int or numpy.random.Generator, default=0
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
@@ -84,8 +86,8 @@ def ensemble_information(
     True
     """
     _check_options(n_voxels, n_draws)
-    samples = read_sample_set(searchlight, imgs, y, groups)
-    parts, names = _parts(searchlight, samples.features)
+    sample_set = read_sample_set(searchlight, imgs, y, groups)
+    parts, names = _parts(searchlight, sample_set.samples)
     rng = np.random.default_rng(random_state)
     cells = _cells([len(part) for part in parts], n_voxels)
     sets = []
@@ -93,10 +95,9 @@ def ensemble_information(
         sets += _draws(parts[part], size, n_draws, rng)
     if len(parts) > 1:
         sets += [np.unique(np.concatenate(parts)), *parts]
-    scores = score_sets(
-        samples, _members(sets, samples.features.X.shape[1]), min_voxels=1
-    )
-    return _table(scores, cells, names, n_draws, sets)
+    members = _members(sets, sample_set.samples.X.shape[1])
+    _, _, statistics = score_sets(sample_set, members, min_voxels=1)
+    return _table(statistics, cells, names, n_draws, sets)
 
 
 def _check_options(n_voxels, n_draws):
@@ -109,9 +110,9 @@ def _check_options(n_voxels, n_draws):
             raise ValueError(f"{name}={value!r} must be an integer of at least 1")
 
 
-def _parts(searchlight, features):
+def _parts(searchlight, samples):
     """Return the usable features of every region, and the regions' names."""
-    masker, n_features = features.masker, features.X.shape[1]
+    masker, n_features = samples.masker, samples.X.shape[1]
     given = searchlight.labels_img is not None or searchlight.regions is not None
     choice = choose_regions(
         masker if given else None,
@@ -119,9 +120,9 @@ def _parts(searchlight, features):
         labels_img=searchlight.labels_img,
         regions=searchlight.regions,
     )
-    found = usable_regions(choice.regions, features.usable, 1)
+    members = usable_regions(choice.regions, samples.usable, 1).regions
     names = choice.names or [str(i) for i in range(choice.n_regions)]
-    rows = np.split(found.regions.indices, found.regions.indptr[1:-1])
+    rows = np.split(members.indices, members.indptr[1:-1])
     kept = [i for i, row in enumerate(rows) if len(row)]
     return [rows[i] for i in kept], [names[i] for i in kept]
 
@@ -154,10 +155,8 @@ def _draws(features, size, n_draws, rng):
 
 def _members(sets, n_features):
     """Return sets of features as boolean rows; empty sets as empty rows."""
-    import scipy.sparse
-
     counts = np.array([len(s) for s in sets])
-    found = scipy.sparse.csr_array(
+    members = scipy.sparse.csr_array(
         (
             np.ones(counts.sum(), dtype=bool),
             np.concatenate(sets).astype(np.int32),
@@ -165,20 +164,20 @@ def _members(sets, n_features):
         ),
         shape=(len(sets), n_features),
     )
-    found.sort_indices()
-    return found
+    members.sort_indices()
+    return members
 
 
-def _table(scores, cells, names, n_draws, sets):
-    """Average over draws: one row a region and size, and one for all regions."""
+def _table(statistics, cells, names, n_draws, sets):
+    """Average over draws: one row for every region and size, one for all regions."""
     import pandas as pd
 
-    information = scores["implied_information"]
+    information = statistics["implied_information"]
     n_drawn = 3 * n_draws * len(cells)
     whole, first, second = information[:n_drawn].reshape(len(cells), n_draws, 3).T
     values = {
-        "accuracy": scores["accuracy"][:n_drawn:3].reshape(len(cells), n_draws),
-        "pairwise_accuracy": scores["pairwise_accuracy"][:n_drawn:3].reshape(
+        "accuracy": statistics["accuracy"][:n_drawn:3].reshape(len(cells), n_draws),
+        "pairwise_accuracy": statistics["pairwise_accuracy"][:n_drawn:3].reshape(
             len(cells), n_draws
         ),
         "implied_information": whole.T,
@@ -202,8 +201,8 @@ def _table(scores, cells, names, n_draws, sets):
         "n_voxels": len(sets[n_drawn]),
         "n_draws": 1,
         "parts": "regions",
-        "accuracy": scores["accuracy"][n_drawn],
-        "pairwise_accuracy": scores["pairwise_accuracy"][n_drawn],
+        "accuracy": statistics["accuracy"][n_drawn],
+        "pairwise_accuracy": statistics["pairwise_accuracy"][n_drawn],
         "implied_information": information[n_drawn],
         "redundancy": information[n_drawn + 1 :].sum() - information[n_drawn],
     }

@@ -3,30 +3,27 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 from joblib import Parallel, delayed
 
 from neuroextrap import stats
-from neuroextrap.decoding._member_sets import (
-    read_sample_set,
-    run_sets,
-    set_statistics,
-)
-from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._presentation import region_images
-from neuroextrap.margins._engine import observed_margins
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
+from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 
 
 class LesionIdentification(NamedTuple):
-    """The whole mask with and without each region.
+    """Identification from the whole mask with and without each region.
 
-    What :func:`lesion_identification` returns. With permutations maps and table have
+    :func:`lesion_identification` returns it. With permutations maps and table have
     ``p_value`` and ``p_value_fwe`` of the accuracy without the region, ``loss_p_value``
     and ``loss_p_value_fwe`` of what its absence costs, and ``whole`` has ``p_value``
     and ``p_value_fwe``.
@@ -39,7 +36,7 @@ class LesionIdentification(NamedTuple):
         whole minus that; ``n_voxels`` taken away. None when the regions are a matrix
         whose rows have no place in an image.
     table : pandas.DataFrame
-        The same, one row a region: name, n_voxels, accuracy, pairwise_accuracy,
+        The same, one row for every region: name, n_voxels, accuracy, pairwise_accuracy,
         implied_information, accuracy_loss, information_loss.
     whole : dict of float
         Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
@@ -67,14 +64,14 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        Not fitted; its mask, regions (spheres, discs, atlas regions or a matrix),
-        ``min_voxels``, classifier, cross-validation, ``n_permutations``, ``n_jobs`` and
-        so on are used, and never changed.
+        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
+        regions or a matrix), ``min_voxels``, classifier, cross-validation,
+        ``n_permutations``, ``n_jobs`` and so on are used, and it is never changed.
     imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-        One volume (row) a sample.
-    y : array-like, shape (n_samples,)
+        Samples, one volume (row) for each.
+    y : array-like of shape (n_samples,)
         Class of every sample.
-    groups : array-like, shape (n_samples,), or None, default=None
+    groups : array-like of shape (n_samples,) or None, default=None
         Run of every sample.
 
     Returns
@@ -132,25 +129,16 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     >>> signal = np.stack([y % 2, y % 2, y // 2], axis=1) * 4.0
     >>> X = np.repeat(signal, 3, axis=1) + rng.normal(size=(32, 9))
     >>> regions = scipy.sparse.csr_array(np.repeat(np.eye(3), 3, axis=1))
-    >>> found = lesion_identification(
+    >>> lesions = lesion_identification(
     ...     IdentificationSearchLight(regions=regions), X, y, runs
     ... )
-    >>> found.table["accuracy_loss"].round(2).tolist()
+    >>> lesions.table["accuracy_loss"].round(2).tolist()
     [0.0, 0.0, 0.5]
     """
-    samples = read_sample_set(searchlight, imgs, y, groups, permuted=True)
-    features = samples.features
-    choice = choose_regions(
-        features.masker,
-        features.X.shape[1],
-        radius=searchlight.radius,
-        n_nearest=searchlight.n_nearest,
-        labels_img=searchlight.labels_img,
-        regions=searchlight.regions,
-        process_mask_img=searchlight.process_mask_img,
-        stride=searchlight.stride,
-    )
-    removed = _count_removed(choice.regions, features.usable)
+    sample_set = read_sample_set(searchlight, imgs, y, groups, permuted=True)
+    masker, usable = sample_set.samples.masker, sample_set.samples.usable
+    choice = RunParameters.of(searchlight).choose_regions(masker, len(usable))
+    removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
     least = max(1, searchlight.min_voxels)
     lesioned = np.flatnonzero(removed >= least)
     if len(lesioned) == 0:
@@ -158,20 +146,14 @@ def lesion_identification(searchlight, imgs, y, groups=None):
             f"no region has min_voxels={least} usable voxels (largest: "
             f"{removed.max()}); give a larger radius, or smaller min_voxels"
         )
-    _check_memory(len(lesioned), features.usable.sum(), searchlight.max_memory)
-    members = _whole_and_rests(choice.regions, lesioned, features.usable)
+    _check_memory(len(lesioned), usable.sum(), searchlight.max_memory)
+    members = _whole_and_rests(choice.regions, lesioned, usable)
     if searchlight.n_permutations:  # refused before the work, if it is no accuracy
-        accuracy_set_size(searchlight.statistic, len(np.unique(samples.y)))
-    run, scores = run_sets(samples, members, min_voxels=least)
-    values = set_statistics(run, scores)
+        accuracy_set_size(searchlight.statistic, len(np.unique(sample_set.y)))
+    run, scores, values = score_sets(sample_set, members, min_voxels=least)
     if searchlight.n_permutations:
         values |= _p_values(searchlight, run, scores)
-    return _result(values, choice, lesioned, removed, features.masker)
-
-
-def _count_removed(members, usable):
-    """Return the number of usable features of every region."""
-    return members.astype(np.int32) @ usable.astype(np.int32)
+    return _result(values, choice, lesioned, removed, masker)
 
 
 def _check_memory(n_regions, n_usable, max_memory):
@@ -188,15 +170,13 @@ def _check_memory(n_regions, n_usable, max_memory):
 
 def _whole_and_rests(members, lesioned, usable):
     """Return all usable features as the first row, then all but each region's."""
-    import scipy.sparse
-
     everything = np.flatnonzero(usable).astype(np.int32)
     rows, kept = [everything], usable.copy()
     for region in lesioned:
-        own = members.indices[members.indptr[region] : members.indptr[region + 1]]
-        kept[own] = False
+        lost = members.indices[members.indptr[region] : members.indptr[region + 1]]
+        kept[lost] = False
         rows.append(np.flatnonzero(kept).astype(np.int32))
-        kept[own] = usable[own]
+        kept[lost] = usable[lost]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     indices = np.concatenate(rows)
     return scipy.sparse.csr_array(
@@ -207,22 +187,23 @@ def _whole_and_rests(members, lesioned, usable):
 
 def _p_values(searchlight, run, scores):
     """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
-    found = permutation_statistics(scores.score, scores.n_reached, scores.maxima)
-    values = {name: found[name] for name in ("p_value", "p_value_fwe")}
+    tested = permutation_statistics(scores.score, scores.n_reached, scores.maxima)
+    values = {name: tested[name] for name in ("p_value", "p_value_fwe")}
     known = ~np.isnan(scores.score)
-    differences = _differences(searchlight, run, np.flatnonzero(known))
-    tested = stats.paired_sign_flip_test(
-        differences,
+    lost = stats.paired_sign_flip_test(
+        _differences(searchlight, run, np.flatnonzero(known)),
         n_permutations=searchlight.n_permutations,
         two_sided=False,
         random_state=searchlight.random_state,
     )
-    for name in ("p_value", "p_value_fwe"):
-        values[f"loss_{name}"] = np.full(known.shape, np.nan)
-        # nothing can be lost where the whole tells nothing
-        least = np.maximum(getattr(tested, name), values["p_value"][0])
-        values[f"loss_{name}"][np.flatnonzero(known)[1:]] = least
-    return values
+    # nothing can be lost where the whole, whose own loss is unknown, tells nothing
+    rests = known & (np.arange(len(known)) > 0)
+    whole_p = values["p_value"][0]
+    losses = {
+        "loss_p_value": np.maximum(lost.p_value, whole_p),
+        "loss_p_value_fwe": np.maximum(lost.p_value_fwe, whole_p),
+    }
+    return values | spread_known(rests, losses)
 
 
 def _differences(searchlight, run, sets):
@@ -230,46 +211,45 @@ def _differences(searchlight, run, sets):
 
     Shape (n_sets - 1, n_units); a unit is a test sample, or one of the blocks.
     """
-    design, labels = run.plan.design, run.labels
-    codes = labels.codes[design.test]
-    size = accuracy_set_size(searchlight.statistic, design.n_classes)
-    weights = class_weights(codes[:, None], design.n_classes)[:, 0]
+    test, codes, n_classes = run.plan.design.test, run.test_codes, len(run.classes)
+    size = accuracy_set_size(searchlight.statistic, n_classes)
+    weights = class_weights(codes[:, None], n_classes)[:, 0]
 
     def chances(row):
-        found = observed_margins(run.samples.X, run.usable.regions, run.plan, row)
-        return weights * win_chances(found, codes, size)
+        return weights * win_chances(run.margins(row), codes, size)
 
     calls = (delayed(chances)(row) for row in sets)
     whole, *rests = Parallel(n_jobs=run.n_workers, prefer="threads")(calls)
-    units = np.arange(len(labels.codes)) if labels.blocks is None else labels.blocks
-    _, place = np.unique(units[design.test], return_inverse=True)
+    blocks = run.labels.blocks
+    _, place = np.unique(test if blocks is None else blocks[test], return_inverse=True)
     differences = [np.bincount(place, whole - rest) for rest in rests]
     return np.array(differences).reshape(len(rests), place.max() + 1)
 
 
-def _result(scores, choice, lesioned, removed, masker):
-    """Place the lesions' scores, and what they lost, among all regions."""
+def _result(statistics, choice, lesioned, removed, masker):
+    """Place the lesions' statistics, and what they lost, among all regions."""
     import pandas as pd
 
-    whole = {name: float(value[0]) for name, value in scores.items()}
-    values = {}
-    for name, value in scores.items():
-        if name.startswith("loss"):
-            del whole[name]
-        values[name] = np.full(choice.n_regions, np.nan)
-        values[name][lesioned] = value[1:]
+    whole = {
+        name: float(value[0])
+        for name, value in statistics.items()
+        if not name.startswith("loss")
+    }
+    among = np.isin(np.arange(choice.n_regions), lesioned)
+    rests = {name: value[1:] for name, value in statistics.items()}
+    values = spread_known(among, rests)
     values["accuracy_loss"] = whole["accuracy"] - values["accuracy"]
-    information = values["implied_information"]
-    values["information_loss"] = whole["implied_information"] - information
-    known = np.isfinite(values["accuracy"])
-    values["n_voxels"] = np.where(known, removed, np.nan)
-    found = None
-    if masker is None or choice.centers is not None or choice.owner is not None:
-        found = region_images(values, choice, masker)
+    values["information_loss"] = (
+        whole["implied_information"] - values["implied_information"]
+    )
+    values["n_voxels"] = np.where(np.isfinite(values["accuracy"]), removed, np.nan)
+    maps = None
+    if masker is None or choice.has_place:
+        maps = region_images(values, choice, masker)
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information"]
     columns += ["accuracy_loss", "information_loss"]
-    columns += [name for name in scores if "p_value" in name]
-    table = {name: values[name] for name in columns}
-    table = pd.DataFrame({"name": names, "n_voxels": removed, **table})
-    return LesionIdentification(found, table, whole)
+    columns += [name for name in statistics if "p_value" in name]
+    table = {"name": names, "n_voxels": removed}
+    table = pd.DataFrame(table | {name: values[name] for name in columns})
+    return LesionIdentification(maps, table, whole)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
-from neuroextrap.decoding._inputs import code_labels
+from neuroextrap.decoding._labels import code_labels
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._registry import resolve_classifier
@@ -12,7 +12,7 @@ from neuroextrap.margins._statistic import resolve_statistic
 
 
 class IdentificationScorer(BaseEstimator):
-    """One number of identification for one set of features.
+    """Score one set of features by one number of identification.
 
     Runs inside :class:`nilearn.decoding.SearchLight` as its ``estimator``; the
     cross-validation is this class's own, so nilearn makes none.
@@ -20,22 +20,27 @@ class IdentificationScorer(BaseEstimator):
 
     Parameters
     ----------
-    estimator : str or scikit-learn classifier
-        As for :class:`IdentificationSearchLight`.
-    shrinkage : "auto" or float
-        Of lda, ridge and qda.
-    cv : None, int, scikit-learn splitter, or iterable of (train, test)
-        None leaves one group out at a time.
-    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
-        What :meth:`score` returns; an integer k is accuracy among k classes,
+    estimator : str or scikit-learn classifier, default="nearest_centroid"
+        One of the names that :class:`IdentificationSearchLight` knows, or any
+        classifier with ``decision_function`` or ``predict_proba``.
+    shrinkage : "auto" or float, default="auto"
+        Shrinkage of "lda", "ridge" and "qda".
+    cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
+        Cross-validation. None leaves one group out at a time.
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
+            default="accuracy"
+        Number that :meth:`score` returns; an integer k is accuracy among k classes,
         information is in bits.
-    set_sizes : sequence of int or None
-        Set sizes of the implied information.
+    set_sizes : sequence of int or None, default=None
+        Set sizes of the implied information. If None, all of 2..K up to K = 32, else at
+        most 32 of them, log-spaced.
 
     Attributes
     ----------
-    classes_ : ndarray, shape (K,)
+    classes_ : ndarray of shape (K,)
+        Classes in the labels.
     n_features_in_ : int
+        Number of features.
 
     References
     ----------
@@ -71,15 +76,15 @@ class IdentificationScorer(BaseEstimator):
         self.set_sizes = set_sizes
 
     def fit(self, X, y, groups=None):
-        """Check the design; every fold is fitted when scoring.
+        """Check labels and cross-validation; folds are fitted when scoring.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples in rows.
-        y : array-like, shape (n_samples,)
+        y : array-like of shape (n_samples,)
             Class of every sample.
-        groups : array-like, shape (n_samples,), or None
+        groups : array-like of shape (n_samples,) or None, default=None
             Run of every sample.
 
         Returns
@@ -103,16 +108,17 @@ class IdentificationScorer(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples in rows.
-        y : array-like, shape (n_samples,)
+        y : array-like of shape (n_samples,)
             Class of every sample.
-        groups : array-like, shape (n_samples,), or None
+        groups : array-like of shape (n_samples,) or None, default=None
             Run of every sample.
 
         Returns
         -------
-        wins : ndarray, shape (K,)
+        wins : ndarray of shape (K,)
+            Share of test points whose class beats 0, 1, ..., K - 1 of the others.
         """
         X = np.asarray(X, dtype=float)
         labels = code_labels(y, None, groups, None)
@@ -122,24 +128,25 @@ class IdentificationScorer(BaseEstimator):
         kernel = resolve_classifier(self.estimator, shrinkage=self.shrinkage)
         centered = (X - X.mean(axis=0)).astype(np.float32)
         labelings = Labelings(labels.codes[None], design.n_classes)
-        found = kernel.margins(kernel.prepare([centered], design), labelings)
-        return stats.win_distribution(found[:, :, 0], labels.codes[design.test])
+        margins = kernel.margins(kernel.prepare([centered], design), labelings)
+        return stats.win_distribution(margins[:, :, 0], labels.codes[design.test])
 
     def score(self, X, y, groups=None):
         """Return the cross-validated statistic.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Samples in rows.
-        y : array-like, shape (n_samples,)
+        y : array-like of shape (n_samples,)
             Class of every sample.
-        groups : array-like, shape (n_samples,), or None
+        groups : array-like of shape (n_samples,) or None, default=None
             Run of every sample.
 
         Returns
         -------
         score : float
+            Value of ``statistic``.
         """
         wins = self.win_distribution(X, y, groups)
         sizes = self.set_sizes

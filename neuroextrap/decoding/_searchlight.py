@@ -1,135 +1,133 @@
 """Identification in every region of a brain."""
 
-from dataclasses import replace
-
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap.decoding._experiment import plan_experiment
-from neuroextrap.maps._region_analysis import RegionAnalysis
-from neuroextrap.maps._results import RegionResults
-from neuroextrap.maps._scoring import score_analysis
-from neuroextrap.margins._engine import observed_margins
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.decoding._run import plan_decoding
 
 
-class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
-    """How much every region tells about which class was shown.
+class IdentificationSearchLight(RegionAnalysis):
+    """Measure how much every region tells about which class was shown.
 
-    Every region's classifier is cross-validated; its margins give, for every test
-    point, the number of distractor classes that the true class beats, and these wins
-    give the identification accuracy for any number of classes up to K, the information
-    implied by that curve, lower confidence bounds, and permutation p-values with
-    family-wise error control by the maximum over regions.
+    Every region's classifier is cross-validated. Its margins (scores of the classes)
+    give, for every test point, the number of other classes that the true class beats,
+    and these wins give the identification accuracy for any number of classes up to K,
+    the information implied by that curve, lower confidence bounds, and permutation
+    p-values with family-wise error control by the maximum over regions.
 
     Parameters
     ----------
-    mask : None, path, image, NiftiMasker or SurfaceMasker
-        Where to look. None computes a mask from the images; a masker's own smoothing,
-        detrending and standardizing are honored. Plain arrays need none.
-    radius : float
-        Radius of spheres (or of discs on a surface) in mm; a voxel whose center is at
-        exactly the radius belongs.
-    n_nearest : int or None
-        Instead of a radius, the number of nearest voxels of every region.
-    labels_img : image, path or None
-        Atlas regions instead of spheres; label 0 is background. An atlas as nilearn
-        fetches it brings its names.
-    regions : sparse matrix, shape (n_regions, n_features), or None
-        Regions of your own.
-    process_mask_img : image, path or None
-        Where centers of regions may lie; their voxels may reach beyond.
-    stride : int
-        Every stride-th voxel along each axis is a center.
-    min_voxels : int
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images; a masker's own
+        smoothing, detrending and standardizing are honored. Arrays need no mask.
+    radius : float, default=8.0
+        Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
+        is at exactly the radius belongs to the sphere.
+    n_nearest : int or None, default=None
+        If given, regions are the n_nearest voxels to each center, instead of spheres.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background. An
+        atlas as nilearn fetches it brings its names.
+    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
+        Members of the regions, if they are neither spheres nor those of an atlas.
+    process_mask_img : image, path or None, default=None
+        Where centers of regions may lie; their voxels may reach beyond. If None,
+        everywhere in the mask.
+    stride : int, default=1
+        Every stride-th voxel along each axis is the center of a region.
+    min_voxels : int, default=2
         Regions with fewer usable voxels are NaN.
-    estimator : str or scikit-learn classifier
+    estimator : str or scikit-learn classifier, default="nearest_centroid"
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
-    shrinkage : "auto" or float
-        Of lda, ridge and qda. "auto" is the Ledoit-Wolf intensity on the region's total
-        scatter, which no label enters; a float is the penalty as a multiple of
-        trace(total scatter) / number of voxels.
-    noise_covariance : None, array or images
+    shrinkage : "auto" or float, default="auto"
+        Shrinkage of "lda", "ridge" and "qda". "auto" is the Ledoit-Wolf intensity on
+        the region's total scatter, which no label enters; a float is the penalty as a
+        multiple of trace(total scatter) / number of voxels.
+    noise_covariance : None, array or images, default=None
         Noise to whiten by (Mahalanobis distances): residuals of shape (n_observations,
         n_features) or images of them; every region's covariance is shrunk towards its
-        diagonal.
-    cv : None, int, scikit-learn splitter, or iterable of (train, test)
-        None leaves one group out at a time. Indices count the samples of the classes
-        that are analyzed.
-    classes : sequence or None
-        Classes to analyze; samples of other classes are left out.
-    set_sizes : sequence of int or None
-        Set sizes of curves and implied information; None is all of 2..K up to K = 32,
-        else at most 32 of them, log-spaced.
-    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
-        What the permutation test compares; an integer k is accuracy among k classes.
-    n_permutations : int
-        Number of permuted labelings; 0 for no test. With a single train/test split the
-        labels of the test samples are permuted and the classifier stays as it is.
-    blocks : array-like, shape (n_samples,), or None
-        Samples whose labels move together (scans of one block or trial).
-    confidence_level : float
-        Of the lower bounds.
-    save_null : path or None
+        diagonal. If None, samples are not whitened.
+    cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
+        Cross-validation. None leaves one group out at a time. Indices count the samples
+        of the classes that are analyzed.
+    classes : sequence or None, default=None
+        Classes to analyze; samples of other classes are left out. If None, all.
+    set_sizes : sequence of int or None, default=None
+        Numbers of classes to choose from, of curves and implied information. If None,
+        all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
+            default="accuracy"
+        Statistic of the permutation test; an integer k is accuracy among k classes.
+    n_permutations : int, default=0
+        Number of permuted labelings; 0 makes no test. With a single train/test split
+        the labels of the test samples are permuted and the classifier stays as it is.
+    blocks : array-like of shape (n_samples,) or None, default=None
+        Samples whose labels move together in permutations (scans of one block or
+        trial). If None, every sample moves by itself.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+    save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference.
-    per_fold : bool
-        Keep every fold's wins in ``fold_wins_``.
-    max_memory : str or int
+    per_fold : bool, default=False
+        Whether to keep every fold's wins in ``fold_wins_``.
+    max_memory : str or int, default="2G"
         Memory budget of samples, regions and results, such as "2G" or a number of
-        bytes; fewer workers start if need be, and less than one needs is refused.
-        Images as they are read come on top. Does not affect results.
-    checkpoint : path or None
+        bytes. Fewer workers start if need be, and a budget that is too small for one is
+        refused. Images as they are read come on top. Does not affect results.
+    checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
-    shard : tuple of (int, int), str "i/N", or None
+    shard : tuple of (int, int), str "i/N", or None, default=None
         Compute the i-th of N parts only, counting from 1; parts are joined by
         :meth:`merge`.
-    memory : None, path or joblib.Memory
-        Folder where what is read from image files (through the masker, and a computed
-        mask) is remembered, so that fitting again does not read them again; a changed
-        file is read anew. Keeps surface discs too, by mesh and radius. None remembers
-        nothing. Does not affect results.
-    memory_level : int
-        0 remembers nothing, 1 and above do, as in nilearn.
-    n_jobs : int
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files (through the masker, and a computed
+        mask), so that fitting again does not read them again, and of surface discs by
+        mesh and radius; a changed file is read anew. If None, nothing is cached. Does
+        not affect results.
+    memory_level : int, default=1
+        Caching happens at level 1 and above, as in nilearn; 0 caches nothing.
+    n_jobs : int, default=1
         Number of joblib workers. Does not affect results.
-    random_state : None, int or numpy.random.Generator
-        Of the permutations.
-    verbose : int
-        Above 0, progress is logged at level INFO.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the permutations.
+    verbose : int, default=0
+        If positive, progress is logged at level INFO.
 
     Attributes
     ----------
-    maps_ : dict of images (of ndarray for array input)
+    maps_ : dict of images (dict of ndarray for array input)
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         n_voxels, and after permutations p_value, p_value_fwe, p_value_fwe_tail,
         p_value_fdr, neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
-    region_scores_ : dict of ndarray, shape (n_regions,)
-        The same numbers, one a region.
-    wins_ : ndarray, shape (n_regions, K)
+    region_scores_ : dict of ndarray of shape (n_regions,)
+        The same numbers, one for every region.
+    wins_ : ndarray of shape (n_regions, K)
         Win distributions.
-    fold_wins_ : ndarray, shape (n_folds, n_regions, K)
+    fold_wins_ : ndarray of shape (n_folds, n_regions, K) or None
         Win distributions of every fold, if ``per_fold``.
-    null_maxima_ : ndarray, shape (n_permutations,)
+    null_maxima_ : ndarray of shape (n_permutations_,)
         Largest permuted statistic over regions.
-    table_ : pandas.DataFrame
+    table_ : pandas.DataFrame or None
         Tidy table of atlas regions, of a matrix of regions, or of an array; None for
         searchlights.
-    classes_ : ndarray
+    classes_ : ndarray of shape (K,)
         Classes analyzed.
-    set_sizes_ : ndarray of int
+    set_sizes_ : ndarray of int of shape (n_set_sizes,)
         Set sizes of the curves.
-    test_codes_ : ndarray of int, shape (n_test,)
-        Class (index into ``classes_``) of every row of :meth:`region_margins`.
-    masker_ : fitted masker, or None
+    test_codes_ : ndarray of int of shape (n_test,), or None
+        Class (index into ``classes_``) of every row of :meth:`region_margins`; None
+        for results read from a folder.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker; None for array input.
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
         Number of permutations done (all distinct ones when there are fewer than asked).
     tail_fit_accepted_ : bool or None
         Whether a generalized Pareto tail fits the permuted maxima; where it does not,
-        ``p_value_fwe_tail`` is ``p_value_fwe``.
+        ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.
 
@@ -154,7 +152,7 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
     1.0
     """
 
-    _index_file = "searchlight.json"
+    kind = "searchlight"
 
     def __init__(  # noqa: PLR0913
         self,
@@ -223,11 +221,12 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            One volume (row) a sample.
-        y : array-like, shape (n_samples,)
+            Samples, one volume (row) for each.
+        y : array-like of shape (n_samples,)
             Class of every sample.
-        groups : array-like, shape (n_samples,), or None
-            Run of every sample: left out together, and labels are permuted within.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every sample. The samples of a run are left out together, and labels
+            are permuted within runs.
 
         Returns
         -------
@@ -238,18 +237,20 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         ValueError
             When parameters, images, labels and groups do not fit one another.
         """
-        self._experiment = plan_experiment(self, imgs, y, groups)
-        self._run()
-        self._publish()
-        return self
+        run = plan_decoding(self, imgs, y, groups)
+        return self._complete(run)
 
     def estimate_cost(self, imgs, y, groups=None):
-        """Say what :meth:`fit` would take, by timing a few regions.
+        """Estimate what :meth:`fit` would take, by timing a few regions.
 
         Parameters
         ----------
-        imgs, y, groups
-            As for :meth:`fit`.
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Samples, one volume (row) for each.
+        y : array-like of shape (n_samples,)
+            Class of every sample.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every sample.
 
         Returns
         -------
@@ -257,63 +258,7 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
             Numbers by name: n_regions, n_features, n_permutations, seconds (on n_jobs
             workers) and memory (bytes).
         """
-        return plan_experiment(self, imgs, y, groups).cost()
-
-    def _run(self):
-        """Compute every region's wins, observed and permuted."""
-        run = self._experiment
-        plan = run.plan
-        scores, tail = score_analysis(
-            self, run.samples.X, run.usable.regions, plan, n_workers=run.n_workers
-        )
-        n_bound = len(run.bounds.weighting)
-        self.fold_wins_ = scores.weighted_wins[n_bound:] if self.per_fold else None
-        scores = replace(
-            scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
-        )
-        self._results = RegionResults(
-            scores=scores,
-            choice=run.choice,
-            n_voxels=run.usable.n_features,
-            n_test=len(plan.design.test),
-            set_sizes=run.set_sizes,
-            n_repeats=run.bounds.n_repeats,
-            confidence_level=self.confidence_level,
-            notes=(*run.samples.notes, *run.bounds.notes),
-            p_value_tail=tail,
-        )
-        self.classes_ = run.labels.classes
-        self.test_codes_ = run.labels.codes[plan.design.test]
-        self.masker_ = run.samples.masker
-        self.n_elements_ = run.samples.X.shape[1]
-
-    def region_margins(self, region):
-        """Return the observed margins of one region.
-
-        Parameters
-        ----------
-        region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
-
-        Returns
-        -------
-        margins : ndarray, shape (n_test, K)
-            Rows in the order of the folds' test samples.
-
-        Raises
-        ------
-        ValueError
-            When the data are not there (results read from a folder).
-        """
-        check_is_fitted(self, "region_scores_")
-        if self._experiment is None:
-            raise ValueError(
-                "the samples are not stored with results; fit again to get margins"
-            )
-        run = self._experiment
-        return observed_margins(
-            run.samples.X, run.usable.regions, run.plan, self.find_region(region)
-        )
+        return plan_decoding(self, imgs, y, groups).cost()
 
     def confusion_matrix(self, region):
         """Return how often each class was taken for each other.
@@ -321,28 +266,21 @@ class IdentificationSearchLight(RegionAnalysis, BaseEstimator):
         Parameters
         ----------
         region : int or tuple of float
-            Index, or (x, y, z) in mm of the nearest center.
+            Index of the region, or (x, y, z) in mm of the nearest center.
 
         Returns
         -------
-        confusion : ndarray, shape (K, K)
-            Row: true class; column: class with the largest margin, ties shared equally.
-            Counts of test points.
+        confusion : ndarray of shape (K, K)
+            Counts of test points by true class (row) and class with the largest margin
+            (column); ties are shared equally.
         """
-        found = self.region_margins(region)
-        best = found == found.max(axis=1, keepdims=True)
-        share = best / best.sum(axis=1, keepdims=True)
+        margins = self.region_margins(region)
+        best = margins == margins.max(axis=1, keepdims=True)
         confusion = np.zeros((len(self.classes_),) * 2)
-        np.add.at(confusion, self.test_codes_, share)
+        np.add.at(confusion, self.test_codes_, best / best.sum(axis=1, keepdims=True))
         return confusion
 
-    def _inputs(self):
-        """Return the data that maps were computed from."""
-        if self._experiment is None:
-            return {}
-        run = self._experiment
-        return {"samples": run.samples.X, "labels": run.plan.codes[0]}
-
-    def _forget_data(self):
-        """Say that there are results, but no data."""
-        self._experiment = self.test_codes_ = self.fold_wins_ = None
+    def _publish(self, results):
+        """Publish the wins of every fold beside the rest."""
+        super()._publish(results)
+        self.fold_wins_ = results.fold_wins

@@ -1,11 +1,13 @@
 """Compare two encoding models on the same test responses."""
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from neuroextrap import stats
-from neuroextrap.maps._presentation import region_images
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.stats._null_counts import spread_known
 
 
 def compare_encoding_models(
@@ -33,22 +35,23 @@ def compare_encoding_models(
     Parameters
     ----------
     first, second : EncodingIdentification
-        After ``identify`` with the same responses, candidates and regions.
-    statistic : {"accuracy", "pairwise_accuracy"} or int
-        What is compared; an integer k is accuracy among k candidates.
-    n_permutations : int
+        Models that have identified (``identify``) the same responses among the same
+        candidates in the same regions.
+    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
+        Statistic that is compared; an integer k is accuracy among k candidates.
+    n_permutations : int, default=1000
         Number of random sign flips; all of them when there are no more.
-    two_sided : bool
+    two_sided : bool, default=True
         Whether a difference in either direction counts; False asks whether the first
         model is better.
-    n_jobs : int
+    n_jobs : int, default=1
         Number of joblib threads over regions. Does not affect results.
-    random_state : None, int or numpy.random.Generator
-        Of the sign flips.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the sign flips.
 
     Returns
     -------
-    maps : dict of images (of ndarray, shape (n_regions,), for array input)
+    maps : dict of images (dict of ndarray of shape (n_regions,) for array input)
         Named accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,
         p_value and p_value_fwe of the accuracy difference.
@@ -56,10 +59,10 @@ def compare_encoding_models(
     Raises
     ------
     TypeError
-        If a model is not an `EncodingIdentification`.
+        When a model is not an `EncodingIdentification`.
     ValueError
-        If the models differ in test points, candidates or regions, or the statistic is
-        not an accuracy.
+        When the models differ in test points, candidates or regions, or the statistic
+        is not an accuracy.
 
     References
     ----------
@@ -81,8 +84,8 @@ def compare_encoding_models(
     ...     .identify(X[80:, :n], Y[80:])
     ...     for n in (6, 2)
     ... )
-    >>> found = compare_encoding_models(full, poor, n_permutations=99)
-    >>> bool(found["accuracy_difference"][0] > 0), float(found["p_value"][0])
+    >>> maps = compare_encoding_models(full, poor, n_permutations=99)
+    >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
     _check_pair(first, second)
@@ -107,10 +110,8 @@ def compare_encoding_models(
             - second.region_scores_["implied_information"]
         )[known],
     }
-    spread = {name: np.full(known.shape, np.nan) for name in values}
-    for name, value in values.items():
-        spread[name][known] = value
-    return region_images(spread, first._choice, first.masker_)
+    choice = first.results_.choice
+    return region_images(spread_known(known, values), choice, first.masker_)
 
 
 def _check_pair(first, second):
@@ -124,43 +125,42 @@ def _check_pair(first, second):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
-    here, there = first._data(), second._data()
-    if not np.array_equal(here.codes, there.codes):
+    one, two = first.run_, second.run_
+    if not np.array_equal(one.test.codes, two.test.codes):
         raise ValueError("first and second identified other test points; use the same")
     if first.wins_.shape != second.wins_.shape:
         raise ValueError(
             f"first and second have other regions or candidates: wins of shapes "
             f"{first.wins_.shape} and {second.wins_.shape}"
         )
-    one, other = first._choice.regions, second._choice.regions
-    if one.shape != other.shape or (one != other).nnz:
+    members = [run.choice.regions for run in (one, two)]
+    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
         raise ValueError("first and second have other regions; use the same radius")
-    both = here.usable & there.usable
+    both = one.test.usable & two.test.usable
     if not np.allclose(
-        (here.responses + first._location)[:, both],
-        (there.responses + second._location)[:, both],
+        one.responses()[:, both],
+        two.responses()[:, both],
         rtol=1e-4,
-        atol=1e-6 * np.abs(here.responses).max(),
+        atol=1e-6 * np.abs(one.test.responses).max(),
     ):
         raise ValueError("first and second identified other responses; use the same")
 
 
 def _stimulus_scores(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
-    from joblib import Parallel, delayed
-
-    codes = model._data().codes
+    run = model.run_
+    codes = run.test_codes
     present, place = np.unique(codes, return_inverse=True)
-    scores = np.full((model._choice.n_regions, len(present)), np.nan)
-    filled = np.flatnonzero(np.diff(model._usable.regions.indptr))
+    scores = np.full((run.choice.n_regions, len(present)), np.nan)
     share = 1 / np.bincount(place)
 
     def region_scores(region):
-        chances = win_chances(model.region_margins(region), codes, size)
+        chances = win_chances(run.margins(region), codes, size)
         return np.bincount(place, chances) * share
 
     job = delayed(region_scores)
     runner = Parallel(n_jobs=n_jobs, prefer="threads")
-    for region, row in zip(filled, runner(job(r) for r in filled), strict=True):
+    rows = runner(job(region) for region in run.analyzed)
+    for region, row in zip(run.analyzed, rows, strict=True):
         scores[region] = row
     return scores

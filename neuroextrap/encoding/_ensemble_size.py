@@ -11,26 +11,11 @@ from neuroextrap.encoding._training import train_encoder
 
 
 class EnsembleCurve(NamedTuple):
-    """Identification for random subsets of several sizes.
+    """Identification for random subsets of several sizes."""
 
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n_sizes,)
-        Voxels or features in a subset.
-    accuracy : ndarray, shape (n_sizes, n_draws)
-        Accuracy among all test stimuli.
-    information : ndarray, shape (n_sizes, n_draws)
-        Implied information in bits.
-
-    Examples
-    --------
-    >>> EnsembleCurve._fields
-    ('sizes', 'accuracy', 'information')
-    """
-
-    sizes: np.ndarray
-    accuracy: np.ndarray
-    information: np.ndarray
+    sizes: np.ndarray  # voxels or features in a subset, shape (n_sizes,)
+    accuracy: np.ndarray  # among all test stimuli, shape (n_sizes, n_draws)
+    information: np.ndarray  # implied information in bits, shape (n_sizes, n_draws)
 
 
 def ensemble_size_curve(
@@ -53,24 +38,26 @@ def ensemble_size_curve(
         The same for stimuli that were not trained on, one response each.
     sizes : sequence of int
         Sizes of the subsets.
-    vary : {"voxels", "features"}
-        Which of the two is drawn from. Subsets of features refit the encoder.
-    encoder : scikit-learn multi-output regressor or None
-        None is :class:`ElasticNetEncoder`.
-    n_draws : int
-        Subsets a size, drawn without replacement.
-    random_state : None, int or numpy.random.Generator
-        Of the draws.
+    vary : {"voxels", "features"}, default="voxels"
+        Whether voxels or features are drawn. Subsets of features refit the encoder.
+    encoder : scikit-learn multi-output regressor or None, default=None
+        Model that predicts responses. If None, :class:`ElasticNetEncoder`.
+    n_draws : int, default=10
+        Number of subsets of each size, drawn without replacement.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the draws.
 
     Returns
     -------
     curve : EnsembleCurve
-        Sizes, accuracies and information.
+        Named tuple of ``sizes``, and of ``accuracy`` among all test stimuli
+        (proportions) and implied ``information`` (bits), both of shape (n_sizes,
+        n_draws).
 
     Raises
     ------
     ValueError
-        If a size is out of range, `vary` unknown, or `n_draws` below one.
+        When a size is out of range, `vary` unknown, or `n_draws` below one.
 
     References
     ----------
@@ -133,8 +120,8 @@ def _check_sizes(sizes, most, n_draws):
 def _wins(responses, predictions, residuals):
     """Win distribution of one region."""
     sigma = noise_covariance(residuals)
-    found = mahalanobis_margins(responses, predictions, sigma)
-    return stats.win_distribution(found, np.arange(len(found)))
+    margins = mahalanobis_margins(responses, predictions, sigma)
+    return stats.win_distribution(margins, np.arange(len(margins)))
 
 
 def _voxel_runner(data, encoder):
@@ -144,8 +131,9 @@ def _voxel_runner(data, encoder):
     trained = train_encoder(encoder, scaling(X), Y)
     predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
 
-    def run(some):
-        return _wins(Y_test[:, some], predicted[:, some], trained.residuals[:, some])
+    def run(drawn):
+        residuals = trained.residuals[:, drawn]
+        return _wins(Y_test[:, drawn], predicted[:, drawn], residuals)
 
     return run
 
@@ -154,8 +142,8 @@ def _feature_runner(data, encoder):
     """Return wins of all voxels for an encoder of a subset of features."""
     X, Y, X_test, Y_test = data
 
-    def run(some):
-        subset = (X[:, some], Y, X_test[:, some], Y_test)
+    def run(drawn):
+        subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
         return _voxel_runner(subset, encoder)(np.arange(Y.shape[1]))
 
     return run

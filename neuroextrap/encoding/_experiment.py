@@ -6,9 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.encoding._margins import EncodingMargins
-from neuroextrap.maps._identification import bound_is_vacuous
-from neuroextrap.margins._design import Design
+from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 
@@ -16,20 +14,12 @@ from neuroextrap.margins._task import Plan
 class Experiment(NamedTuple):
     """An identification experiment, ready for any region.
 
-    Attributes
-    ----------
-    rows : ndarray of float32, shape (n_test + K + n_residuals, n_features)
-        Test responses, predictions of the candidates, residuals.
-    n_candidates : int
-        K.
-    codes : ndarray of int, shape (n_test,)
-        True candidate of every test point.
-    repeats : ndarray of int, shape (n_test,)
-        Responses averaged into each test point.
-    groups : ndarray, shape (n_test,), or None
-        Exchangeability blocks.
-    usable : ndarray of bool, shape (n_features,)
-        Voxels that can be analyzed.
+    ``rows``, float32 of shape (n_test + K + n_residuals, n_features), are test
+    responses, predictions of the K candidates and residuals, as `ResponseRows` has
+    them. ``codes`` (n_test,) is the true candidate of every test point, ``repeats``
+    (n_test,) the number of responses averaged into it, ``groups`` (n_test,) its
+    exchangeability block, or None. ``usable`` (n_features,) marks the voxels that can
+    be analyzed.
     """
 
     rows: np.ndarray
@@ -41,25 +31,13 @@ class Experiment(NamedTuple):
 
     @classmethod
     def of(cls, test, predictions, residuals, *, usable, location):
-        """Stack what regions need.
+        """Stack what regions need; voxels without residual variance are not usable.
 
-        Parameters
-        ----------
-        test : TestSet
-            Test points.
-        predictions : ndarray, shape (n_candidates, n_features)
-            NaN where a voxel is not usable.
-        residuals : ndarray, shape (n_residuals, n_features)
-            Zero where a voxel is not usable.
-        usable : ndarray of bool, shape (n_features,)
-            Voxels usable in training and finite in test.
-        location : ndarray, shape (n_features,)
-            Training means, subtracted so that float32 keeps its digits.
-
-        Returns
-        -------
-        experiment : Experiment
-            Voxels without residual variance are not usable.
+        ``test`` is a `TestSet`. ``predictions`` (n_candidates, n_features) are NaN and
+        ``residuals`` (n_residuals, n_features) zero where a voxel is not usable;
+        ``usable`` (n_features,) are voxels usable in training and finite in test.
+        ``location`` (n_features,), the training means, is subtracted so that float32
+        keeps its digits.
         """
         usable = usable & residuals.any(axis=0)
         stacked = [test.responses - location, predictions - location, residuals]
@@ -71,12 +49,19 @@ class Experiment(NamedTuple):
     @property
     def responses(self):
         """Test responses about the training means, shape (n_test, n_features)."""
-        return self.rows[: len(self.codes)]
+        return self.layout.split(self.rows)[0]
 
     @property
     def predictions(self):
         """Predictions about the training means, shape (K, n_features)."""
-        return self.rows[len(self.codes) : len(self.codes) + self.n_candidates]
+        return self.layout.split(self.rows)[1]
+
+    @property
+    def layout(self):
+        """What each of the rows is."""
+        n_test = len(self.codes)
+        n_residuals = len(self.rows) - n_test - self.n_candidates
+        return ResponseRows(n_test, self.n_candidates, n_residuals)
 
     def bound_repeats(self):
         """Test points of every candidate, shape (1, K); None if some have none."""
@@ -84,48 +69,21 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
-def make_plan(estimator, experiment):
+def make_plan(estimator, experiment, set_sizes):
     """Plan the loop over regions and say what its numbers rest on.
 
-    Parameters
-    ----------
-    estimator : EncodingIdentification
-        Its parameters.
-    experiment : Experiment
-        The data.
-
-    Returns
-    -------
-    plan : Plan
-        Permutes the pairing of responses and stimuli only.
-    notes : tuple of str
-        What a reader should know.
-
-    Raises
-    ------
-    ValueError
-        If the statistic is not known or nothing can be permuted.
+    Permutations change only which stimulus is paired with which response. Returns the
+    plan and notes for the reader, a tuple of str.
     """
-    n_test, n_rows = len(experiment.codes), len(experiment.rows)
     n_classes = experiment.n_candidates
-    everything = np.arange(n_rows)
-    design = Design(((everything[n_test:], everything[:n_test]),), n_rows, n_classes)
-    observed = np.zeros((1, n_rows), dtype=np.int32)
-    observed[0, :n_test] = experiment.codes
-    codes = observed
+    codes = experiment.codes[None].astype(np.int32)
     if estimator.n_permutations:
         permuted = _permuted(estimator, experiment)
-        codes = np.tile(observed, (1 + len(permuted), 1))
-        codes[1:, :n_test] = permuted
-    kernel = EncodingMargins(
-        n_test, n_classes, experiment.repeats, estimator.covariance
-    )
-    statistic = resolve_statistic(
-        estimator.statistic, n_classes, np.asarray(estimator.set_sizes_)
-    )
+        codes = np.concatenate([codes, permuted.astype(np.int32)])
+    statistic = resolve_statistic(estimator.statistic, n_classes, set_sizes)
     plan = Plan(
-        kernel=kernel,
-        design=design,
+        kernel=EncodingMargins(experiment.repeats, estimator.covariance),
+        design=experiment.layout,
         codes=codes,
         statistic=statistic,
         pairing=True,
@@ -163,7 +121,9 @@ def _notes(estimator, experiment):
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
         )
-    elif bound_is_vacuous(experiment.n_candidates, repeats, estimator.confidence_level):
+    elif stats.TestDesign(
+        experiment.n_candidates, repeats, confidence_level=estimator.confidence_level
+    ).is_vacuous:
         notes.append(
             "average_bayes_accuracy_bound is at chance everywhere: with "
             f"{experiment.n_candidates} stimuli even perfect accuracy says too little "

@@ -1,33 +1,27 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
-from dataclasses import replace
-
 import numpy as np
-from sklearn.base import BaseEstimator
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap import stats
-from neuroextrap.encoding._checks import check_parameters
-from neuroextrap.encoding._experiment import Experiment, make_plan
-from neuroextrap.encoding._responses import noise_rows, read_responses
-from neuroextrap.encoding._stimuli import (
-    FeatureScaling,
-    check_candidates,
-    check_features,
-    pair_responses,
-    row_keys,
+from neuroextrap.analysis._presentation import feature_images
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.encoding._run import plan_identification
+from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
+from neuroextrap.encoding._training import (
+    Training,
+    check_choices,
+    noise_rows,
+    train_encoder,
 )
-from neuroextrap.encoding._training import train_encoder
-from neuroextrap.encoding._views import EncodingViews
-from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._results import RegionResults
-from neuroextrap.maps._scoring import score_analysis
-from neuroextrap.margins._resources import affordable_workers
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.stats._null_counts import spread_known
 
 
-class EncodingIdentification(EncodingViews, BaseEstimator):
-    """How well an encoding model picks the stimulus that evoked a response.
+class EncodingIdentification(RegionAnalysis):
+    """Measure how well an encoding model picks the stimulus that evoked a response.
 
     An encoder learns to predict responses from stimulus features. For new stimuli,
     the margin of candidate j for response i is the Mahalanobis distance ::
@@ -41,100 +35,113 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
 
     Parameters
     ----------
-    mask : None, path, image, NiftiMasker or SurfaceMasker
-        Where to look; arrays (neurons) need none.
-    encoder : scikit-learn multi-output regressor or None
-        None is :class:`ElasticNetEncoder`.
-    noise_covariance : None, array or images
-        Residuals, shape (n_observations, n_features), to estimate the noise
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images; arrays need no mask.
+    encoder : scikit-learn multi-output regressor or None, default=None
+        Model that predicts responses. If None, :class:`ElasticNetEncoder`.
+    noise_covariance : None, array or images, default=None
+        Residuals of shape (n_observations, n_features) to estimate the noise
         covariance from. None takes the residuals of the training data. Residuals of
         the test responses must never be used.
-    radius : float
-        Radius of spheres (or of discs on a surface) in mm.
-    n_nearest : int or None
-        Instead of a radius, the number of nearest voxels.
-    labels_img : image, path or None
-        Atlas regions instead of spheres; label 0 is background.
-    regions : sparse matrix, shape (n_regions, n_features), or None
-        Regions of your own.
-    process_mask_img : image, path or None
-        Where centers of regions may lie.
-    stride : int
-        Every stride-th voxel along each axis is a center.
-    min_voxels : int
+    radius : float, default=8.0
+        Radius of the spheres (or of the discs on a surface) in mm.
+    n_nearest : int or None, default=None
+        If given, regions are the n_nearest voxels to each center, instead of spheres.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background.
+    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
+        Members of the regions, if they are neither spheres nor those of an atlas.
+    process_mask_img : image, path or None, default=None
+        Where centers of regions may lie. If None, everywhere in the mask.
+    stride : int, default=1
+        Every stride-th voxel along each axis is the center of a region.
+    min_voxels : int, default=2
         Regions with fewer usable voxels are NaN.
-    covariance : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}
+    covariance : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}, \
+            default="shrunk"
         Estimator of the noise covariance.
-    residuals : {"cross_validated", "training"}
-        Which residuals of the training data.
-    standardize : bool
-        Scale features by the means and standard deviations of the training stimuli.
-    cv : int or scikit-learn splitter
+    residuals : {"cross_validated", "training"}, default="cross_validated"
+        Residuals of the training data: out of fold, or of the fit itself.
+    standardize : bool, default=True
+        Whether features are scaled by training means and standard deviations.
+    cv : int or scikit-learn splitter, default=5
         Folds of the default encoder and of the residuals.
-    repeats : {"average", "keep"}
-        What to do with several test responses to a stimulus.
-    set_sizes : sequence of int or None
-        Set sizes of curves and of the implied information; None is all of 2..K up to
-        K = 32, else at most 32 of them, log-spaced.
-    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int
-        What the permutation test compares.
-    n_permutations : int
-        Number of permuted pairings of responses and stimuli; 0 for no test.
-    confidence_level : float
-        Of the lower bounds.
-    save_null : path or None
-        A .npy file for every region's permuted statistics.
-    max_memory : str or int
-        Memory budget of samples, regions and results in :meth:`identify`, such as "2G"
-        or a number of bytes; fewer workers start if need be, and less than one needs is
-        refused. Images as they are read come on top. Does not affect results.
-    checkpoint : path or None
+    repeats : {"average", "keep"}, default="average"
+        Whether several test responses to a stimulus are averaged or kept apart.
+    set_sizes : sequence of int or None, default=None
+        Numbers of candidates to choose from, of curves and implied information. If
+        None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
+            default="accuracy"
+        Statistic of the permutation test; an integer k is accuracy among k candidates.
+    n_permutations : int, default=0
+        Number of permuted pairings of responses and stimuli; 0 makes no test.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+    save_null : path-like or None, default=None
+        A .npy file for every region's permuted statistics, float32 of shape
+        (n_permutations, n_regions), for group inference.
+    max_memory : str or int, default="2G"
+        Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
+        the images as they are read. Fewer workers start if need be, and a budget that
+        is too small for one is refused. Does not affect results.
+    checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
-    shard : tuple of (int, int), str "i/N", or None
+    shard : tuple of (int, int), str "i/N", or None, default=None
         Identify in the i-th of N parts of the regions only, counting from 1; parts are
         joined by :meth:`merge`. Every part fits the whole encoder.
-    memory : None, path or joblib.Memory
-        Folder where what is read from image files (through the masker, and a computed
-        mask) is remembered, so that fitting again does not read them again; a changed
-        file is read anew. Keeps surface discs too, by mesh and radius. None remembers
-        nothing. Does not affect results.
-    memory_level : int
-        0 remembers nothing, 1 and above do, as in nilearn.
-    n_jobs : int
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files (through the masker, and a computed
+        mask), so that fitting again does not read them again, and of surface discs by
+        mesh and radius; a changed file is read anew. If None, nothing is cached. Does
+        not affect results.
+    memory_level : int, default=1
+        Caching happens at level 1 and above, as in nilearn; 0 caches nothing.
+    n_jobs : int, default=1
         Number of joblib workers over regions. Does not affect results.
-    random_state : None, int or numpy.random.Generator
-        Of the permutations.
-    verbose : int
-        Above 0, progress is logged at level INFO.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the permutations.
+    verbose : int, default=0
+        If positive, progress is logged at level INFO.
 
     Attributes
     ----------
     encoder_ : estimator
-        Fitted on the usable voxels.
-    usable_ : ndarray of bool, shape (n_elements_,)
+        Encoder fitted on the usable voxels.
+    usable_ : ndarray of bool of shape (n_elements_,)
         Voxels that are finite and vary in training.
-    residuals_ : ndarray of float32, shape (n_samples, n_elements_)
-        What noise covariances are estimated from.
-    maps_ : dict of images (of ndarray for array input)
+    residuals_ : ndarray of float32 of shape (n_observations, n_elements_)
+        Residuals that noise covariances are estimated from.
+    maps_ : dict of images (dict of ndarray for array input)
         After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
         (bits), bounds where they hold, n_voxels, and after permutations p_value,
-        p_value_fwe, neg_log10_p_fwe, z.
-    region_scores_ : dict of ndarray, shape (n_regions,)
-        The same numbers, one a region.
-    wins_ : ndarray, shape (n_regions, K)
+        p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and
+        p_value_tail with ``save_null``).
+    region_scores_ : dict of ndarray of shape (n_regions,)
+        The same numbers, one for every region.
+    wins_ : ndarray of shape (n_regions, K)
         Win distributions.
-    null_maxima_ : ndarray, shape (n_permutations,)
+    null_maxima_ : ndarray of shape (n_permutations_,)
         Largest permuted statistic over regions.
     table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, of a matrix of regions, or of an array.
-    classes_ : ndarray of int, shape (K,)
+        Tidy table of atlas regions, of a matrix of regions, or of an array; None for
+        searchlights.
+    classes_ : ndarray of int of shape (K,)
         Candidates: rows of the test features, then distractors.
-    set_sizes_ : ndarray of int
+    set_sizes_ : ndarray of int of shape (n_set_sizes,)
         Set sizes of the curves.
-    masker_ : fitted masker, or None
-        Of the training images.
+    test_codes_ : ndarray of int of shape (n_test,), or None
+        Candidate (index into ``classes_``) that evoked each row of
+        :meth:`region_margins`; None for results read from a folder.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker of the training images; None for array input.
     n_elements_ : int
         Number of voxels, vertices or columns.
+    n_permutations_ : int
+        Number of permutations done (all distinct ones when there are fewer than asked).
+    tail_fit_accepted_ : bool or None
+        Whether a generalized Pareto tail fits the permuted maxima; where it does not,
+        ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.
 
@@ -159,7 +166,7 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
     1.0
     """
 
-    _index_file = "encoding.json"
+    kind = "encoding"
 
     def __init__(  # noqa: PLR0913
         self,
@@ -227,53 +234,54 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
 
         Parameters
         ----------
-        features : array-like, shape (n_samples, n_columns)
-            Features of the training stimuli, one row a response.
+        features : array-like of shape (n_samples, n_columns)
+            Features of the training stimuli, one row for every response.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Training responses, one volume (row) a stimulus presentation.
-        groups : array-like, shape (n_samples,), or None
+            Training responses, one volume (row) for every presentation of a stimulus.
+        groups : array-like of shape (n_samples,) or None, default=None
             Runs or stimuli that cross-validation keeps together.
 
         Returns
         -------
         self : EncodingIdentification
-            Ready to identify.
 
         Raises
         ------
         ValueError
-            If rows do not match, a feature is constant or not finite, or there are
+            When rows do not match, a feature is constant or not finite, or there are
             fewer samples than folds.
         """
-        check_parameters(self)
+        check_choices(self)
+        RunParameters.of(self)
         X = check_features(features)
         scaling = FeatureScaling.of(X, self.standardize)
-        read = read_responses(
+        samples = read_samples(
             self.mask,
             imgs,
-            n_rows=len(X),
+            n_samples=len(X),
+            counted="features",
+            dtype=None,
             memory=self.memory,
             memory_level=self.memory_level,
         )
         trained = train_encoder(
             self.encoder,
             scaling(X),
-            read.data[:, read.usable],
+            samples.X[:, samples.usable],
             residuals=self.residuals,
             cv=self.cv,
             groups=groups,
         )
-        self.encoder_, self.masker_, self.usable_ = (
-            trained.encoder,
-            read.masker,
-            read.usable,
-        )
-        self.n_elements_ = len(read.usable)
-        self._scaling, self._location = scaling, read.location
-        self._trained_keys = frozenset(row_keys(X))
-        self._fit_notes = (*read.notes, *trained.notes)
+        self.encoder_, self.masker_ = trained.encoder, samples.masker
+        self.usable_, self.n_elements_ = samples.usable, len(samples.usable)
         self.residuals_ = noise_rows(
-            self.noise_covariance, trained.residuals, read.usable, read.masker
+            self.noise_covariance, trained.residuals, samples.usable, samples.masker
+        )
+        self._training = Training(
+            scaling,
+            samples.location,
+            frozenset(row_keys(X)),
+            (*samples.notes, *trained.notes),
         )
         return self
 
@@ -282,19 +290,20 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
 
         Parameters
         ----------
-        features : array-like, shape (n_stimuli, n_columns)
-            Features.
+        features : array-like of shape (n_stimuli, n_columns)
+            Features of the stimuli.
 
         Returns
         -------
-        responses : ndarray, shape (n_stimuli, n_elements_)
-            NaN where a voxel was not usable.
+        responses : ndarray of shape (n_stimuli, n_elements_)
+            Predicted responses; NaN where a voxel was not usable.
         """
         check_is_fitted(self, "encoder_")
-        X = check_features(features, n_columns=len(self._scaling.mean))
+        scaling, location = self._training.scaling, self._training.location
+        X = check_features(features, n_columns=len(scaling.mean))
         predicted = np.full((len(X), self.n_elements_), np.nan)
-        values = self.encoder_.predict(self._scaling(X)).reshape(len(X), -1)
-        predicted[:, self.usable_] = values + self._location[self.usable_]
+        values = self.encoder_.predict(scaling(X)).reshape(len(X), -1)
+        predicted[:, self.usable_] = values + location[self.usable_]
         return predicted
 
     def identify(self, features, imgs, groups=None, *, stimuli=None, distractors=None):
@@ -302,95 +311,90 @@ class EncodingIdentification(EncodingViews, BaseEstimator):
 
         Parameters
         ----------
-        features : array-like, shape (n_stimuli, n_columns)
+        features : array-like of shape (n_stimuli, n_columns)
             Features of test stimuli, none of which was trained on.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Test responses.
-        groups : array-like, shape (n_responses,), or None
+            Test responses, one volume (row) for each.
+        groups : array-like of shape (n_responses,) or None, default=None
             Runs within which the pairing of responses and stimuli is permuted.
-        stimuli : array-like of int, shape (n_responses,), or None
+        stimuli : array-like of int of shape (n_responses,) or None, default=None
             Row of `features` that each response belongs to; None pairs row by row.
-        distractors : array-like, shape (n_distractors, n_columns), or None
-            Further candidates without responses.
+        distractors : array-like of shape (n_distractors, n_columns) or None, \
+                default=None
+            Features of further candidates without responses.
 
         Returns
         -------
         self : EncodingIdentification
-            With maps, table and wins.
 
         Raises
         ------
         ValueError
-            If a test stimulus was trained on, candidates are identical, or rows do
+            When a test stimulus was trained on, candidates are identical, or rows do
             not match.
         """
         check_is_fitted(self, "encoder_")
-        check_parameters(self)
-        self._prepare(features, imgs, groups, stimuli, distractors)
-        self._run()
-        self._publish()
-        return self
+        check_choices(self)
+        run = plan_identification(
+            self, self._training, (features, distractors), (imgs, stimuli, groups)
+        )
+        return self._complete(run)
 
-    def _prepare(self, features, imgs, groups, stimuli, distractors):
-        """Check everything, read the data and plan the run."""
-        n_columns = len(self._scaling.mean)
-        tested = check_features(features, n_columns=n_columns)
-        candidates = tested
-        if distractors is not None:
-            more = check_features(distractors, "distractors", n_columns)
-            candidates = np.concatenate([tested, more])
-        check_candidates(candidates, len(tested), self._trained_keys)
-        read = read_responses(self.masker_, imgs, n_features=self.n_elements_)
-        test = pair_responses(
-            read.data + read.location,
-            len(tested),
-            stimuli=stimuli,
-            groups=groups,
-            repeats=self.repeats,
-        )
-        self._experiment = Experiment.of(
-            test,
-            self.predict(candidates),
-            self.residuals_,
-            usable=self.usable_ & read.finite,
-            location=self._location,
-        )
-        sizes = self.set_sizes
-        if sizes is None:
-            sizes = stats.default_set_sizes(len(candidates))
-        self.set_sizes_ = np.asarray(sizes)
-        self._plan, self._plan_notes = make_plan(self, self._experiment)
-        self._choice = choose_regions(
-            self.masker_,
-            self.n_elements_,
-            radius=self.radius,
-            n_nearest=self.n_nearest,
-            labels_img=self.labels_img,
-            regions=self.regions,
-            process_mask_img=self.process_mask_img,
-            stride=self.stride,
-        )
-        self._usable = usable_regions(
-            self._choice.regions, self._experiment.usable, self.min_voxels
-        )
+    def posterior(self, region, prior=None):
+        """Return the posterior probabilities of the candidates.
 
-    def _run(self):
-        """Compute every region's wins, observed and permuted."""
-        plan, data = self._plan, (self._experiment.rows, self._usable.regions)
-        n_workers = affordable_workers(
-            *data, plan, max_memory=self.max_memory, n_jobs=self.n_jobs
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index of the region, or (x, y, z) in mm of the nearest center.
+        prior : array-like of shape (K,) or None, default=None
+            Prior weights of the candidates. If None, they are equal.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_test, K)
+            Probability of each candidate given the response; rows sum to one.
+
+        Raises
+        ------
+        ValueError
+            When the prior has another length, is negative, or sums to zero.
+        """
+        margins = self.region_margins(region).astype(float)
+        if prior is not None:
+            weights = np.asarray(prior, dtype=float)
+            good = weights.shape == (margins.shape[1],) and (weights >= 0).all()
+            if not (good and np.isfinite(weights).all() and weights.sum() > 0):
+                raise ValueError(
+                    f"prior must be {margins.shape[1]} non-negative finite weights, "
+                    "one for each candidate, that do not all vanish; got shape "
+                    f"{weights.shape}"
+                )
+            with np.errstate(divide="ignore"):
+                margins = margins + np.log(weights)
+        return softmax(margins, axis=1)
+
+    def prediction_maps(self, n_permutations=0):
+        """Map how well each voxel's test responses are predicted.
+
+        Parameters
+        ----------
+        n_permutations : int, default=0
+            Number of permuted pairings of responses and stimuli, within the groups of
+            the test set, for p-values; 0 makes no test.
+
+        Returns
+        -------
+        images : dict of images (dict of ndarray for array input)
+            Maps named r2 and correlation, and with permutations p_value and p_value_fwe
+            of the correlation.
+        """
+        test, usable = self.run_.test, self.run_.test.usable
+        scores = prediction_scores(
+            test.responses[:, usable],
+            test.predictions[test.codes][:, usable],
+            groups=test.groups,
+            n_permutations=n_permutations,
+            random_state=self.random_state,
         )
-        scores, tail = score_analysis(self, *data, plan, n_workers=n_workers)
-        self._results = RegionResults(
-            scores=replace(scores, null=None),
-            choice=self._choice,
-            n_voxels=self._usable.n_features,
-            n_test=len(plan.design.test),
-            set_sizes=self.set_sizes_,
-            n_repeats=self._experiment.bound_repeats(),
-            confidence_level=self.confidence_level,
-            notes=(*self._fit_notes, *self._plan_notes),
-            p_value_tail=tail,
-        )
-        self.classes_ = np.arange(plan.design.n_classes)
-        self.test_codes_ = self._experiment.codes
+        return feature_images(spread_known(usable, scores), self.masker_)

@@ -1,12 +1,15 @@
 """How well each candidate stimulus explains a response: Mahalanobis margins."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
 
+from neuroextrap.margins._kernel import Batch, MarginSource
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
-_BLOCK = 48  # rows that are solved for together
+_PANEL = 48  # rows that are solved for together
 
 
 def mahalanobis_margins(responses, predictions, covariance):
@@ -17,22 +20,22 @@ def mahalanobis_margins(responses, predictions, covariance):
 
     Parameters
     ----------
-    responses : array-like, shape (n_responses, n_features)
+    responses : array-like of shape (n_responses, n_features)
         Responses y.
-    predictions : array-like, shape (n_candidates, n_features)
+    predictions : array-like of shape (n_candidates, n_features)
         Predicted responses f, intercepts included.
-    covariance : array-like, shape (n_features, n_features)
+    covariance : array-like of shape (n_features, n_features)
         Noise covariance Sigma, positive definite.
 
     Returns
     -------
-    margins : ndarray of float64, shape (n_responses, n_candidates)
+    margins : ndarray of float64 of shape (n_responses, n_candidates)
         At most zero; larger is better.
 
     Raises
     ------
     ValueError
-        If the covariance is not positive definite, or shapes do not match.
+        When the covariance is not positive definite, or shapes do not match.
 
     References
     ----------
@@ -57,10 +60,10 @@ def mahalanobis_margins(responses, predictions, covariance):
     a[:], b[:] = Y.T, F.T
     white -= b.mean(axis=1, keepdims=True)
     _solve_lower(factor, white)
-    found = a.T @ b
-    found -= 0.5 * np.einsum("vi,vi->i", a, a)[:, None]
-    found -= 0.5 * np.einsum("vj,vj->j", b, b)
-    return np.minimum(found, -0.0, out=found)
+    margins = a.T @ b
+    margins -= 0.5 * np.einsum("vi,vi->i", a, a)[:, None]
+    margins -= 0.5 * np.einsum("vj,vj->j", b, b)
+    return np.minimum(margins, -0.0, out=margins)
 
 
 def _cholesky(sigma):
@@ -77,51 +80,35 @@ def _cholesky(sigma):
 
 
 def _solve_lower(factor, columns):
-    """Solve L X = columns in place, by blocks: most of the work is matrix products."""
-    for start in range(0, len(factor), _BLOCK):
-        here = slice(start, start + _BLOCK)
+    """Solve L X = columns in place, by panels: most of the work is matrix products."""
+    for start in range(0, len(factor), _PANEL):
+        panel = slice(start, start + _PANEL)
         # transposes of whole rows are in the column order that BLAS overwrites:
         # B' - X' L', then X' of X' L' = B'
-        block, done = columns[here].T, columns[:start].T
+        right, solved = columns[panel].T, columns[:start].T
         if start:
             dgemm(
-                -1.0, done, factor[here, :start], 1.0, block, trans_b=1, overwrite_c=1
+                -1.0,
+                solved,
+                factor[panel, :start],
+                1.0,
+                right,
+                trans_b=1,
+                overwrite_c=1,
             )
-        dtrsm(1.0, factor[here, here], block, 1, 1, 1, overwrite_b=1)
+        dtrsm(1.0, factor[panel, panel], right, 1, 1, 1, overwrite_b=1)
 
 
 def noise_covariance(residuals, method="shrunk"):
-    """Estimate a region's noise covariance from residuals.
+    """Estimate a region's noise covariance from residuals (n_samples, n_features).
 
-    Parameters
-    ----------
-    residuals : ndarray, shape (n_samples, n_features)
-        Residuals of training data, taken to have mean zero.
-    method : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}
-        "shrunk" shrinks towards the diagonal with an analytic intensity;
-        "ledoit_wolf" and "oas" are scikit-learn's, which shrink towards a multiple
-        of the identity.
-
-    Returns
-    -------
-    covariance : ndarray, shape (n_features, n_features)
-        Noise covariance.
-
-    Raises
-    ------
-    ValueError
-        If the method is unknown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> noise_covariance(np.array([[1.0, 2.0], [-1.0, 2.0]]), "diagonal")
-    array([[1., 0.],
-           [0., 4.]])
+    Residuals of training data are taken to have mean zero. "shrunk" shrinks towards the
+    diagonal with an analytic intensity; "ledoit_wolf" and "oas" are scikit-learn's,
+    which shrink towards a multiple of the identity.
     """
     if method not in COVARIANCES:
         raise ValueError(
-            f"covariance={method!r} is unknown; choose one of {tuple(COVARIANCES)}"
+            f"covariance={method!r} is unknown; use one of {', '.join(COVARIANCES)}"
         )
     return COVARIANCES[method](residuals)
 
@@ -147,93 +134,78 @@ COVARIANCES = {
 }
 
 
-class EncodingMargins:
-    """Margins of regions in the protocol of the loop over regions.
+@dataclass(frozen=True)
+class ResponseRows:
+    """What the rows of a region's data are: responses, predictions, residuals.
 
-    The rows of a region's data are responses, then predictions of the candidates,
-    then residuals of the training data. Labels do not enter: a permutation only says
-    which candidate is taken to be the true one.
-
-    Parameters
-    ----------
-    n_responses, n_candidates : int
-        Numbers of rows.
-    repeats : ndarray of int, shape (n_responses,)
-        Responses averaged into each row; its noise covariance is Sigma / repeats.
-    covariance : str
-        A method of `noise_covariance`.
+    ``n_responses`` test responses come first, then the predictions of ``n_candidates``
+    stimuli, then ``n_residuals`` residuals of the training data.
     """
 
-    def __init__(self, n_responses, n_candidates, repeats, covariance="shrunk"):
-        self.n_responses = n_responses
-        self.n_candidates = n_candidates
+    n_responses: int
+    n_candidates: int
+    n_residuals: int
+
+    @property
+    def n_samples(self):
+        """Number of rows."""
+        return self.n_responses + self.n_candidates + self.n_residuals
+
+    @property
+    def n_classes(self):
+        """Number of candidates K: a response is identified among them."""
+        return self.n_candidates
+
+    @property
+    def test(self):
+        """Rows of the test responses, shape (n_responses,)."""
+        return np.arange(self.n_responses)
+
+    @property
+    def arrays(self):
+        """Numbers of rows of each kind; part of a checkpoint's identity."""
+        return (np.array([self.n_responses, self.n_candidates, self.n_residuals]),)
+
+    def split(self, rows):
+        """Return responses, predictions and residuals as views of (n_samples, ...)."""
+        first, second = self.n_responses, self.n_responses + self.n_candidates
+        return rows[:first], rows[first:second], rows[second:]
+
+
+class EncodingMargins(MarginSource):
+    """Margins of regions from given predictions and residuals.
+
+    Labels do not enter: a permutation only says which candidate is taken to be the true
+    one. ``repeats`` (n_responses,) says how many responses are averaged into each test
+    response, whose noise covariance is Sigma / repeats; ``covariance`` is a method of
+    `noise_covariance`.
+    """
+
+    def __init__(self, repeats, covariance="shrunk"):
         self.repeats = np.asarray(repeats)
         self.covariance = covariance
 
     def __repr__(self):
-        """Name the model; part of a checkpoint's identity."""
-        return (
-            f"EncodingMargins({self.n_responses}, {self.n_candidates}, "
-            f"{self.repeats.tolist()}, {self.covariance!r})"
-        )
+        """Show the parameters in full; part of a checkpoint's identity."""
+        return f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r})"
 
-    def workspace(self, n_features, n_rows):
-        """Return the bytes that a region takes besides its samples.
+    def batches(self, xs, plan):
+        """Yield margins (n_responses, K, n_regions), the same for every labeling."""
+        yield Batch(self.margins(xs, plan.design), 0, 1)
 
-        Parameters
-        ----------
-        n_features : int
-            Of the region.
-        n_rows : int
-            Responses, candidates and residuals.
+    def margins(self, xs, rows):
+        """Compute margins (n_responses, K, n_regions) from regions' `ResponseRows`."""
+        return np.stack([self._region(*rows.split(x)) for x in xs], axis=-1)
 
-        Returns
-        -------
-        n_bytes : int
-        """
-        tests = self.n_responses + self.n_candidates
-        residuals = 20 * n_features * (n_rows - tests)  # copied, squared, scaled
+    def workspace(self, n_features, n_regions, design):
+        """Count the bytes of the largest region; regions are done one by one."""
+        del n_regions
+        tests = design.n_responses + design.n_candidates
+        residuals = 20 * n_features * design.n_residuals  # copied, squared, scaled
         return residuals + 32 * n_features**2 + 16 * n_features * tests
 
-    def prepare(self, xs, design):
-        """Compute the margins of regions.
-
-        Parameters
-        ----------
-        xs : sequence of ndarray, each of shape (n_rows, n_features of the region)
-            Stacked data of each region.
-        design : Design
-            Not needed.
-
-        Returns
-        -------
-        margins : ndarray, shape (n_responses, n_candidates, n_regions)
-            Last axis over regions.
-        """
-        del design
-        return np.stack([self._region(x) for x in xs], axis=-1)
-
-    def margins(self, state, labelings):
-        """Return margins of every region, whatever the labeling.
-
-        Parameters
-        ----------
-        state : ndarray, shape (n_responses, n_candidates, n_regions)
-            From `prepare`.
-        labelings : Labelings
-            One labeling.
-
-        Returns
-        -------
-        margins : ndarray, shape (n_responses, n_candidates, n_regions)
-            The state.
-        """
-        del labelings
-        return state
-
-    def _region(self, x):
-        """Margins of one region."""
-        first, second = self.n_responses, self.n_responses + self.n_candidates
-        sigma = noise_covariance(np.ascontiguousarray(x[second:]), self.covariance)
-        found = mahalanobis_margins(x[:first], x[first:second], sigma)
-        return found * self.repeats[:, None]
+    def _region(self, responses, predictions, residuals):
+        """Margins of one region, shape (n_responses, K)."""
+        sigma = noise_covariance(np.ascontiguousarray(residuals), self.covariance)
+        margins = mahalanobis_margins(responses, predictions, sigma)
+        return margins * self.repeats[:, None]

@@ -6,55 +6,20 @@ import numpy as np
 
 
 class TestSet(NamedTuple):
-    """Responses and candidates of an identification experiment.
+    """Responses of an identification experiment, one row for each test point."""
 
-    Attributes
-    ----------
-    responses : ndarray, shape (n_test, n_features)
-        One row a test point; repeats averaged or kept.
-    codes : ndarray of int, shape (n_test,)
-        Candidate that each row is a response to.
-    repeats : ndarray of int, shape (n_test,)
-        Responses averaged into each row.
-    groups : ndarray, shape (n_test,), or None
-        Exchangeability block of each row.
-    """
-
-    responses: np.ndarray
-    codes: np.ndarray
-    repeats: np.ndarray
-    groups: np.ndarray | None
+    responses: np.ndarray  # (n_test, n_features), repeats averaged or kept
+    codes: np.ndarray  # candidate that each row is a response to, (n_test,)
+    repeats: np.ndarray  # responses averaged into each row, (n_test,)
+    groups: np.ndarray | None  # exchangeability block of each row, (n_test,)
 
 
 def check_features(features, name="features", n_columns=None):
-    """Return stimulus features as floats.
+    """Return stimulus features (n_stimuli, n_columns) as float32 or else float64.
 
-    Parameters
-    ----------
-    features : array-like, shape (n_stimuli, n_columns)
-        One row a stimulus.
-    name : str
-        What errors call it.
-    n_columns : int, optional
-        Columns that the model was trained with.
-
-    Returns
-    -------
-    features : ndarray, shape (n_stimuli, n_columns)
-        float32 if it was, else float64.
-
-    Raises
-    ------
-    TypeError
-        If the features are complex or not numbers.
-    ValueError
-        If they are not two-dimensional, not finite or overflow, or have another
-        number of columns.
-
-    Examples
-    --------
-    >>> check_features([[1, 2]]).dtype
-    dtype('float64')
+    `name` is what errors call them. TypeError when they are complex or not numbers;
+    ValueError when they are not two-dimensional, not finite or overflow, or have other
+    than `n_columns` columns.
     """
     X = np.asarray(features)
     if X.dtype.kind not in "buif":
@@ -83,37 +48,17 @@ def check_features(features, name="features", n_columns=None):
 
 
 class FeatureScaling(NamedTuple):
-    """Training means and standard deviations of features.
-
-    Attributes
-    ----------
-    mean, scale : ndarray, shape (n_columns,)
-        What is subtracted, and divided by.
-    """
+    """Training means and standard deviations of features, each of (n_columns,)."""
 
     mean: np.ndarray
     scale: np.ndarray
 
     @classmethod
     def of(cls, X, standardize):
-        """Learn from training features; constant columns are an error.
+        """Learn from training features (n_stimuli, n_columns).
 
-        Parameters
-        ----------
-        X : ndarray, shape (n_stimuli, n_columns)
-            Training features.
-        standardize : bool
-            False leaves features as they are.
-
-        Returns
-        -------
-        scaling : FeatureScaling
-            Of this training set.
-
-        Raises
-        ------
-        ValueError
-            If a column has zero variance, or overflows.
+        Without `standardize` features stay as they are. ValueError if a column is
+        constant, or overflows.
         """
         flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
         if flat.size:
@@ -134,36 +79,13 @@ class FeatureScaling(NamedTuple):
         return cls(mean, scale)
 
     def __call__(self, X):
-        """Scale features.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n_stimuli, n_columns)
-            Features.
-
-        Returns
-        -------
-        scaled : ndarray, shape (n_stimuli, n_columns)
-            In the precision of `X`.
-        """
+        """Return scaled features (n_stimuli, n_columns), in the precision of `X`."""
         return ((X - self.mean) / self.scale).astype(X.dtype, copy=False)
 
 
 def row_keys(X):
-    """Return a set of keys of feature rows, equal exactly for equal rows.
+    """Return a key (bytes) for every row of features, equal exactly for equal rows.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_stimuli, n_columns)
-        Features.
-
-    Returns
-    -------
-    keys : list of bytes
-        One digest a row.
-
-    Examples
-    --------
     >>> first, second, third = row_keys(np.array([[1.0, 0.0], [1.0, -0.0], [0.0, 1]]))
     >>> first == second, first == third
     (True, False)
@@ -177,20 +99,8 @@ def row_keys(X):
 def check_candidates(candidates, n_tested, trained):
     """Refuse candidates that cannot be told apart or that were trained on.
 
-    Parameters
-    ----------
-    candidates : ndarray, shape (n_candidates, n_columns)
-        Tested stimuli first, then distractors.
-    n_tested : int
-        Number of tested stimuli.
-    trained : set of bytes
-        Keys of the training stimuli.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two candidates are left, two are identical, or a tested
-        stimulus was trained on.
+    `candidates` are the features of the `n_tested` stimuli first, then of distractors;
+    `trained` is the set of keys of the training stimuli.
     """
     if len(candidates) < 2:
         raise ValueError(
@@ -215,46 +125,24 @@ def check_candidates(candidates, n_tested, trained):
 
 
 def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
-    """Say which response belongs to which stimulus; average repeats on request.
+    """Pair responses with stimuli, and average repeats on request; returns TestSet.
 
-    Parameters
-    ----------
-    responses : ndarray, shape (n_responses, n_features)
-        Test responses.
-    n_stimuli : int
-        Number of test stimuli.
-    stimuli : array-like of int, shape (n_responses,), or None
-        Row of `features` that each response belongs to; None pairs row by row.
-    groups : array-like, shape (n_responses,), or None
-        Exchangeability blocks.
-    repeats : {"average", "keep"}
-        What to do with several responses to a stimulus.
+    `responses` have shape (n_responses, n_features); `stimuli` (n_responses,) are the
+    rows of the stimuli's features that they belong to (None: row by row), `groups`
+    their exchangeability blocks. `repeats` "average" gives one test point for each
+    stimulus, "keep" one for each response. ValueError when lengths do not match, a
+    stimulus is out of range, or repeats to be averaged lie in different groups.
 
-    Returns
-    -------
-    test : TestSet
-        Test points in the order of stimuli ("average") or of responses ("keep").
-
-    Raises
-    ------
-    ValueError
-        If lengths do not match, a stimulus is out of range, or repeats of one
-        stimulus that are to be averaged lie in different groups.
-
-    Examples
-    --------
     >>> Y = np.array([[1.0], [3.0], [5.0]])
     >>> test = pair_responses(Y, 2, stimuli=[0, 0, 1], repeats="average")
     >>> test.responses.ravel(), test.repeats
     (array([2., 5.]), array([2, 1]))
     """
-    if repeats not in ("average", "keep"):
-        raise ValueError(f"repeats={repeats!r} is unknown; choose 'average' or 'keep'")
     codes = _codes(stimuli, len(responses), n_stimuli)
     if groups is not None and np.shape(groups) != (len(responses),):
         raise ValueError(
-            f"groups must have one entry a response ({len(responses)}), got shape "
-            f"{np.shape(groups)}"
+            f"groups must have one entry for every response ({len(responses)}), got "
+            f"shape {np.shape(groups)}"
         )
     groups = None if groups is None else np.asarray(groups)
     if repeats == "keep":

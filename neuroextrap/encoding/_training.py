@@ -1,67 +1,57 @@
 """Fit an encoder to responses, with residuals that say how noisy they are."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 
+from neuroextrap.analysis._samples import read_residuals
+from neuroextrap.encoding._margins import COVARIANCES
+from neuroextrap.encoding._stimuli import FeatureScaling
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
 
 
 class TrainedModel(NamedTuple):
-    """A fitted encoder and its residuals.
+    """A fitted encoder, its residuals, and what a reader should know of them."""
 
-    Attributes
-    ----------
-    encoder : estimator
-        Fitted on the usable features of the responses.
-    residuals : ndarray of float32, shape (n_samples, n_targets)
-        Residuals of training data, mean zero up to rounding.
-    notes : tuple of str
-        What a reader should know of them.
-    """
-
-    encoder: object
-    residuals: np.ndarray
+    encoder: Any  # fitted on the usable voxels
+    residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
     notes: tuple
 
 
+class Training(NamedTuple):
+    """What identification needs of the training data besides the encoder."""
+
+    scaling: FeatureScaling  # of the stimulus features
+    location: np.ndarray  # mean response of every voxel, shape (n_features,)
+    keys: frozenset  # keys of the stimuli that were trained on
+    notes: tuple
+
+
+def check_choices(model):
+    """Raise ValueError where a parameter of a model is none of the names allowed."""
+    allowed = {
+        "covariance": tuple(COVARIANCES),
+        "residuals": ("cross_validated", "training"),
+        "repeats": ("average", "keep"),
+    }
+    for name, names in allowed.items():
+        value = getattr(model, name)
+        if value not in names:
+            raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
+
+
 def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=None):
-    """Fit an encoder and compute its residuals on the training data.
+    """Fit an encoder (None: `ElasticNetEncoder`) and compute its residuals.
 
-    Parameters
-    ----------
-    encoder : estimator or None
-        Multi-output regressor; None is `ElasticNetEncoder`.
-    X : ndarray, shape (n_samples, n_columns)
-        Scaled features.
-    Y : ndarray, shape (n_samples, n_targets)
-        Responses.
-    residuals : {"cross_validated", "training"}
-        Out-of-fold residuals, or residuals of the fit itself, inflated by the degrees
-        of freedom it spent (elastic nets only).
-    cv : int or splitter
-        Folds of the residuals where the encoder brings none of its own.
-    groups : ndarray, shape (n_samples,), or None
-        Groups that cross-validation keeps together.
-
-    Returns
-    -------
-    trained : TrainedModel
-        Encoder, residuals and notes.
-
-    Raises
-    ------
-    ValueError
-        If `residuals` is unknown or not available for the encoder.
+    `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
+    n_targets). Residuals are out of fold ("cross_validated"; `cv` makes the folds where
+    the encoder brings none of its own, `groups` stay together), or those of the fit
+    itself, inflated by the degrees of freedom it spent ("training"; elastic nets only,
+    ValueError for others). Returns TrainedModel.
     """
-    if residuals not in ("cross_validated", "training"):
-        raise ValueError(
-            f"residuals={residuals!r} is unknown; choose 'cross_validated' or "
-            "'training'"
-        )
     encoder = ElasticNetEncoder(cv=cv) if encoder is None else clone(encoder)
     elastic = isinstance(encoder, ElasticNetEncoder)
     if residuals == "training" and not elastic:
@@ -78,6 +68,22 @@ def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=No
         splits = encoder_splits(cv, X, groups)
         E, notes = Y - cross_val_predict(clone(encoder), X, Y, cv=splits), ()
     return TrainedModel(fitted, E.astype(np.float32), notes)
+
+
+def noise_rows(noise_covariance, residuals, usable, masker):
+    """Return centered residuals of all voxels, from the user or from the model.
+
+    `noise_covariance` is the user's parameter; where it is None the model's
+    `residuals` of shape (n_samples, n_usable) are taken. Returns float32 of shape
+    (n_observations, n_features), 0 where a voxel is not `usable`.
+    """
+    if noise_covariance is None:
+        rows = np.zeros((len(residuals), len(usable)), dtype=np.float32)
+        rows[:, usable] = residuals
+        return rows
+    given = read_residuals(noise_covariance, masker, usable)
+    rows = np.where(usable, given, 0)
+    return (rows - rows.mean(axis=0)).astype(np.float32)
 
 
 def _training_residuals(fitted, X, Y):

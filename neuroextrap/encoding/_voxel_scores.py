@@ -3,12 +3,13 @@
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 
 def prediction_scores(
     responses, predictions, *, groups=None, n_permutations=0, random_state=0
 ):
-    """Explained variance and correlation of held-out responses, voxel by voxel.
+    """Compute explained variance and correlation of held-out responses by voxel.
 
     ::
 
@@ -20,20 +21,20 @@ def prediction_scores(
 
     Parameters
     ----------
-    responses : array-like, shape (n_test, n_features)
+    responses : array-like of shape (n_test, n_features)
         Held-out responses y.
-    predictions : array-like, shape (n_test, n_features)
+    predictions : array-like of shape (n_test, n_features)
         Predictions f.
-    groups : array-like, shape (n_test,), optional
-        Runs within which rows are exchanged.
+    groups : array-like of shape (n_test,) or None, default=None
+        Runs within which rows are exchanged. If None, all rows are.
     n_permutations : int, default=0
         Number of permutations; 0 gives no p-values.
     random_state : None, int or numpy.random.Generator, default=0
-        Of the permutations.
+        Seed of the permutations.
 
     Returns
     -------
-    scores : dict of ndarray, shape (n_features,)
+    scores : dict of ndarray of shape (n_features,)
         ``r2`` (negative for predictions worse than the mean), ``correlation`` (NaN
         where a prediction or response is constant), and with permutations
         ``p_value`` and ``p_value_fwe`` of the correlation (one-sided).
@@ -41,7 +42,7 @@ def prediction_scores(
     Raises
     ------
     ValueError
-        If shapes differ, or a value is not finite.
+        When shapes differ, or a value is not finite.
 
     References
     ----------
@@ -92,18 +93,9 @@ def _p_values(y, f, observed, orders):
     """Count permuted correlations that reach the observed ones."""
     known = ~np.isnan(observed)
     y, f = y[:, known], f[:, known]
-    observed = observed[known].round(12)
-    reached = np.zeros(observed.shape, dtype=int)
-    maxima = np.empty(len(orders))
-    for b, order in enumerate(orders):
-        permuted = np.einsum("tv,tv->v", y, f[order]).round(12)
-        reached += permuted >= observed
-        maxima[b] = permuted.max(initial=-np.inf)
-    values = {
-        "p_value": (1 + reached) / (1 + len(orders)),
-        "p_value_fwe": stats.max_statistic_p_value(observed, maxima),
-    }
-    spread = {name: np.full(known.shape, np.nan) for name in values}
-    for name, value in values.items():
-        spread[name][known] = value
-    return spread
+    counts = NullCounts.start(round_ties(observed[known]), len(orders))
+    for index, order in enumerate(orders):
+        permuted = round_ties(np.einsum("tv,tv->v", y, f[order]))
+        counts.add(permuted[:, np.newaxis], index)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return spread_known(known, p_values)

@@ -1,5 +1,6 @@
 """In how many of the population is there information? The smallest score decides."""
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -12,8 +13,9 @@ from neuroextrap.group._subjects import (
     read_subjects,
     to_maps,
 )
+from neuroextrap.stats._null_counts import NullCounts
 
-_BLOCK_BYTES = 2**26
+_BATCH_BYTES = 2**26
 
 
 def prevalence_test(
@@ -39,31 +41,32 @@ def prevalence_test(
 
     Parameters
     ----------
-    scores : array of shape (n_subjects, n_features), images, or paths
+    scores : array-like of shape (n_subjects, n_features), images, or paths
         Every subject's observed map, larger where there is more information.
     null_scores : array of shape (n_subjects, n_permutations, n_features), or sequence
-        Permuted maps of the same statistic: a sequence holds for every subject an
+        Permuted maps of the same statistic. A sequence holds for every subject an
         array (n_permutations, n_features), a .npy file (memory-mapped; what
         ``save_null`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
-        one mask for all subjects), or images. Numbers of permutations may differ. In
-        float32, scores are compared in float32 too.
-    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        None takes every voxel that is finite in all subjects.
+        one mask for all subjects), or images. Numbers of permutations may differ. If
+        they are float32, scores are compared in float32 too.
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects is tested.
     gamma : float, default=0.5
         Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
     confidence_level : float, default=0.95
-        Of ``prevalence_bound``, one minus its significance level.
+        Confidence level of ``prevalence_bound``.
     n_permutations : int, default=10_000
-        Second-level permutations, the observed maps included; all combinations are
-        used where there are no more than that. Few of them cannot reject a prevalence
-        null: 1000 among 10 subjects leave p above 0.056 at gamma = 0.5.
-    random_state : None, int or numpy.random.Generator, default=0
-        Of the combinations.
+        Number of second-level permutations, the observed maps included, at least 2.
+        All combinations are used if there are no more than that. Few of them cannot
+        reject a prevalence null: 1000 among 10 subjects leave p above 0.056 at gamma =
+        0.5.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the combinations.
 
     Returns
     -------
-    maps : dict of ndarray, shape (n_features,), or of images
-        ``minimum``, the smallest score; ``p_value`` of the global null;
+    maps : dict of ndarray of shape (n_features,), or of images
+        ``minimum``, the smallest score over subjects; ``p_value`` of the global null;
         ``p_value_prevalence`` of the null that the prevalence is at most ``gamma``;
         ``prevalence_bound``, the largest prevalence whose null is rejected (0 where
         not even the global null is). ``p_value_fwe``, ``p_value_prevalence_fwe`` and
@@ -73,13 +76,13 @@ def prevalence_test(
     Raises
     ------
     ValueError
-        When subjects, features or options do not fit, or permuted scores are NaN where
+        If subjects, features or options do not fit, or permuted scores are NaN where
         the observed ones are not.
 
     Warns
     -----
     UserWarning
-        When so few combinations can never reject the prevalence null.
+        If there are so few combinations that the prevalence null cannot be rejected.
 
     References
     ----------
@@ -95,11 +98,11 @@ def prevalence_test(
     >>> rng = np.random.default_rng(0)
     >>> null = rng.normal(size=(10, 99, 2))
     >>> scores = rng.normal(size=(10, 2)) + [4.0, 0.0]
-    >>> found = prevalence_test(scores, null)
-    >>> float(found["p_value"][0]), bool(found["p_value_prevalence"][0] < 0.05)
+    >>> maps = prevalence_test(scores, null)
+    >>> float(maps["p_value"][0]), bool(maps["p_value_prevalence"][0] < 0.05)
     (0.0001, True)
     """
-    check_count(n_permutations, "n_permutations")
+    check_count(n_permutations, "n_permutations", least=2)
     check_fraction(gamma, "gamma")
     check_fraction(confidence_level, "confidence_level")
     subjects = read_subjects(scores, mask, "scores")
@@ -107,9 +110,9 @@ def prevalence_test(
     picks = _combinations([1 + len(n) for n in nulls], n_permutations, random_state)
     _warn_of_resolution(picks, gamma, 1 - confidence_level)
     minimum, p, p_fwe = _global_null(subjects, nulls, picks)
-    found = {"minimum": minimum, "p_value": p, "p_value_fwe": p_fwe}
-    found |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
-    return to_maps(found, subjects)
+    statistics = {"minimum": minimum, "p_value": p, "p_value_fwe": p_fwe}
+    statistics |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
+    return to_maps(statistics, subjects)
 
 
 def _nulls(null_scores, subjects):
@@ -138,27 +141,25 @@ def _nulls(null_scores, subjects):
 def _combinations(n_maps, n_permutations, random_state):
     """Return which map each subject contributes, shape (n_combinations, n_subjects).
 
-    Map 0 is the observed one, and so is all of row 0.
+    Map 0 of a subject is the observed one. The combination of all observed maps is not
+    among those enumerated; `n_permutations` counts it.
     """
-    total = 1
-    for n in n_maps:
-        total *= n  # a Python integer never overflows
+    total = math.prod(n_maps)
     if total <= n_permutations:
         grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
-        return np.stack([g.ravel() for g in grid], axis=1)
+        return np.stack([g.ravel() for g in grid], axis=1)[1:]
     rng = np.random.default_rng(random_state)
-    picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
-    picks[0] = 0
-    return picks
+    # the first row drawn stands for the observed maps
+    return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
 
 
 def _warn_of_resolution(picks, gamma, alpha):
     """Warn when the smallest possible p-value is not small enough."""
-    n_permutations, n_subjects = picks.shape
-    smallest = ((1 - gamma) * n_permutations ** (-1 / n_subjects) + gamma) ** n_subjects
+    n_combinations, n_subjects = 1 + len(picks), picks.shape[1]
+    smallest = ((1 - gamma) * n_combinations ** (-1 / n_subjects) + gamma) ** n_subjects
     if smallest > alpha:
         warnings.warn(
-            f"{n_permutations} second-level permutations of {n_subjects} subjects "
+            f"{n_combinations} second-level permutations of {n_subjects} subjects "
             f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
             "raise n_permutations, or the number of first-level permutations",
             stacklevel=3,
@@ -168,39 +169,41 @@ def _warn_of_resolution(picks, gamma, alpha):
 def _global_null(subjects, nulls, picks):
     """Return the smallest scores and their global-null p-values, local and corrected.
 
-    Reads a block of features at a time.
+    Reads a batch of features at a time.
     """
     usable = np.flatnonzero(subjects.usable)
-    minimum, p = np.empty(len(usable)), np.empty(len(usable))
-    maxima = np.full(len(picks), -np.inf)
+    counts = NullCounts.start(np.empty(len(usable)), len(picks))
     rows = len(picks) + max(len(null) for null in nulls)
-    step = max(1, _BLOCK_BYTES // (8 * rows))
-    for start in range(0, len(usable), step):
-        here = slice(start, start + step)
-        smallest = _smallest(subjects.values, nulls, picks, usable[here])
-        minimum[here] = smallest[0]
-        p[here] = (smallest >= smallest[0]).mean(axis=0)
-        np.maximum(maxima, smallest.max(axis=1), out=maxima)
-    below = np.searchsorted(np.sort(maxima), minimum, side="left")
-    return minimum, p, (len(maxima) - below) / len(maxima)
+    width = max(1, _BATCH_BYTES // (8 * rows))
+    for first in range(0, len(usable), width):
+        batch = slice(first, first + width)
+        observed, permuted = _smallest(subjects.values, nulls, picks, usable[batch])
+        counts.score[batch] = observed
+        counts.add(permuted.T, 0, batch)
+    return counts.score, counts.p_value(), counts.p_value_fwe()
 
 
 def _smallest(scores, nulls, picks, features):
-    """Return the smallest score over subjects, shape (n_combinations, n_features)."""
+    """Return the smallest score over subjects: observed, and of every combination.
+
+    Shapes (n_features,) and (n_combinations, n_features).
+    """
     columns = _as_slice(features)
     kind = np.result_type(*[null.dtype for null in nulls])
+    observed = np.full(len(features), np.inf, dtype=kind)
     smallest = np.full((len(picks), len(features)), np.inf, dtype=kind)
-    for k, null in enumerate(nulls):
+    for subject, null in enumerate(nulls):
         permuted = np.asarray(null[:, columns])
         if np.isnan(permuted).any():
             raise ValueError(
-                f"null_scores[{k}] has NaN where all subjects' scores are numbers; use "
-                "the same mask and regions for both"
+                f"null_scores[{subject}] has NaN where all subjects' scores are "
+                "numbers; use the same mask and regions for both"
             )
-        observed = scores[k, columns].astype(permuted.dtype)
-        maps = np.concatenate([observed[None], permuted])
-        np.minimum(smallest, maps[picks[:, k]], out=smallest)
-    return smallest
+        own_scores = scores[subject, columns].astype(permuted.dtype)
+        np.minimum(observed, own_scores, out=observed)
+        maps = np.concatenate([own_scores[None], permuted])
+        np.minimum(smallest, maps[picks[:, subject]], out=smallest)
+    return observed, smallest
 
 
 def _as_slice(index):

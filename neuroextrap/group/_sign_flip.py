@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 
 from neuroextrap.group._subjects import check_count, read_subjects, to_maps
+from neuroextrap.stats._null_counts import NullCounts, tie_floor
+from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
 
-# statistics that differ by rounding only are ties, as they are for exact numbers
-_FLOAT_SLACK = 1e-9
-_BLOCK_BYTES = 2**24
+_BATCH_BYTES = 2**24
 
 
 def sign_flip_test(
@@ -32,39 +32,39 @@ def sign_flip_test(
 
     Parameters
     ----------
-    imgs : array of shape (n_subjects, n_features), images, or paths
+    imgs : array-like of shape (n_subjects, n_features), images, or paths
         One map of each subject: 3-D images, surface images, or one 4-D image.
-    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        None takes every voxel that is finite in all subjects; zeros are values, so
-        give a mask where they stand for "outside".
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects is tested;
+        zeros are values, so give a mask where they mean "outside the brain".
     baseline : float, default=0.0
-        Subtracted from every map (the chance level of accuracies).
+        Value subtracted from every map (the chance level of accuracies).
     statistic : {"t", "mean"}, default="t"
-        What is compared: one-sample t, or the mean.
+        Statistic that is compared: the one-sample t, or the mean.
     n_permutations : int, default=1000
-        Random flips; all distinct ones are used where there are no more than that,
-        the observed one included.
+        Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
-        Compare absolute values.
-    random_state : None, int or numpy.random.Generator, default=0
-        Of the flips.
+        Whether a mean below the baseline counts as evidence too.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the flips.
 
     Returns
     -------
-    maps : dict of ndarray, shape (n_features,), or of images
-        ``mean`` (minus the baseline), ``t``, ``p_value`` and ``p_value_fwe``; NaN
-        where a subject has no value or all subjects have the same one.
+    maps : dict of ndarray of shape (n_features,), or of images
+        ``mean`` (minus the baseline), ``t``, ``p_value`` and ``p_value_fwe``
+        (family-wise, by the largest statistic over voxels); NaN where a subject has no
+        value or all subjects have the same one.
 
     Raises
     ------
     ValueError
-        When there are fewer than two subjects, images lie on different grids, or an
+        If there are fewer than two subjects, images lie on different grids, or an
         option is outside its range.
 
     Warns
     -----
     UserWarning
-        When all flips are enumerated; says how small p can get.
+        If all distinct flips are used; says how small a p-value can get.
 
     References
     ----------
@@ -76,9 +76,9 @@ def sign_flip_test(
     --------
     >>> import numpy as np
     >>> from neuroextrap.group import sign_flip_test
-    >>> maps = np.random.default_rng(0).normal(size=(14, 3)) + [2.0, 0.0, 0.0]
-    >>> found = sign_flip_test(maps, n_permutations=999)
-    >>> float(found["p_value_fwe"][0]), bool(found["p_value_fwe"][1] > 0.05)
+    >>> subjects = np.random.default_rng(0).normal(size=(14, 3)) + [2.0, 0.0, 0.0]
+    >>> maps = sign_flip_test(subjects, n_permutations=999)
+    >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
     (0.001, True)
     """
     check_count(n_permutations, "n_permutations")
@@ -92,53 +92,47 @@ def sign_flip_test(
         raise ValueError("imgs are the same in all subjects; check that maps differ")
     subjects = subjects._replace(usable=usable)
     values = subjects.values[:, usable].astype(float) - baseline
-    flips = _flips(len(values), n_permutations, two_sided, random_state)
+    _warn_if_few_flips(len(values), n_permutations, two_sided)
+    flips = sign_flips(
+        len(values), n_permutations, two_sided=two_sided, random_state=random_state
+    )
     return to_maps(_test(values, flips, statistic, two_sided), subjects)
 
 
-def _flips(n_subjects, n_permutations, two_sided, random_state):
-    """Return signs, shape (n_flips, n_subjects); the first row flips nothing."""
-    # two-sided, a flip and its opposite are one: the first subject keeps its sign
-    free = n_subjects - bool(two_sided)
-    if free < 60 and 2**free <= n_permutations + 1:
+def _warn_if_few_flips(n_subjects, n_permutations, two_sided):
+    """Warn if all distinct flips are used, which limits how small p can get."""
+    n_flips = count_sign_flips(n_subjects, two_sided=two_sided)
+    if n_flips <= n_permutations + 1:
         warnings.warn(
-            f"only {2**free} distinct sign flips of {n_subjects} subjects exist; all "
-            f"are used and no p-value can be below {1 / 2**free:.3g}",
+            f"only {n_flips} distinct sign flips of {n_subjects} subjects exist; all "
+            f"are used and no p-value can be below {1 / n_flips:.3g}",
             stacklevel=3,
         )
-        bits = np.arange(2**free)[:, None] >> np.arange(free) & 1
-    else:
-        rng = np.random.default_rng(random_state)
-        bits = rng.integers(0, 2, size=(n_permutations + 1, free))
-        bits[0] = 0
-    signs = np.ones((len(bits), n_subjects))
-    signs[:, n_subjects - free :] -= 2.0 * bits
-    return signs
 
 
 def _test(values, flips, statistic, two_sided):
-    """Compute means, t and p-values of all features, a block at a time.
+    """Compute means, t and p-values of all features (n_subjects, n_features).
 
     Flips leave a feature's sum of squares as it is, so t grows with the mean of the
     feature divided by its root mean square: one matrix product serves both statistics.
+    Features are taken a batch at a time; the first row of the product is the observed
+    statistic, so both sides of the comparison go through one product.
     """
     n_subjects, n_features = values.shape
     mean = values.mean(axis=0)
     t = mean / (values.std(axis=0, ddof=1) / np.sqrt(n_subjects))
     if statistic == "t":
         values = values / np.sqrt((values**2).mean(axis=0))
-    slack = _FLOAT_SLACK * np.abs(values).mean(axis=0)
-    p, least = np.empty(n_features), np.empty(n_features)
-    maxima = np.full(len(flips), -np.inf)
-    step = max(1, _BLOCK_BYTES // (8 * len(flips)))
-    for start in range(0, n_features, step):
-        here = slice(start, start + step)
-        compared = flips @ values[:, here] / n_subjects
+    scale = np.abs(values).mean(axis=0)
+    signs = np.concatenate([np.ones((1, n_subjects)), flips])
+    counts = NullCounts.start(np.empty(n_features), len(flips))
+    width = max(1, _BATCH_BYTES // (8 * len(signs)))
+    for first in range(0, n_features, width):
+        batch = slice(first, first + width)
+        compared = signs @ values[:, batch] / n_subjects
         if two_sided:
             np.abs(compared, out=compared)
-        least[here] = compared[0] - slack[here]
-        p[here] = np.count_nonzero(compared >= least[here], axis=0) / len(flips)
-        np.maximum(maxima, compared.max(axis=1), out=maxima)
-    below = np.searchsorted(np.sort(maxima), least, side="left")
-    p_fwe = (len(maxima) - below) / len(maxima)
-    return {"mean": mean, "t": t, "p_value": p, "p_value_fwe": p_fwe}
+        counts.score[batch] = tie_floor(compared[0], scale[batch])
+        counts.add(compared[1:].T, 0, batch)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return {"mean": mean, "t": t, **p_values}

@@ -5,17 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.stats._null_counts import spread_known
+
 
 class SubjectMaps(NamedTuple):
     """One map of each subject.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_subjects, n_features)
-    usable : ndarray of bool, shape (n_features,)
-        Finite in every subject.
-    masker : fitted masker, or None
-        None for arrays.
+    `values` has shape (n_subjects, n_features), `usable` (n_features,) marks what is
+    finite in every subject, and the fitted `masker` is None for arrays.
     """
 
     values: np.ndarray
@@ -24,26 +21,10 @@ class SubjectMaps(NamedTuple):
 
 
 def read_subjects(imgs, mask, name):
-    """Read one map of each subject.
+    """Read one map of each subject from an array, one 4-D image, or an image each.
 
-    Parameters
-    ----------
-    imgs : array of shape (n_subjects, n_features), images, or paths
-        One 3-D image (one surface image) a subject, or one 4-D image of all.
-    mask : None, path, image or masker
-        None takes every voxel that is finite in all subjects.
-    name : str
-        The argument's name, for messages.
-
-    Returns
-    -------
-    SubjectMaps
-
-    Raises
-    ------
-    ValueError
-        When there are fewer than two subjects, grids differ, ``mask`` comes with an
-        array, or no voxel is finite in all subjects.
+    Without a mask, every voxel that is finite in all subjects is usable. `name` is the
+    argument's, for messages.
     """
     if isinstance(imgs, np.ndarray):
         if mask is not None:
@@ -71,30 +52,16 @@ def read_subjects(imgs, mask, name):
 
 
 def read_null(null_scores, masker, subject):
-    """Return one subject's permuted maps.
+    """Return one subject's permuted maps, shape (n_permutations, n_features).
 
-    Parameters
-    ----------
-    null_scores : array, path of a .npy file, or images
-        Shape (n_permutations, n_features); a file is memory-mapped.
-    masker : fitted masker, or None
-    subject : int
-        Which one, for messages.
-
-    Returns
-    -------
-    ndarray or numpy.memmap, shape (n_permutations, n_features)
-
-    Raises
-    ------
-    ValueError
-        When images come where the scores are an array, or it is no matrix.
+    From an array, a .npy file (which is memory-mapped), or, with a masker, images.
+    `subject` is the subject's number, for messages.
     """
     name = f"null_scores[{subject}]"
-    found = null_scores
-    if isinstance(found, (str, os.PathLike)) and str(found).endswith(".npy"):
-        found = np.load(found, mmap_mode="r", allow_pickle=False)
-    if not isinstance(found, np.ndarray):
+    permuted = null_scores
+    if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
+        permuted = np.load(permuted, mmap_mode="r", allow_pickle=False)
+    if not isinstance(permuted, np.ndarray):
         if masker is None:
             raise ValueError(
                 f"{name} must be an array or a .npy file when scores is an array; got "
@@ -102,48 +69,36 @@ def read_null(null_scores, masker, subject):
             )
         from neuroextrap.images import load_samples
 
-        found = load_samples(found, masker)
-    if found.ndim != 2 or len(found) == 0:
+        permuted = load_samples(permuted, masker)
+    if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
-            f"{name} has shape {found.shape}; give (n_permutations, n_features), at "
+            f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "
             "least one permutation"
         )
-    return found
+    return permuted
 
 
 def to_maps(values, subjects):
-    """Spread values of the usable features over all, and over an image if there is one.
+    """Spread values (n_usable,) over all features, and over images if they were given.
 
-    Parameters
-    ----------
-    values : dict of ndarray, shape (n_usable,)
-    subjects : SubjectMaps
-
-    Returns
-    -------
-    maps : dict of ndarray of shape (n_features,), or of images
-        NaN where not every subject has a value.
+    Features without a value in every subject are NaN.
     """
-    found = {}
-    for name, value in values.items():
-        full = np.full(len(subjects.usable), np.nan)
-        full[subjects.usable] = value
-        found[name] = full
+    maps = spread_known(subjects.usable, values)
     if subjects.masker is None:
-        return found
+        return maps
     from neuroextrap.images import to_img
 
-    return {name: to_img(v, subjects.masker) for name, v in found.items()}
+    return {name: to_img(value, subjects.masker) for name, value in maps.items()}
 
 
 def check_count(value, name, least=1):
-    """Raise unless a value is a whole number that is large enough."""
+    """Check that a value is a whole number of at least `least`."""
     if not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
 
 
 def check_fraction(value, name):
-    """Raise unless a value lies strictly between 0 and 1."""
+    """Check that a value lies strictly between 0 and 1."""
     if not isinstance(value, (float, np.floating)) or not 0 < value < 1:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
 
@@ -155,7 +110,7 @@ def _floating(values):
 
 def _everywhere(imgs):
     """Return the mask of where the first subject's image is finite."""
-    from neuroextrap.images._finite_mask import finite_mask
+    from neuroextrap.images._masks import finite_mask
     from neuroextrap.images._opening import list_images
 
     first = list_images(imgs)[0]

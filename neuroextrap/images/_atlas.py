@@ -1,4 +1,4 @@
-"""Atlas labels of a masker's features, and the names that go with them."""
+"""Atlas labels of a masker's features, and the names that belong to them."""
 
 import warnings
 
@@ -11,27 +11,28 @@ from neuroextrap.images._opening import NamedImage, open_image, read_image
 
 
 def atlas_labels(labels_img, masker, names=None):
-    """Label of every feature, and the names of the labels.
+    """Read the atlas label of every feature, and the names of the labels.
 
     Parameters
     ----------
-    labels_img : path-like, Niimg, SurfaceImage, or an atlas as nilearn fetches it
-        Whole numbers, 0 is background. Of an atlas (a Bunch) ``maps`` is taken, and
-        ``lut`` or ``labels`` serve as names unless ``names`` are given. A volume on
-        another grid is resampled to the mask's, nearest neighbor, with a warning.
+    labels_img : path-like, Niimg, SurfaceImage, or atlas fetched by nilearn
+        Whole numbers; 0 is background. Of a fetched atlas (a Bunch) ``maps`` is read,
+        and ``lut`` or ``labels`` give the names unless ``names`` is given. A volume on
+        another grid is resampled to the mask's (nearest neighbor), with a warning.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
     names : list of str, dict, DataFrame, Bunch, or None, default=None
-        A list holds one name a label in ascending order, with or without a first entry
-        for the background, or is indexed by the label itself; a dict maps label to
-        name; a DataFrame has columns ``index`` and ``name``. None: the label's number.
+        A list holds one name per label in ascending order, with or without a first
+        entry for the background, or is indexed by the label itself; a dict maps label
+        to name; a DataFrame has columns ``index`` and ``name``. If None, labels are
+        named by their number.
 
     Returns
     -------
-    labels : ndarray of int64, shape (n_features,)
+    labels : ndarray of int64 of shape (n_features,)
         Label of every feature.
     table : dict of int to str
-        Name of every label of the atlas that occurs in the mask; background left out.
+        Name of every label that occurs in the mask, without the background.
 
     Raises
     ------
@@ -58,21 +59,21 @@ def atlas_labels(labels_img, masker, names=None):
     """
     labels_img, names = _unpack(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
-    every = _whole_numbers(opened)
+    image_labels = _whole_numbers(opened)
     labels = _at_features(opened, masker)
     present = np.unique(labels[labels != 0])
     if not len(present):
         raise ValueError(
             f"{opened.name} has no label inside the mask; check that the two overlap"
         )
-    known = _names_by_label(names, every[every != 0])
-    missing = [int(value) for value in present if int(value) not in known]
+    name_of = _names_by_label(names, image_labels[image_labels != 0])
+    missing = [int(value) for value in present if int(value) not in name_of]
     if missing:
         raise ValueError(
             f"names lack label(s) {missing[:5]} that occur in the mask; name every "
             "label or give names=None"
         )
-    return labels, {int(value): known[int(value)] for value in present}
+    return labels, {int(value): name_of[int(value)] for value in present}
 
 
 def _unpack(labels_img, names):
@@ -124,7 +125,7 @@ def _at_features(opened, masker):
 
 
 def _resampled(opened, mask_img):
-    """Return the atlas on the mask's grid, saying so if that took resampling."""
+    """Return the atlas on the mask's grid, with a warning if it had to be resampled."""
     same = tuple(opened.img.shape[:3]) == tuple(mask_img.shape[:3])
     if same and same_affine(opened.img.affine, mask_img.affine, mask_img.shape[:3]):
         return opened
@@ -136,14 +137,14 @@ def _resampled(opened, mask_img):
         UserWarning,
         stacklevel=4,
     )
-    moved = resample_to_img(
+    resampled = resample_to_img(
         opened.img,
         mask_img,
         interpolation="nearest",
         copy_header=True,
         force_resample=True,
     )
-    return NamedImage(opened.name, moved)
+    return NamedImage(opened.name, resampled)
 
 
 def _names_by_label(names, values):
@@ -157,7 +158,7 @@ def _names_by_label(names, values):
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise TypeError(
             f"names must be a list, dict, DataFrame or fetched atlas, got "
-            f"{type(names).__name__}; give one name a label"
+            f"{type(names).__name__}; give one name per label"
         )
     return _names_of_list([_text(name) for name in names], values)
 
@@ -184,7 +185,7 @@ def _names_of_list(names, values):
         return {value: names[value] for value in values.tolist()}
     raise ValueError(
         f"names has {len(names)} entries for {len(values)} labels (largest "
-        f"{values.max()}); give one a label, or one for every number from 0 to the "
+        f"{values.max()}); give one per label, or one for every number from 0 to the "
         "largest, or a dict"
     )
 

@@ -8,8 +8,8 @@ from neuroextrap.images._events import (
     is_timed,
     warn_unknown,
 )
+from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
-from neuroextrap.images._samples import Samples, read_tables
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
@@ -27,41 +27,43 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     signal_scaling=True,
     design_options=None,
 ):
-    """One response estimate (beta) for every trial, run by run.
+    """Estimate one response (beta) per trial by a general linear model of each run.
 
     ``"lsa"`` (least squares, all) fits one design with a regressor for every trial;
-    ``"lss"`` (least squares, separate) fits one design a trial, in which the other
+    ``"lss"`` (least squares, separate) fits one design per trial, in which the other
     trials share a regressor with their condition. Designs and fits are nilearn's, as in
     its FirstLevelModel.
 
     Parameters
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series a run.
+        One series per run.
     events : path-like, DataFrame, or list of these
-        BIDS events (``onset``, ``duration`` in seconds, ``trial_type``), one table a
-        run, onsets counting from the run's first volume.
+        BIDS events (``onset``, ``duration`` in seconds, ``trial_type``), one table per
+        run, with onsets counted from the run's first volume.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted; it may smooth but not clean over time, which is the model's task.
+        Fitted masker. It may smooth, but not clean over time: the model does that.
     t_r : float
         Time between volumes in seconds.
     model : {"lsa", "lss"}, default="lsa"
         How trials share designs.
     exclude : str or sequence of str, default=()
-        Conditions that are modeled (one regressor each) but make no sample.
+        Conditions that are modeled (one regressor each) but give no sample.
     noise_model : {"ar1", "ols"}, default="ar1"
         Temporal noise: first-order autoregressive, or white.
     signal_scaling : bool, default=True
-        Express every voxel in percent of its mean over the run.
+        Whether to express every voxel in percent of its mean over the run.
     design_options : dict or None, default=None
-        Passed to nilearn's make_first_level_design_matrix: ``hrf_model``,
-        ``drift_model``, ``high_pass``, ``add_regs``, ... None: glover, cosine, 0.01 Hz.
+        Options of nilearn's make_first_level_design_matrix, such as ``hrf_model``,
+        ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
+        nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
 
     Returns
     -------
-    Samples
-        One row a trial in order of onset, runs numbered from 0. Constant voxels are 0,
-        voxels that are not finite throughout a run are NaN in that run.
+    LabeledSamples
+        ``data`` (n_trials, n_features), ``y``, ``runs`` (from 0) and ``masker``; one
+        row per trial in order of onset. Constant voxels are 0; voxels that are not
+        finite throughout a run are NaN in that run.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     if not any(keep.any() for _, keep in kept):
         raise ValueError(
             f"exclude={exclude!r} leaves no trial; conditions are "
-            f"{sorted(set(present) - {''})}"
+            f"{sorted(set(present) - {''})}; exclude fewer"
         )
     options = {"model": model, "noise_model": noise_model, "t_r": t_r}
     options |= {"scaling": signal_scaling, "design": design_options or {}}
@@ -115,17 +117,17 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     ]
     y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
     runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
-    return Samples(np.concatenate(betas), np.concatenate(y), runs, masker)
+    return LabeledSamples(np.concatenate(betas), np.concatenate(y), runs, masker)
 
 
 def _check_options(model, noise_model, masker):
-    """Refuse unknown names and a masker that does the model's work."""
+    """Raise for unknown options, and for a masker that already cleans over time."""
     for name, value, allowed in (
         ("model", model, MODELS),
         ("noise_model", noise_model, NOISE_MODELS),
     ):
         if value not in allowed:
-            raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
+            raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
     if cleans_over_time(masker):
         raise ValueError(
             "masker must not detrend, standardize or filter before the model, which "
@@ -134,7 +136,7 @@ def _check_options(model, noise_model, masker):
 
 
 def _check_tables(tables, named, t_r):
-    """Refuse tables without onsets, shared tables, and events past the end."""
+    """Raise for too few tables, missing onsets, and events past the last volume."""
     if len(tables) != len(named):
         raise ValueError(
             f"events must hold one table for each of the {len(named)} images, got "
@@ -189,22 +191,22 @@ def _fit_all(series, trials, rows, options):
 
 
 def _fit_separately(series, trials, rows, options):
-    """Fit one design a trial; the others keep their condition's regressor."""
+    """Fit one design per trial; the other trials keep their condition's regressor."""
     betas = np.empty((len(rows), series.shape[1]))
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         named = trials.copy()
         named.loc[row, "trial_type"] = _trial_name(row)
-        betas[place] = _fit(series, named, [_trial_name(row)], options)[0]
+        betas[i] = _fit(series, named, [_trial_name(row)], options)[0]
     return betas
 
 
 def _trial_name(row):
-    """Return a regressor's name that no condition bears."""
+    """Name a trial's regressor as no condition is named."""
     return f"neuroextrap_trial_{row:05d}"
 
 
-def _fit(series, events, wanted, options):
-    """Fit nilearn's model; betas of the wanted regressors."""
+def _fit(series, events, regressors, options):
+    """Fit nilearn's model and return the betas of some regressors."""
     from nilearn.glm.first_level import make_first_level_design_matrix, run_glm
 
     design = make_first_level_design_matrix(
@@ -213,7 +215,7 @@ def _fit(series, events, wanted, options):
     labels, results = run_glm(
         series, design.to_numpy(), noise_model=options["noise_model"]
     )
-    columns = [design.columns.get_loc(name) for name in wanted]
+    columns = [design.columns.get_loc(name) for name in regressors]
     betas = np.empty((len(columns), series.shape[1]))
     for label, result in results.items():
         betas[:, labels == label] = result.theta[columns]

@@ -1,4 +1,4 @@
-"""Tables that say what was shown when: BIDS events and labels of volumes."""
+"""Tables of what was shown when: BIDS events and labels of volumes."""
 
 import logging
 import os
@@ -12,40 +12,13 @@ _ROUNDING = 1e-3
 
 
 def read_events(events, name="events"):
-    """Read a table of events or of labeled volumes.
+    """Read a table of BIDS events or of labeled volumes; return a copy and its name.
 
-    Parameters
-    ----------
-    events : path-like or DataFrame
-        A BIDS events file (tab-separated; columns ``onset``, ``duration`` in seconds,
-        ``trial_type``), or one row a volume (columns ``trial_type`` and, when there is
-        more than one run, ``run``). A name that ends in ``.csv`` is read with commas.
-    name : str, default="events"
-        The argument's name; a file is named by its path.
-
-    Returns
-    -------
-    table : DataFrame
-        Copy with ``trial_type`` as text ("" where it was missing or ``n/a``) and, for
-        BIDS events, float ``onset`` and ``duration``.
-    name : str
-        What to call the table in messages.
-
-    Raises
-    ------
-    TypeError
-        If ``events`` is neither a path nor a DataFrame.
-    ValueError
-        If the file is missing or unreadable, a needed column is missing (``duration``
-        only beside ``onset``), there is no row, or times are not numbers.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> from neuroextrap.images import read_events
-    >>> table, _ = read_events(pandas.DataFrame({"trial_type": ["face", "rest"]}))
-    >>> list(table["trial_type"])
-    ['face', 'rest']
+    `events` is a DataFrame or a file (tab-separated, or with commas if it ends in
+    ``.csv``). BIDS events have columns ``onset``, ``duration`` (seconds) and
+    ``trial_type``; labels have one row per volume, ``trial_type`` and, with several
+    runs, ``run``. Missing conditions become "". A file is named by its path in
+    messages.
     """
     table, name = _as_frame(events, name)
     needed = ["trial_type"]
@@ -58,7 +31,7 @@ def read_events(events, name="events"):
             "need onset, duration, trial_type, labels of volumes trial_type (and run)"
         )
     if not len(table):
-        raise ValueError(f"{name} has no row; give one row an event or a volume")
+        raise ValueError(f"{name} has no row; give one row per event or volume")
     types = table["trial_type"]
     table["trial_type"] = np.where(types.isna(), "", types.astype(str))
     for column in needed[:-1]:
@@ -67,52 +40,20 @@ def read_events(events, name="events"):
 
 
 def is_timed(table):
-    """Tell whether a table read by ``read_events`` holds BIDS events."""
+    """Return whether a table of `read_events` holds BIDS events."""
     return "onset" in table.columns
 
 
 def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
-    """Condition of every volume from BIDS events.
+    """Return the condition of every volume from BIDS events, "" where there is none.
 
-    A volume acquired at time t belongs to the event with onset + delay <= t <
-    onset + delay + duration, give or take the millisecond to which onsets are rounded.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``onset``, ``duration`` (seconds), ``trial_type``.
-    name : str
-        What to call the table in messages.
-    n_volumes : int
-        Number of volumes of the run.
-    t_r : float
-        Time between volumes (seconds).
-    delay : float, default=0.0
-        Seconds by which the responses lag behind the events.
-
-    Returns
-    -------
-    ndarray of str, shape (n_volumes,)
-        "" for volumes of no event.
-
-    Raises
-    ------
-    ValueError
-        If an event covers no volume, or two events share one.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> from neuroextrap.images._events import labels_of_volumes
-    >>> events = pandas.DataFrame(
-    ...     {"onset": [2.0], "duration": [4.0], "trial_type": ["face"]}
-    ... )
-    >>> labels_of_volumes(events, "events", 4, 2.0).tolist()
-    ['', 'face', 'face', '']
+    A volume acquired at time t belongs to the event with onset + delay <= t < onset +
+    delay + duration (seconds), give or take the millisecond to which onsets are
+    rounded. Events that cover no volume or overlap are errors.
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)
-    taken = np.zeros(n_volumes, dtype=bool)
+    labeled = np.zeros(n_volumes, dtype=bool)
     shown = table[table["trial_type"] != ""]
     for onset, duration, trial_type in zip(
         shown["onset"], shown["duration"], shown["trial_type"], strict=True
@@ -125,18 +66,18 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
                 f"{n_volumes} volumes of {t_r:g} s; use single-trial betas for brief "
                 "events, or correct t_r"
             )
-        if taken[during].any():
+        if labeled[during].any():
             raise ValueError(
                 f"{name}: the event {trial_type!r} at {onset:g} s overlaps an earlier "
                 "one; use single-trial betas"
             )
-        taken |= during
+        labeled |= during
         labels[during] = trial_type
     return labels.astype(str)
 
 
 def warn_unknown(exclude, present):
-    """Log conditions to exclude that do not occur."""
+    """Log a warning for each condition to exclude that does not occur."""
     for condition in sorted(set(exclude) - set(present)):
         _logger.warning(
             "condition %r is to be excluded but does not occur; there are %s",
@@ -146,12 +87,12 @@ def warn_unknown(exclude, present):
 
 
 def check_exclude(exclude):
-    """Return the conditions to exclude as a tuple; one name may come alone."""
+    """Return the conditions to exclude as a tuple; one name may come without a list."""
     return (exclude,) if isinstance(exclude, str) else tuple(exclude)
 
 
 def check_t_r(t_r, name):
-    """Return t_r as a float, or say that BIDS events need it."""
+    """Return the repetition time in seconds; BIDS events cannot do without it."""
     if t_r is None:
         raise ValueError(
             f"t_r is needed with BIDS events ({name}), got None; give the time between "
@@ -166,7 +107,7 @@ def check_t_r(t_r, name):
 
 
 def _as_frame(events, name):
-    """Return a DataFrame of our own and its name."""
+    """Return a copy of the table as a DataFrame, and its name."""
     import pandas as pd
 
     if isinstance(events, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""Where a masker's features are: lattice, mesh, coordinates, centers."""
+"""Where a masker's features lie: lattice, mesh, coordinates and centers."""
 
 from dataclasses import dataclass
 
@@ -13,26 +13,9 @@ from neuroextrap.images._opening import NamedImage, open_image, read_image
 class Hemisphere:
     """One hemisphere of a surface masker's mesh.
 
-    Parameters
-    ----------
-    name : str
-        "left" or "right".
-    coordinates : ndarray, shape (n_vertices, 3)
-        All vertices of the mesh (mm), features or not.
-    faces : ndarray of int, shape (n_faces, 3)
-        Triangles.
-    vertices : ndarray of int, shape (n_features_of_hemisphere,)
-        Vertices that are features, ascending.
-    offset : int
-        Feature index of the first of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.images._geometry import Hemisphere
-    >>> faces = np.array([[0, 1, 2]])
-    >>> Hemisphere("left", np.eye(3), faces, np.array([0, 2]), 0).name
-    'left'
+    `name` is "left" or "right"; `coordinates` (n_vertices, 3), in mm, and `faces`
+    (n_faces, 3) describe the whole mesh; `vertices` are the ascending numbers of the
+    vertices that are features, the first of which is feature `offset`.
     """
 
     name: str
@@ -43,33 +26,10 @@ class Hemisphere:
 
 
 def mask_lattice(masker):
-    """Return the mask and affine of a volume masker.
+    """Return mask (nx, ny, nz) and affine (4, 4) of a fitted volume masker.
 
-    Parameters
-    ----------
-    masker : nilearn.maskers.NiftiMasker
-        Fitted.
-
-    Returns
-    -------
-    mask : ndarray of bool, shape (nx, ny, nz)
-        Voxels that are features; feature i is the i-th in C order.
-    affine : ndarray, shape (4, 4)
-        Voxel indices to world coordinates (mm).
-
-    Raises
-    ------
-    TypeError
-        If the masker is a surface masker.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.images._geometry import mask_lattice
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((3, 3, 2)), np.eye(4)))
-    >>> mask_lattice(masker)[0].shape
-    (3, 3, 2)
+    The affine leads from voxel indices to mm. Feature i is the i-th True of the mask in
+    C order.
     """
     if is_surface_masker(masker):
         raise TypeError(
@@ -81,36 +41,7 @@ def mask_lattice(masker):
 
 
 def surface_mesh(masker):
-    """Return the hemispheres of a surface masker, in feature order.
-
-    Parameters
-    ----------
-    masker : nilearn.maskers.SurfaceMasker
-        Fitted.
-
-    Returns
-    -------
-    list of Hemisphere
-        Mesh, feature vertices and feature offset of each hemisphere present.
-
-    Raises
-    ------
-    TypeError
-        If the masker is a volume masker.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nilearn.surface import InMemoryMesh, SurfaceImage
-    >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.images._geometry import surface_mesh
-    >>> triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
-    >>> sides = {"left": triangle, "right": triangle}
-    >>> data = {"left": np.array([1, 1, 0]), "right": np.array([0, 1, 1])}
-    >>> masker = resolve_masker(SurfaceImage(sides, data))
-    >>> [(side.vertices.tolist(), side.offset) for side in surface_mesh(masker)]
-    [([0, 1], 0), ([1, 2], 2)]
-    """
+    """Return the hemispheres of a fitted surface masker, in the order of features."""
     if not is_surface_masker(masker):
         raise TypeError(
             "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
@@ -134,17 +65,17 @@ def surface_mesh(masker):
 
 
 def feature_coordinates(masker):
-    """World coordinates of every feature.
+    """Return the world coordinates of every feature.
 
     Parameters
     ----------
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
 
     Returns
     -------
-    ndarray, shape (n_features, 3)
-        Voxel centers or vertices, in mm. Inflated hemispheres may overlap in space.
+    ndarray of shape (n_features, 3)
+        Voxel centers or vertices in mm. Inflated hemispheres may overlap in space.
 
     Examples
     --------
@@ -164,46 +95,20 @@ def feature_coordinates(masker):
 
 
 def center_features(process_mask_img, masker):
-    """Find features inside a second mask, to serve as centers of regions.
+    """Return the ascending indices of the features inside a second mask.
 
-    Parameters
-    ----------
-    process_mask_img : path-like, Niimg or SurfaceImage
-        Non-zero where centers are wanted; same grid or mesh as the masker's mask.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
-
-    Returns
-    -------
-    ndarray of intp, shape (n_centers,)
-        Feature indices, ascending.
-
-    Raises
-    ------
-    TypeError
-        If the mask is a surface and the masker is not, or the reverse.
-    ValueError
-        If the mask has another grid or mesh, holds NaN, or selects no feature.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.images._geometry import center_features
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 4)), np.eye(4)))
-    >>> right = np.array([[[0, 0, 1, 1]]], dtype="uint8")
-    >>> center_features(nibabel.Nifti1Image(right, np.eye(4)), masker)
-    array([2, 3])
+    They serve as centers of regions; `process_mask_img` lies on the masker's grid or
+    mesh.
     """
     values = feature_values(process_mask_img, masker, "process_mask_img")
     if np.isnan(values).any():
         raise ValueError("process_mask_img must not hold NaN; use 0 outside the mask")
-    found = np.flatnonzero(values)
-    if not len(found):
+    centers = np.flatnonzero(values)
+    if not len(centers):
         raise ValueError(
             "process_mask_img selects no voxel of the mask; check that the two overlap"
         )
-    return found
+    return centers
 
 
 def feature_values(img, masker, name):
@@ -212,16 +117,16 @@ def feature_values(img, masker, name):
     Parameters
     ----------
     img : path-like, Niimg or SurfaceImage
-        One sample; same grid or mesh as the masker's mask.
+        One sample on the grid or mesh of the masker's mask.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted; its smoothing and cleaning are not applied.
+        Fitted masker; its smoothing and cleaning are not applied.
     name : str
-        The argument's name, for messages.
+        Name of the argument in error messages.
 
     Returns
     -------
-    ndarray, shape (n_features,)
-        The image's own numbers, untouched.
+    ndarray of shape (n_features,)
+        Values of the image, in the data type of the image.
 
     Raises
     ------

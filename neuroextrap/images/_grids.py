@@ -1,4 +1,4 @@
-"""Whether images lie on one grid or mesh, and whether a mask is a mask."""
+"""Checks that images share one grid or mesh, and that a mask is binary."""
 
 import numpy as np
 
@@ -9,20 +9,10 @@ GRID_TOLERANCE = 1e-3
 
 
 def check_same_grid(named, reference):
-    """Refuse an image on another grid (volumes) or mesh (surfaces) than a reference.
+    """Raise if an image lies on another grid or mesh than a reference.
 
-    Parameters
-    ----------
-    named, reference : NamedImage
-        The image and what it must agree with.
-
-    Raises
-    ------
-    TypeError
-        If one is a volume and the other a surface.
-    ValueError
-        If shapes, affines or meshes differ; affines may differ by rounding, so long as
-        no voxel center moves by more than a thousandth of a voxel.
+    Both are `NamedImage`. Affines may differ by rounding, as long as no voxel center
+    moves by more than a thousandth of a voxel.
     """
     if named.is_surface != reference.is_surface:
         raise TypeError(
@@ -52,43 +42,21 @@ def check_same_grid(named, reference):
 
 
 def same_affine(first, second, shape):
-    """Tell whether two affines put every voxel of a grid at the same place.
+    """Return whether two affines place every voxel of a grid of `shape` alike.
 
-    Parameters
-    ----------
-    first, second : ndarray, shape (4, 4)
-        Voxel indices to world coordinates (mm).
-    shape : tuple of 3 int
-        Size of the grid.
-
-    Returns
-    -------
-    bool
-        True when no corner moves by more than a thousandth of the smallest voxel size.
+    No corner may move by more than a thousandth of the smallest voxel size.
     """
     from nibabel.affines import apply_affine, voxel_sizes
 
     corners = np.array(np.meshgrid(*([0, n - 1] for n in shape))).reshape(3, -1).T
     moved = apply_affine(first, corners) - apply_affine(second, corners)
-    steps = np.abs(first[:3, :3] - second[:3, :3]).max()
+    turned = np.abs(first[:3, :3] - second[:3, :3]).max()
     smallest = voxel_sizes(second).min()
-    return max(np.abs(moved).max(), steps) <= GRID_TOLERANCE * smallest
+    return max(np.abs(moved).max(), turned) <= GRID_TOLERANCE * smallest
 
 
 def check_binary(mask):
-    """Refuse a mask that is empty, not binary, or not one volume.
-
-    Parameters
-    ----------
-    mask : NamedImage
-        The mask.
-
-    Raises
-    ------
-    ValueError
-        If the mask is empty, holds more than one value beside 0, holds NaN, or has
-        more than one sample.
-    """
+    """Raise if a mask is empty, not binary, holds NaN, or is not one sample."""
     values = _distinct_values(mask)
     if np.isnan(values).any() or np.count_nonzero(values) > 1:
         shown = ", ".join(f"{value:g}" for value in values[:4])
@@ -101,7 +69,7 @@ def check_binary(mask):
 
 
 def _distinct_values(mask):
-    """Sorted distinct values of a mask of one sample."""
+    """Return the sorted distinct values of a mask of one sample."""
     if mask.is_surface:
         parts = [np.asarray(part) for part in mask.img.data.parts.values()]
         n_samples = max(part.size // len(part) for part in parts)
@@ -117,17 +85,17 @@ def _distinct_values(mask):
 
 
 def _check_same_mesh(named, reference):
-    """Refuse another set of hemispheres, vertices or faces."""
-    parts, wanted = named.img.mesh.parts, reference.img.mesh.parts
-    same = parts.keys() == wanted.keys() and all(
-        parts[side].n_vertices == wanted[side].n_vertices
-        and np.array_equal(parts[side].faces, wanted[side].faces)
+    """Raise if hemispheres, numbers of vertices or faces differ."""
+    parts, expected = named.img.mesh.parts, reference.img.mesh.parts
+    same = parts.keys() == expected.keys() and all(
+        parts[side].n_vertices == expected[side].n_vertices
+        and np.array_equal(parts[side].faces, expected[side].faces)
         for side in parts
     )
     if not same:
         raise ValueError(
             f"{named.name} has another mesh ({_mesh_size(parts)}) than "
-            f"{reference.name} ({_mesh_size(wanted)}); give images of one mesh"
+            f"{reference.name} ({_mesh_size(expected)}); give images of one mesh"
         )
 
 

@@ -1,12 +1,12 @@
-"""From images to samples x features, through the masker and never past it."""
+"""From images to samples x features, always through the masker."""
 
 import numpy as np
 
+from neuroextrap.images._caching import cached
 from neuroextrap.images._geometry import mask_lattice, surface_mesh
 from neuroextrap.images._grids import check_same_grid
 from neuroextrap.images._maskers import resamples
 from neuroextrap.images._opening import NamedImage, list_images, read_image
-from neuroextrap.images._remembering import remembered
 
 
 def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
@@ -21,18 +21,18 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
         3-D and 4-D images (1-D and 2-D on surfaces) on the masker's grid.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted. If it has a ``memory``, what files gave is remembered there.
-    confounds : array-like, DataFrame, path, list of these (one an image), or None
-        Confounds regressed out by the masker.
-    sample_mask : array-like, list of these (one an image), or None, default=None
-        Samples to keep, as in nilearn.
+        Fitted masker. If it has a ``memory``, samples read from files are cached there.
+    confounds : array-like, DataFrame, path, list of these, or None, default=None
+        Confounds that the masker regresses out, one entry per series.
+    sample_mask : array-like, list of these, or None, default=None
+        Samples to keep, one entry per series, as in nilearn.
 
     Returns
     -------
-    ndarray of float32 or float64, shape (n_samples, n_features)
-        NaN where the image itself is not finite (in every sample of the series when
-        the masker cleans over time): nilearn would put zeros there. Smoothing counts
-        non-finite neighbors as zero.
+    ndarray of shape (n_samples, n_features)
+        float32 or float64. NaN where the image itself is not finite (in every sample of
+        the series when the masker cleans over time), where nilearn alone would put
+        zeros. Smoothing counts non-finite neighbors as zero.
 
     Raises
     ------
@@ -59,24 +59,24 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     if not resamples(masker):
         for img in named:
             check_same_grid(img, mask)
-    return remembered(_load, named, masker, confounds, sample_mask)
+    return cached(_load, named, masker, confounds, sample_mask)
 
 
 def _load(named, masker, confounds, sample_mask):
-    """Read all images."""
+    """Read and concatenate all series; a function of a module, for `cached`."""
     series = _series(named, cleans_over_time(masker, confounds, sample_mask))
-    confounds = _one_a_series(confounds, len(series), "confounds")
-    sample_mask = _one_a_series(sample_mask, len(series), "sample_mask")
-    blocks = [
+    confounds = _one_per_series(confounds, len(series), "confounds")
+    sample_mask = _one_per_series(sample_mask, len(series), "sample_mask")
+    samples = [
         _load_series(members, masker, *cleaning)
         for members, *cleaning in zip(series, confounds, sample_mask, strict=True)
     ]
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    return samples[0] if len(samples) == 1 else np.concatenate(samples)
 
 
 def cleans_over_time(masker, confounds=None, sample_mask=None):
-    """Tell whether the result for a sample depends on the other samples."""
-    asked = (
+    """Return whether the result for a sample depends on the other samples."""
+    options = (
         "detrend",
         "standardize",
         "low_pass",
@@ -88,7 +88,7 @@ def cleans_over_time(masker, confounds=None, sample_mask=None):
         confounds is not None
         or sample_mask is not None
         or getattr(masker, "runs", None) is not None
-        or any(getattr(masker, name, None) not in (None, False, {}) for name in asked)
+        or any(getattr(masker, name, None) not in (None, False, {}) for name in options)
     )
 
 
@@ -98,21 +98,21 @@ def _series(named, over_time):
     if over_time and all(single):
         return [named]
     if over_time and any(single):
-        lone = named[single.index(True)].name
+        first = named[single.index(True)].name
         raise ValueError(
-            f"imgs mixes single samples ({lone}) with series while the masker cleans "
+            f"imgs mixes single samples ({first}) with series while the masker cleans "
             "over time; give one 4-D image a run, or only single samples"
         )
     return [[img] for img in named]
 
 
-def _one_a_series(given, n_series, name):
-    """Return one entry a series; a lone entry may come without a list."""
-    if given is None:
+def _one_per_series(values, n_series, name):
+    """Return one entry per series; a lone entry may come without a list."""
+    if values is None:
         return [None] * n_series
-    entries = list(given) if isinstance(given, (list, tuple)) else [given]
+    entries = list(values) if isinstance(values, (list, tuple)) else [values]
     if n_series == 1 and len(entries) > 1:
-        entries = [given]
+        entries = [values]
     if len(entries) != n_series:
         raise ValueError(
             f"{name} must hold one entry for each of the {n_series} series of images, "
@@ -160,15 +160,15 @@ def _on_the_masks_grid(named, masker):
 
 def _holes(members, masker):
     """Return where the images are not finite, (n_samples, n_features), or None."""
-    found = [_holes_of_image(img, masker) for img in members]
-    if not any(holes.any() for holes in found):
+    holes = [_holes_of_image(img, masker) for img in members]
+    if not any(image_holes.any() for image_holes in holes):
         return None
     if resamples(masker):
         raise ValueError(
             f"{members[0].name} holds NaN or infinity and the masker resamples, which "
             "would spread them; resample the images beforehand"
         )
-    return np.concatenate(found)
+    return np.concatenate(holes)
 
 
 def _holes_of_image(named, masker):

@@ -1,39 +1,39 @@
-"""One fitted masker from whatever says where the brain is."""
+"""One fitted masker from a mask, a masker, or the images themselves."""
 
 import numpy as np
 
+from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._grids import check_binary, check_same_grid
 from neuroextrap.images._opening import list_images, open_image, read_image
-from neuroextrap.images._remembering import remember_in, remembered
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
 
 
 def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
-    """Return a fitted masker of one's own, made from a mask, a masker, or the images.
+    """Return a newly fitted masker, made from a mask, a masker, or the images.
 
-    The masker given by a user is never modified: a copy with the same settings
-    (smoothing, detrending, standardizing, filters) is fitted instead.
+    The user's masker is never modified: a copy with the same settings (smoothing,
+    detrending, standardizing, filters) is fitted instead.
 
     Parameters
     ----------
     mask : None, path-like, Niimg, SurfaceImage, NiftiMasker or SurfaceMasker
-        Where the features are. None computes a mask from ``imgs``: nilearn's
+        Where the features are. If None, a mask is computed from ``imgs``: nilearn's
         background strategy on their mean for volumes, every vertex that is finite in
         at least one sample for surfaces. A masker may be fitted or not.
     imgs : Niimg, SurfaceImage, path, glob pattern, list of these, or None, default=None
-        The images to be analyzed; their grids are checked against the mask.
-    memory : None, path-like or joblib.Memory, default=None
-        Where computed masks and what is read from files through the masker are
-        remembered between calls; None leaves the memory of a masker that is given.
+        Images to be analyzed; their grids are checked against the mask.
+    memory : path-like, joblib.Memory or None, default=None
+        Cache for computed masks and for samples read from files. If None, a given
+        masker keeps its own memory.
     memory_level : int, default=1
-        0 remembers nothing.
+        If 0, nothing is cached.
 
     Returns
     -------
     nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted, its ``mask_img_`` with at least one voxel or vertex.
+        Fitted masker whose ``mask_img_`` has at least one voxel or vertex.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
     """
     named = [] if imgs is None else list_images(imgs)
     masker = _unfitted(mask, named)
-    remember_in(masker, memory, memory_level)
+    set_memory(masker, memory, memory_level)
     if masker.mask_img is None:
         masker.set_params(mask_img=_automatic_mask(named, masker))
     else:
@@ -64,32 +64,14 @@ def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
 
 
 def is_surface_masker(masker):
-    """Tell whether a masker works on surfaces.
-
-    Parameters
-    ----------
-    masker : object
-        A masker, fitted or not.
-
-    Returns
-    -------
-    bool
-        True for a SurfaceMasker.
-
-    Examples
-    --------
-    >>> from nilearn.maskers import NiftiMasker
-    >>> from neuroextrap.images._maskers import is_surface_masker
-    >>> is_surface_masker(NiftiMasker())
-    False
-    """
+    """Return whether a masker, fitted or not, is a SurfaceMasker."""
     from nilearn.maskers import SurfaceMasker
 
     return isinstance(masker, SurfaceMasker)
 
 
 def resamples(masker):
-    """Tell whether a masker was asked to resample images to another grid."""
+    """Return whether a masker was asked to resample images to another grid."""
     return any(
         getattr(masker, name, None) is not None
         for name in ("target_affine", "target_shape")
@@ -97,7 +79,7 @@ def resamples(masker):
 
 
 def _unfitted(mask, named):
-    """Return a masker of our own, without images kept for reports."""
+    """Return a masker of ours, which keeps no images for reports."""
     masker = _copied_or_new(mask, named)
     standardize = _STANDARDIZE.get(masker.standardize, masker.standardize)
     # nilearn 0.14 cannot fit a masker with a target shape unless it keeps a report
@@ -118,12 +100,12 @@ def _copied_or_new(mask, named):
     if isinstance(mask, (MultiNiftiMasker, MultiSurfaceMasker)):
         raise TypeError(
             f"mask must be a NiftiMasker or a SurfaceMasker, got "
-            f"{type(mask).__name__}; a subject is one analysis"
+            f"{type(mask).__name__}; give one masker per subject"
         )
     if isinstance(mask, (NiftiMasker, SurfaceMasker)):
-        own = clone(mask)
-        fitted = getattr(mask, "mask_img_", None)
-        return own if fitted is None else own.set_params(mask_img=fitted)
+        masker = clone(mask)
+        mask_img = getattr(mask, "mask_img_", None)
+        return masker if mask_img is None else masker.set_params(mask_img=mask_img)
     if mask is None:
         kind = SurfaceMasker if named and named[0].is_surface else NiftiMasker
         return kind()
@@ -162,7 +144,7 @@ def _automatic_mask(named, masker):
         check_same_grid(img, named[0])
     if named[0].is_surface:
         return _finite_vertices(named)
-    return remembered(_mask_of_volumes, named, masker)
+    return cached(_mask_of_volumes, named, masker)
 
 
 def _mask_of_volumes(named, masker):
@@ -182,7 +164,7 @@ def _finite_vertices(named):
         parts[part] = np.any(
             [f if f.ndim == 1 else f.any(axis=1) for f in finite], axis=0
         )
-    if not any(found.any() for found in parts.values()):
+    if not any(finite.any() for finite in parts.values()):
         raise ValueError(
             f"{named[0].name} has no finite vertex to analyze; check the images"
         )

@@ -1,4 +1,4 @@
-"""Images under a name: opening, listing and reading them, naming the culprit."""
+"""Opening, listing and reading images under names that error messages can show."""
 
 import os
 import zlib
@@ -15,20 +15,8 @@ _UNREADABLE = (EOFError, OSError, zlib.error, ValueError, ExpatError)
 class NamedImage:
     """An opened image and the name that error messages give it.
 
-    Parameters
-    ----------
-    name : str
-        A place such as ``imgs[3]``, the path of the file, or both.
-    img : Niimg or SurfaceImage
-        The image; the data of a file are not read yet.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images._opening import NamedImage
-    >>> bold = nibabel.Nifti1Image(np.ones((2, 2, 2, 7)), np.eye(4))
-    >>> NamedImage("imgs[0]", bold).n_samples
-    7
+    The name is a place such as ``imgs[3]``, the path of the file, or both; the data of
+    a file are not read yet.
     """
 
     name: str
@@ -49,73 +37,29 @@ class NamedImage:
 
 
 def is_surface_image(img):
-    """Tell whether an object is a nilearn SurfaceImage.
-
-    Parameters
-    ----------
-    img : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        False for volumes, paths and arrays.
-
-    Examples
-    --------
-    >>> from neuroextrap.images._opening import is_surface_image
-    >>> is_surface_image("bold.nii.gz")
-    False
-    """
+    """Return whether an object is a nilearn SurfaceImage."""
     from nilearn.surface import SurfaceImage
 
     return isinstance(img, SurfaceImage)
 
 
 def open_image(img, name):
-    """Open one path, Niimg or SurfaceImage under a name.
-
-    Parameters
-    ----------
-    img : path-like, Niimg or SurfaceImage
-        The image.
-    name : str
-        The argument it came as; a file is named by its path too.
-
-    Returns
-    -------
-    NamedImage
-        The image with the name for messages.
-
-    Raises
-    ------
-    TypeError
-        If ``img`` is no image and no path.
-    ValueError
-        If the file is missing or is not a volume.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images._opening import open_image
-    >>> open_image(nibabel.Nifti1Image(np.zeros((2, 2, 2)), np.eye(4)), "mask").name
-    'mask'
-    """
+    """Open one path, Niimg or SurfaceImage, which came as the argument `name`."""
     if isinstance(img, (str, os.PathLike)):
         path = os.fspath(img)
         opened = open_file(path, name)
         if not hasattr(opened, "dataobj"):
             raise ValueError(
-                f"{_both(name, path)} is no volume; of surface files make a "
+                f"{_with_file(name, path)} is no volume; of surface files make a "
                 "nilearn.surface.SurfaceImage"
             )
-        return NamedImage(_both(name, path), opened)
+        return NamedImage(_with_file(name, path), opened)
     if is_surface_image(img):
         return NamedImage(name, img)
     if hasattr(img, "dataobj") and hasattr(img, "affine"):
         on_disk = not isinstance(img.dataobj, np.ndarray)
         path = img.get_filename() if on_disk else None
-        return NamedImage(_both(name, path), img)
+        return NamedImage(_with_file(name, path), img)
     raise TypeError(
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"
@@ -125,34 +69,8 @@ def open_image(img, name):
 def list_images(imgs, name="imgs"):
     """Open every image of an argument that may hold several.
 
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        A pattern (with ``*``, ``?`` or ``[``) stands for its matches in alphabetical
-        order.
-    name : str, default="imgs"
-        The argument's name, for messages.
-
-    Returns
-    -------
-    list of NamedImage
-        At least one; all volumes or all surfaces.
-
-    Raises
-    ------
-    TypeError
-        If an entry is no image and no path, or volumes and surfaces are mixed.
-    ValueError
-        If there is no image, a pattern matches nothing, or a file is missing or is
-        not an image.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images._opening import list_images
-    >>> img = nibabel.Nifti1Image(np.zeros((2, 2, 2)), np.eye(4))
-    >>> [named.name for named in list_images([img, img])]
-    ['imgs[0]', 'imgs[1]']
+    `imgs` is an image, a path, a glob pattern (its matches in alphabetical order), or a
+    list of these. Returns at least one `NamedImage`; all are volumes or all surfaces.
     """
     entries = _expand(imgs, name)
     if not entries:
@@ -166,59 +84,17 @@ def list_images(imgs, name="imgs"):
 
 
 def image_files(imgs, name="imgs"):
-    """List the files that paths and patterns stand for, without opening them.
+    """Return the paths that paths and patterns stand for, without opening them.
 
-    Parameters
-    ----------
-    imgs : path, glob pattern, or list of these
-        A pattern stands for its matches in alphabetical order.
-    name : str, default="imgs"
-        The argument's name, for messages.
-
-    Returns
-    -------
-    list of str
-        Paths; those that are no patterns need not exist.
-
-    Raises
-    ------
-    ValueError
-        If a pattern matches nothing.
-
-    Examples
-    --------
-    >>> from neuroextrap.images._opening import image_files
-    >>> image_files(["a.nii.gz", "b.nii.gz"])
-    ['a.nii.gz', 'b.nii.gz']
+    Paths that are no patterns need not exist.
     """
     return [os.fspath(path) for _, path in _expand(imgs, name)]
 
 
 def read_image(named):
-    """Read an image's data into memory, naming the file that cannot be read.
+    """Return a named image with its data in memory; surfaces come back as they are.
 
-    Parameters
-    ----------
-    named : NamedImage
-        An opened image.
-
-    Returns
-    -------
-    NamedImage
-        The same with its data in memory; surfaces as they are.
-
-    Raises
-    ------
-    ValueError
-        If the file is truncated or corrupt.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images._opening import open_image, read_image
-    >>> img = nibabel.Nifti1Image(np.ones((2, 2, 2)), np.eye(4))
-    >>> float(read_image(open_image(img, "imgs")).img.get_fdata().sum())
-    8.0
+    A truncated or corrupt file is an error that names it.
     """
     if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
         return named
@@ -237,25 +113,7 @@ def read_image(named):
 
 
 def open_file(path, name):
-    """Open a file of any kind that nibabel knows, lazily for volumes.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    name : str
-        The argument it came as, for messages.
-
-    Returns
-    -------
-    nibabel image
-        Volume or GIFTI.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing or is not an image.
-    """
+    """Open a file of any kind that nibabel knows, lazily for volumes."""
     import nibabel
 
     if not os.path.isfile(path):
@@ -264,28 +122,28 @@ def open_file(path, name):
         return nibabel.load(path)
     except (*_UNREADABLE, nibabel.filebasedimages.ImageFileError) as error:
         raise ValueError(
-            f"{_both(name, path)} is not a readable image ({_one_line(error)}); give "
-            "NIfTI files"
+            f"{_with_file(name, path)} is not a readable image ({_one_line(error)}); "
+            "give NIfTI files"
         ) from error
 
 
 def _expand(imgs, name):
     """Return (name, image or path) of every image."""
     if isinstance(imgs, str) and any(sign in imgs for sign in "*?["):
-        found = sorted(glob(os.path.expanduser(imgs)))
-        if not found and not os.path.exists(imgs):
+        paths = sorted(glob(os.path.expanduser(imgs)))
+        if not paths and not os.path.exists(imgs):
             raise ValueError(f"{name}: no file matches {imgs!r}; check the pattern")
-        return [(path, path) for path in found or [imgs]]
+        return [(path, path) for path in paths or [imgs]]
     if not isinstance(imgs, (list, tuple)):
         return [(name, imgs)]
     entries = []
-    for place, img in enumerate(imgs):
-        entries += _expand(img, f"{name}[{place}]")
+    for i, img in enumerate(imgs):
+        entries += _expand(img, f"{name}[{i}]")
     return entries
 
 
-def _both(name, path):
-    """Name an image by the argument it came as and its file, if it has one."""
+def _with_file(name, path):
+    """Name an image by its argument and by its file, if it has one."""
     return name if path in (None, name) else f"{name} ({path})"
 
 

@@ -1,4 +1,4 @@
-"""Which regions an analysis looks at, and where their values go in an image."""
+"""The regions of an analysis, and which features carry their values in an image."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.images._atlas import atlas_labels
+from neuroextrap.images._caching import memory_folder
 from neuroextrap.images._geometry import (
     center_features,
     feature_coordinates,
     mask_lattice,
 )
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._remembering import memory_folder
 from neuroextrap.images._surface_regions import surface_regions
 from neuroextrap.regions._coordinates import nearest_features
 from neuroextrap.regions._labels import label_regions
@@ -24,25 +24,10 @@ from neuroextrap.regions._membership import check_regions
 class RegionChoice:
     """Regions and the features that carry their values.
 
-    Parameters
-    ----------
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-        Members of every region.
-    centers : ndarray of int, shape (n_regions,), or None
-        Feature at the center of every region.
-    owner : ndarray of int, shape (n_features,), or None
-        Region whose value a feature carries, -1 for none (atlas regions).
-    names : list of str or None
-        Names of the regions (atlas regions).
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.images._region_choice import RegionChoice
-    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
-    >>> choice = RegionChoice(members, centers=np.array([0, 2]))
-    >>> choice.to_features([0.5, 0.7])
-    array([0.5, nan, 0.7])
+    `regions` is a CSR array of shape (n_regions, n_features). `centers` (n_regions,)
+    holds the feature at the center of every region, and `owner` (n_features,) the
+    region whose value each feature carries, -1 for none; either is None where it has no
+    meaning. `names` are those of atlas regions.
     """
 
     regions: scipy.sparse.csr_array
@@ -61,22 +46,7 @@ class RegionChoice:
         return self.centers is not None or self.owner is not None
 
     def to_features(self, values):
-        """Spread the regions' values over features, NaN where none belongs.
-
-        Parameters
-        ----------
-        values : ndarray, shape (..., n_regions)
-            Numbers of the regions.
-
-        Returns
-        -------
-        ndarray of float64, shape (..., n_features)
-
-        Raises
-        ------
-        ValueError
-            When the regions have neither centers nor owned features.
-        """
+        """Spread values (..., n_regions) over (..., n_features), NaN elsewhere."""
         values = np.asarray(values, dtype=float)
         out = np.full((*values.shape[:-1], self.regions.shape[1]), np.nan)
         if self.centers is not None:
@@ -104,59 +74,24 @@ def choose_regions(  # noqa: PLR0913
     stride=1,
     names=None,
 ):
-    """Make the regions of an analysis.
+    """Make the regions of an analysis from its options.
 
-    Parameters
-    ----------
-    masker : fitted NiftiMasker or SurfaceMasker, or None
-        None for plain arrays, where all features are one region unless ``regions`` says
-        otherwise. A SurfaceMasker with ``memory`` keeps the discs there too.
-    n_features : int
-        Number of features (voxels, vertices, columns).
-    radius : float
-        Radius of spheres or surface discs in mm.
-    n_nearest : int or None
-        Instead of a radius, the number of nearest voxels.
-    labels_img : image, path or None
-        Atlas regions instead of spheres; label 0 is background.
-    regions : sparse matrix, shape (n_regions, n_features), or None
-        The user's own regions; not with ``labels_img``.
-    process_mask_img : image, path or None
-        Where centers may lie.
-    stride : int
-        Use every stride-th voxel along each axis as a center.
-    names : list, Bunch, DataFrame or None
-        Names of the atlas regions.
-
-    Returns
-    -------
-    RegionChoice
-        Regions, and where their values go.
-
-    Raises
-    ------
-    ValueError
-        When options exclude one another, or no center is left.
-
-    Examples
-    --------
-    >>> from neuroextrap.images._region_choice import choose_regions
-    >>> choice = choose_regions(None, 5)
-    >>> choice.regions.shape, choice.names
-    ((1, 5), ['all features'])
+    `masker` is None for plain arrays, where all `n_features` features are one region
+    unless `regions` (n_regions, n_features) says otherwise. Spheres and surface discs
+    have `radius` mm, or `n_nearest` voxels; `labels_img` gives atlas regions named by
+    `names` instead (label 0 is background). `process_mask_img` and every `stride`-th
+    voxel limit the centers. A SurfaceMasker with ``memory`` caches its discs there.
     """
     if regions is not None:
         if labels_img is not None:
-            raise ValueError(
-                "labels_img and regions were both given; choose one of them"
-            )
-        own = check_regions(regions, n_features)
-        centers = np.arange(n_features) if own.shape[0] == n_features else None
-        return RegionChoice(own, centers=centers)
+            raise ValueError("labels_img and regions were both given; give one of them")
+        members = check_regions(regions, n_features)
+        centers = np.arange(n_features) if members.shape[0] == n_features else None
+        return RegionChoice(members, centers=centers)
     if masker is None:
-        everything = scipy.sparse.csr_array(np.ones((1, n_features), dtype=bool))
+        all_features = scipy.sparse.csr_array(np.ones((1, n_features), dtype=bool))
         owner = np.zeros(n_features, dtype=int)
-        return RegionChoice(everything, owner=owner, names=["all features"])
+        return RegionChoice(all_features, owner=owner, names=["all features"])
     if labels_img is not None:
         return _atlas_choice(labels_img, masker, names)
     centers = _choose_centers(masker, process_mask_img, stride)
@@ -177,7 +112,7 @@ def _atlas_choice(labels_img, masker, names):
 
 
 def _choose_centers(masker, process_mask_img, stride):
-    """Return center features, or None for all."""
+    """Return the center features, or None for all."""
     centers = None
     if stride != 1:
         mask, _ = mask_lattice(masker)

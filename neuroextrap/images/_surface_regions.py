@@ -1,4 +1,4 @@
-"""Surface discs among the features of a surface masker."""
+"""Regions on the cortical surface: discs among the features of a surface masker."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from neuroextrap.regions._membership import check_centers, check_regions
 
 
 def surface_regions(masker, radius, *, centers=None, cache_dir=None):
-    """Find discs along the surface around features, hemisphere by hemisphere.
+    """Make discs along the surface around features, hemisphere by hemisphere.
 
     Paths run over the whole mesh; vertices outside the mask carry paths but are not
     members.
@@ -17,18 +17,19 @@ def surface_regions(masker, radius, *, centers=None, cache_dir=None):
     Parameters
     ----------
     masker : nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
     radius : float
-        Radius in mm along mesh edges (``<=``).
-    centers : array-like of int, shape (n_regions,), or None, default=None
-        Feature indices of the centers; None makes every feature a center.
+        Largest distance from the center in mm along mesh edges.
+    centers : array-like of int of shape (n_regions,), or None, default=None
+        Feature indices of the centers. If None, every feature is a center.
     cache_dir : path-like or None, default=None
-        Folder that keeps the discs of each mesh and radius for the next time.
+        Folder that caches the discs of each mesh and radius. If None, nothing is
+        cached.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
-        Members of every disc, int32 indices sorted.
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
+        Members of every disc, with sorted int32 indices.
 
     Raises
     ------
@@ -54,16 +55,18 @@ def surface_regions(masker, radius, *, centers=None, cache_dir=None):
     """
     from scipy import sparse
 
-    blocks = [_of_hemisphere(side, radius, cache_dir) for side in surface_mesh(masker)]
-    discs = sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+    discs = [
+        _hemisphere_discs(side, radius, cache_dir) for side in surface_mesh(masker)
+    ]
+    discs = sparse.csr_array(sparse.block_diag(discs, format="csr"))
     regions = check_regions(discs, masker.n_elements_)
     if centers is None:
         return regions
     return regions[check_centers(centers, masker.n_elements_)]
 
 
-def _of_hemisphere(side, radius, cache_dir):
-    """Discs around a hemisphere's features, among its features."""
+def _hemisphere_discs(side, radius, cache_dir):
+    """Return discs around a hemisphere's features, among its features."""
     if cache_dir is None:
         discs = surface_discs(
             side.coordinates, side.faces, radius, centers=side.vertices

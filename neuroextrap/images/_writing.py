@@ -7,22 +7,22 @@ from neuroextrap.images._maskers import is_surface_masker
 
 
 def to_img(values, masker):
-    """Image of feature values, float, NaN outside the mask.
+    """Make an image of feature values: floating point, NaN outside the mask.
 
     The image takes grid and space from the masker's mask but never its data type: a
     p-value of 0.002 stays 0.002 on disk even when the mask is an 8-bit image.
 
     Parameters
     ----------
-    values : array-like, shape (n_features,) or (n_maps, n_features)
-        Values; float32 stays float32, everything else becomes float64.
+    values : array-like of shape (n_features,) or (n_maps, n_features)
+        Values of the features; float32 stays float32, everything else becomes float64.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted.
+        Fitted masker.
 
     Returns
     -------
     nibabel.Nifti1Image or nilearn.surface.SurfaceImage
-        3-D or 4-D volume; on surfaces one value or ``n_maps`` values a vertex.
+        3-D or 4-D volume; on surfaces one value or ``n_maps`` values per vertex.
 
     Raises
     ------
@@ -44,8 +44,8 @@ def to_img(values, masker):
     if values.ndim not in (1, 2) or values.shape[-1] != masker.n_elements_:
         raise ValueError(
             f"values must have shape ({masker.n_elements_},) or "
-            f"(n_maps, {masker.n_elements_}), got {values.shape}; give one value a "
-            "feature of the masker"
+            f"(n_maps, {masker.n_elements_}), got {values.shape}; give one value "
+            "per feature of the masker"
         )
     if is_surface_masker(masker):
         return _surface(values, masker)

@@ -1,12 +1,13 @@
-"""Which model wins at which training size, and what limits each."""
+"""Comparison of learning curves: which model wins where, and what limits each."""
 
 import numpy as np
 
 
 def _corrected_error(values, n_train, n_groups):
-    """Compute the standard error of a mean over random splits that share subjects.
+    """Return the standard error of a mean over random splits that share subjects.
 
-    Nadeau & Bengio: the variance over splits times 1/n_splits + n_test/n_train.
+    `values` has shape (..., n_splits). The variance over splits is multiplied by
+    1/n_splits + n_test/n_train (Nadeau & Bengio).
     """
     n_splits = values.shape[-1]
     inflation = 1 / n_splits + (n_groups - n_train) / n_train
@@ -20,10 +21,10 @@ def compare_learning_curves(curves, *, threshold=2.0):
     ----------
     curves : dict of str to Bunch
         Results of :func:`information_learning_curve` on the same scans with the same
-        seed, ``train_sizes`` and ``n_splits``. Label schemes may differ:
-        information in bits is comparable across nested ones.
-    threshold : float
-        A lead counts as decided when it exceeds this many corrected standard errors.
+        seed, ``train_sizes`` and ``n_splits``. Label schemes may differ: information in
+        bits is comparable across nested ones.
+    threshold : float, default=2.0
+        A lead is decided when it exceeds this many corrected standard errors.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def compare_learning_curves(curves, *, threshold=2.0):
     Raises
     ------
     ValueError
-        Fewer than two curves or splits, curves of different sizes or splits, or
+        For fewer than two curves or splits, curves of different sizes or splits, or
         infinite information.
 
     Notes
@@ -99,9 +100,12 @@ def compare_learning_curves(curves, *, threshold=2.0):
 
 
 def _check_curves(curves):
-    """At least two curves over the same sizes and splits, finite everywhere."""
+    """Raise unless two or more finite curves have the same sizes and splits."""
     if len(curves) < 2:
-        raise ValueError(f"{len(curves)} curve given; a comparison needs at least 2.")
+        raise ValueError(
+            f"curves must hold at least 2 curves, got {len(curves)}; add one "
+            "to compare with"
+        )
     (first_name, first), *others = curves.items()
     for name, curve in others:
         if not (
@@ -111,31 +115,31 @@ def _check_curves(curves):
         ):
             raise ValueError(
                 f"curves {first_name!r} and {name!r} differ in train_sizes, n_splits "
-                "or number of groups; compute both with the same."
+                "or number of groups; compute both with the same"
             )
     if first.information.shape[1] < 2:
         raise ValueError(
-            "one split a size tells nothing about the noise; compute the curves with "
-            "n_splits of at least 2."
+            "curves must have at least 2 splits per size, got 1; compute them with "
+            "n_splits of at least 2"
         )
     for name, curve in curves.items():
         if not np.isfinite(curve.information).all():
             raise ValueError(
                 f"curve {name!r} holds infinite information; regularize it with "
-                "prior_weight."
+                "prior_weight"
             )
 
 
 def _crossings(names, values, best, first, threshold):
-    """Sizes between which the best model changes."""
-    sizes, found = first.train_sizes, []
+    """Return the pairs of sizes between which the best model changes."""
+    sizes, crossings = first.train_sizes, []
     for i in np.flatnonzero(np.diff(best)):
         before, after = best[i], best[i + 1]
         gaps = values[before] - values[after]
         scores = gaps.mean(axis=1) / np.maximum(
             _corrected_error(gaps, sizes, first.n_groups), 1e-300
         )
-        found.append(
+        crossings.append(
             {
                 "between": (int(sizes[i]), int(sizes[i + 1])),
                 "before": names[before],
@@ -146,32 +150,31 @@ def _crossings(names, values, best, first, threshold):
                 ),
             }
         )
-    return found
+    return crossings
 
 
 def limiting_factor(curve, *, tolerance=0.03):
-    """Say whether more subjects or a more flexible model would help.
+    """Decide whether more subjects or a more flexible model would help.
 
     Parameters
     ----------
     curve : Bunch
         Result of :func:`information_learning_curve` over at least three sizes.
-    tolerance : float
-        Bits gained per doubling of the number of subjects below which the curve
-        counts as flat.
+    tolerance : float, default=0.03
+        Bits per doubling of the number of subjects below which the curve is flat.
 
     Returns
     -------
     {"bias", "variance"}
         "variance" while the upper half of the curve still rises by more than
-        ``tolerance`` a doubling, or ends negative (overfitting): more subjects
+        ``tolerance`` per doubling, or ends negative (overfitting): more subjects
         help. "bias" when it is flat: only another model can do better. A rule of
         thumb, not a test.
 
     Raises
     ------
     ValueError
-        Fewer than three training sizes.
+        For fewer than three training sizes.
 
     References
     ----------
@@ -190,7 +193,8 @@ def limiting_factor(curve, *, tolerance=0.03):
     sizes, means = curve.train_sizes, curve.information.mean(axis=1)
     if len(sizes) < 3:
         raise ValueError(
-            f"{len(sizes)} training sizes given; a slope needs at least 3."
+            f"curve must have at least 3 training sizes, got {len(sizes)}; compute it "
+            "with more train_sizes"
         )
     upper = slice(min(len(sizes) // 2, len(sizes) - 3), None)
     if means[-1] <= 0 or not np.isfinite(means[upper]).all():

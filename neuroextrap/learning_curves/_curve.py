@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 
-from neuroextrap.learning_curves._images_in import as_samples
+from neuroextrap.learning_curves._curve_run import prepare_run
 from neuroextrap.learning_curves._information import label_entropy
 from neuroextrap.learning_curves._patterns import check_pattern
-from neuroextrap.learning_curves._problem import build_problem
+from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates
@@ -35,7 +35,7 @@ def information_learning_curve(  # noqa: PLR0913
     memory=None,
     n_jobs=1,
 ):
-    """Information in bits about the labels of unseen subjects, by training size.
+    """Estimate the information in bits about unseen subjects, by training size.
 
     For every training size, many random splits by subject: a classifier is trained
     on some subjects, and its predicted probabilities for the scans of all others
@@ -45,58 +45,60 @@ def information_learning_curve(  # noqa: PLR0913
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features), or images
+    X : array-like of shape (n_samples, n_features), or images
         Scans; images (4-D, list of 3-D, paths) are read through ``mask``.
-    y : array of shape (n_samples,)
-        Labels.
-    groups : array of shape (n_samples,)
+    y : array-like of shape (n_samples,)
+        Label of every scan.
+    groups : array-like of shape (n_samples,)
         Subject (or run, or other independent unit) of every scan.
-    classifier : classifier, optional
-        Any scikit-learn classifier with predict_proba. None:
-        ``CanonicalVariates()``, with as many components as the smallest subject
-        has scans, the same at all training sizes.
-    center : {"group", None}
+    classifier : classifier or None, default=None
+        Any scikit-learn classifier with predict_proba. If None,
+        ``CanonicalVariates()`` with as many components as the smallest subject has
+        scans, the same at all training sizes.
+    center : {"group", None}, default="group"
         "group" subtracts every subject's mean scan, test subjects' too.
-    scale : {"mean", None}
+    scale : {"mean", None}, default=None
         "mean" first divides each scan by its mean over the voxels.
-    mask : image, path or masker, optional
-        For images; None lets the masker find one.
-    priors : array of shape (n_classes,), optional
-        Known p(g), in the order of the sorted labels. None: those of
+    mask : path-like, image, masker or None, default=None
+        Where the voxels of images are. If None, a mask is computed from the images.
+    priors : array-like of shape (n_classes,), or None, default=None
+        Known p(g), in the order of the sorted labels. If None, those of
         ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
         design. Canonical variates without priors of their own train with these.
-    prior_weight : float or "cross-validated", optional
-        Regularization towards the prior, ``(1 - e) p(g|x) + e p(g)``: e itself, or
-        chosen inside each training set by leaving out one of its subjects at a
-        time. None: no regularization.
-    pattern : {"sensitivity", "log_sensitivity", "canonical", None}
+    prior_weight : float, "cross-validated" or None, default=None
+        Weight e of the prior in the regularized predictions
+        ``(1 - e) p(g|x) + e p(g)``: a number, or chosen inside each training set by
+        leaving out one of its subjects at a time. If None, predictions are not
+        regularized.
+    pattern : str or None, default="sensitivity"
         Map whose reproducibility is measured by a second model trained on as many
-        other subjects; possible up to half of the subjects. None: none is.
-    rotation_invariant : bool, optional
-        Declare that training on rotated features gives the same predictions
-        (ridge-like penalties, Gaussian kernels, nearest neighbors, but no lasso and
-        no per-feature scaling); training then happens in as many coordinates as
-        there are scans. None: canonical variates only.
-    train_sizes : array of int, optional
-        Numbers of training subjects; None: 2 to all but one.
-    n_splits : int
+        other subjects, possible up to half of the subjects: "sensitivity",
+        "log_sensitivity" or "canonical". If None, no map is made.
+    rotation_invariant : bool or None, default=None
+        Whether training on rotated features gives the same predictions (ridge-like
+        penalties, Gaussian kernels, nearest neighbors, but no lasso and no per-feature
+        scaling); training then happens in as many coordinates as there are scans. If
+        None, True for canonical variates and False for all else.
+    train_sizes : array-like of int or None, default=None
+        Numbers of training subjects. If None, 2 to all but one.
+    n_splits : int, default=150
         Random splits at every size. A split whose training subjects lack a class
         is drawn again.
-    random_state : None, int or Generator
-        Results depend on it, but not on ``n_jobs``. Splits of one seed are the same
-        for all label schemes of a balanced design, so that curves can be compared
-        split by split.
-    memory : None, path or joblib.Memory, optional
-        Folder where what is read from image files is remembered between calls; a
-        changed file is read anew. Does not affect results.
-    n_jobs : int
+    random_state : None, int or Generator, default=0
+        Seed of the splits. Results depend on it, but not on ``n_jobs``. Splits of one
+        seed are the same for all label schemes of a balanced design, so that curves can
+        be compared split by split.
+    memory : path-like, joblib.Memory or None, default=None
+        Cache for scans read from image files; a changed file is read anew. Does not
+        affect results. If None, nothing is cached.
+    n_jobs : int, default=1
         Number of processes.
 
     Returns
     -------
     sklearn.utils.Bunch
         - ``train_sizes``: (n_sizes,)
-        - ``information``: (n_sizes, n_splits), bits a scan
+        - ``information``: (n_sizes, n_splits), bits per scan
         - ``error_rate``: (n_sizes, n_splits), of the most probable label
         - ``baseline_error_rate``: (n_sizes, n_splits), of always guessing the most
           common label
@@ -111,10 +113,10 @@ def information_learning_curve(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        Shapes that do not fit, options or sizes outside their allowed values, NaN,
+        For shapes that do not fit, options or sizes outside their allowed values, NaN,
         training sets too small for the classes, classes that too few subjects hold.
     TypeError
-        A classifier without probabilities, or without the pattern asked for.
+        For a classifier without probabilities, or without the pattern asked for.
 
     Notes
     -----
@@ -146,8 +148,8 @@ def information_learning_curve(  # noqa: PLR0913
     >>> bool(curve.information[1].mean() > curve.information[0].mean())
     True
     """
-    problem = build_problem(
-        as_samples(X, mask, memory=memory).X,
+    run = prepare_run(
+        read_scans(X, mask, memory=memory).X,
         y,
         groups,
         classifier=classifier,
@@ -157,76 +159,79 @@ def information_learning_curve(  # noqa: PLR0913
         rotation_invariant=rotation_invariant,
         random_state=random_state,
     )
-    check_pattern(pattern, problem.classifier)
-    sizes = check_train_sizes(train_sizes, len(problem.group_names))
-    _check_run(problem, sizes, n_splits, prior_weight)
-    chunks = run_tasks(
-        problem,
+    check_pattern(pattern, run.classifier)
+    sizes = check_train_sizes(train_sizes, len(run.group_names))
+    _check_options(run, sizes, n_splits, prior_weight)
+    tasks = run_tasks(
+        run,
         sizes,
         n_splits,
         n_jobs=n_jobs,
         options={"prior_weight": prior_weight, "pattern": pattern},
     )
-    curve = _collect(problem, sizes, chunks)
+    curve = _collect(run, sizes, tasks)
     _report(curve, classifier)
     return curve
 
 
-def _check_run(problem, sizes, n_splits, prior_weight):
-    """Refuse what would only fail inside a worker."""
+def _check_options(run, sizes, n_splits, prior_weight):
+    """Raise for options that would only fail inside a worker."""
     if n_splits < 1:
-        raise ValueError(f"n_splits={n_splits!r} must be at least 1.")
+        raise ValueError(f"n_splits={n_splits!r} must be at least 1; use 150")
     if isinstance(prior_weight, str) and prior_weight != "cross-validated":
         raise ValueError(
-            f"prior_weight={prior_weight!r} is unknown; allowed: a number between 0 "
-            "and 1, 'cross-validated', None."
+            f"prior_weight={prior_weight!r} must be a number between 0 and 1, "
+            "'cross-validated' or None; use 'cross-validated' if unsure"
         )
     inner = int(prior_weight == "cross-validated")
     if prior_weight is not None and not inner and not 0 <= prior_weight <= 1:
-        raise ValueError(f"prior_weight={prior_weight!r} must lie between 0 and 1.")
-    largest = np.sort(np.bincount(problem.groups))[::-1]
-    n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(problem.classes)
+        raise ValueError(
+            f"prior_weight={prior_weight!r} must lie between 0 and 1; use None for no "
+            "regularization"
+        )
+    largest = np.sort(np.bincount(run.groups))[::-1]
+    n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(run.classes)
     if n_train <= n_classes:
         raise ValueError(
             f"{sizes[0]} training groups"
             + (", one of them left out for prior_weight='cross-validated'," * inner)
             + f" hold at most {n_train} samples of {n_classes} classes, which leaves "
-            "nothing to estimate the noise; use larger train_sizes or coarser labels."
+            "nothing to estimate the noise; use larger train_sizes or coarser labels"
         )
 
 
-def _collect(problem, sizes, chunks):
-    """Put the chunks of all sizes into arrays."""
+def _collect(run, sizes, tasks):
+    """Gather the results of all tasks into arrays of one row per training size."""
     from sklearn.utils import Bunch
 
-    scores = [[s for chunk in size for s in chunk["scores"]] for size in chunks]
+    scores = [[s for task in size for s in task["scores"]] for size in tasks]
 
-    def table(name):
+    def of_scores(name):
         return np.array([[getattr(s, name) for s in row] for row in scores])
 
-    def column(name):
-        return np.array([[v for chunk in size for v in chunk[name]] for size in chunks])
+    def of_tasks(name):
+        return np.array([[v for task in size for v in task[name]] for size in tasks])
 
-    counts = table("counts").sum(axis=1)[:, :, None]
-    sums = table("probabilities").sum(axis=1)
+    counts = of_scores("counts").sum(axis=1)[:, :, None]
+    sums = of_scores("probabilities").sum(axis=1)
     return Bunch(
         train_sizes=sizes,
-        information=table("information"),
-        error_rate=table("error_rate"),
-        baseline_error_rate=table("baseline_error_rate"),
+        information=of_scores("information"),
+        error_rate=of_scores("error_rate"),
+        baseline_error_rate=of_scores("baseline_error_rate"),
         confusion=sums / np.where(counts > 0, counts, np.nan),
-        reproducibility=column("reproducibility"),
-        n_components=column("n_components"),
-        prior_weight=table("prior_weight"),
-        label_entropy=label_entropy(problem.priors),
-        classes=problem.classes,
-        priors=problem.priors,
-        n_groups=len(problem.group_names),
+        reproducibility=of_tasks("reproducibility"),
+        n_components=of_tasks("n_components"),
+        prior_weight=of_scores("prior_weight"),
+        label_entropy=label_entropy(run.priors),
+        classes=run.classes,
+        priors=run.priors,
+        n_groups=len(run.group_names),
     )
 
 
 def _report(curve, classifier):
-    """Warn of what was changed or is infinite; log what needs explaining."""
+    """Warn of lowered components and infinite information; log overfitting."""
     canonical = isinstance(classifier, CanonicalVariates)
     asked = classifier.n_components if canonical else None
     if asked is not None:
@@ -234,7 +239,7 @@ def _report(curve, classifier):
         if len(lowered):
             warnings.warn(
                 f"n_components={asked} was lowered at train_sizes {lowered.tolist()} "
-                "to what their scans support; see the curve's n_components.",
+                "to what their scans support; see the curve's n_components",
                 stacklevel=3,
             )
     infinite = curve.train_sizes[np.isinf(curve.information).any(axis=1)]
@@ -242,7 +247,7 @@ def _report(curve, classifier):
         warnings.warn(
             f"a true label was given probability zero at train_sizes "
             f"{infinite.tolist()}: the information is minus infinity there; "
-            "regularize with prior_weight.",
+            "regularize with prior_weight",
             stacklevel=3,
         )
     overfitted = (curve.information.mean(axis=1) < 0) & (

@@ -4,73 +4,59 @@ import numpy as np
 
 
 def _class_numbers(y, classes, n_classes):
-    """Column number of every label."""
+    """Return the column number of every label."""
     y = np.asarray(y)
     if classes is None:
         if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
             raise ValueError(
                 f"y must hold column numbers 0..{n_classes - 1} when classes is None; "
-                "pass classes=... to use labels."
+                "give classes to use labels"
             )
         return y
     classes = np.asarray(classes)
     if len(classes) != n_classes:
         raise ValueError(
-            f"{len(classes)} classes given for probabilities of {n_classes} columns."
+            f"{len(classes)} classes given for probabilities of {n_classes} columns; "
+            "give one class per column"
         )
     order = np.argsort(classes)
-    found = np.searchsorted(classes, y, sorter=order).clip(max=n_classes - 1)
-    codes = order[found]
+    codes = order[np.searchsorted(classes, y, sorter=order).clip(max=n_classes - 1)]
     unknown = classes[codes] != y
     if unknown.any():
         raise ValueError(
             f"y holds the label {y[unknown].tolist()[0]!r}, absent from classes "
-            f"{classes.tolist()}."
+            f"{classes.tolist()}; add it or leave these samples out"
         )
     return codes
 
 
 def check_priors(priors, n_classes):
-    """Return class probabilities as an array, or say what is wrong with them.
+    """Return known class probabilities as float64 of shape (n_classes,), checked.
 
-    Parameters
-    ----------
-    priors : array of shape (n_classes,)
-        Known class probabilities.
-    n_classes : int
-        How many there must be.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        The same numbers in float64.
-
-    Raises
-    ------
-    ValueError
-        Wrong shape, a probability that is not positive, or a sum other than one.
+    They must be positive and sum to one.
     """
     priors = np.asarray(priors, dtype=np.float64)
     if priors.shape != (n_classes,):
         raise ValueError(
             f"priors of shape {priors.shape} given; {n_classes} classes need shape "
-            f"({n_classes},)."
+            f"({n_classes},)"
         )
     if not (np.all(priors > 0) and abs(priors.sum() - 1) < 1e-8):
         raise ValueError(
-            f"priors must be positive and sum to 1; got {priors.tolist()}."
+            f"priors must be positive and sum to 1, got {priors.tolist()}; "
+            "normalize them"
         )
     return priors
 
 
 def label_entropy(priors, *, base=2):
-    """Entropy of the labels, the most that predictions can tell about them.
+    """Compute the entropy of the labels, the most that predictions can tell.
 
     Parameters
     ----------
-    priors : array of shape (n_classes,)
+    priors : array-like of shape (n_classes,)
         Class probabilities p(g).
-    base : float
+    base : float, default=2
         Base of the logarithm; 2 gives bits.
 
     Returns
@@ -95,21 +81,21 @@ def label_entropy(priors, *, base=2):
 def prediction_information(
     probabilities, y, *, priors, classes=None, log=False, base=2
 ):
-    """Mutual information of labels and predictions, from predicted probabilities.
+    """Compute the mutual information of labels and predicted probabilities.
 
     Parameters
     ----------
-    probabilities : array of shape (n_samples, n_classes)
+    probabilities : array-like of shape (n_samples, n_classes)
         Predicted probability p(g|x) of every class for every test sample.
-    y : array of shape (n_samples,)
+    y : array-like of shape (n_samples,)
         True labels: column numbers, or members of ``classes``.
-    priors : array of shape (n_classes,)
+    priors : array-like of shape (n_classes,)
         Known class probabilities p(g).
-    classes : array of shape (n_classes,), optional
-        Label of every column.
-    log : bool
+    classes : array-like of shape (n_classes,), or None, default=None
+        Label of every column. If None, ``y`` holds column numbers.
+    log : bool, default=False
         Whether ``probabilities`` are natural logarithms.
-    base : float
+    base : float, default=2
         Base of the result's logarithm; 2 gives bits.
 
     Returns
@@ -121,7 +107,7 @@ def prediction_information(
     Raises
     ------
     ValueError
-        Shapes that do not fit, unknown labels, priors that are no probabilities.
+        For shapes that do not fit, unknown labels, or priors that are no probabilities.
 
     Notes
     -----
@@ -145,7 +131,7 @@ def prediction_information(
     if probabilities.ndim != 2 or len(probabilities) != len(y):
         raise ValueError(
             f"probabilities of shape {probabilities.shape} given for {len(y)} labels; "
-            "needed: one row a label, one column a class."
+            "give one row per label and one column per class"
         )
     priors = check_priors(priors, probabilities.shape[1])
     codes = _class_numbers(y, classes, len(priors))
@@ -155,56 +141,18 @@ def prediction_information(
 
 
 def log_ratio(log_posterior, codes, priors):
-    """Log p(g|x) / p(g) of the true class of every sample, natural logarithm.
+    """Return log p(g|x) / p(g) of the true class of every sample, in nats.
 
-    Parameters
-    ----------
-    log_posterior : ndarray of shape (n_samples, n_classes)
-        Natural logarithms of p(g|x).
-    codes : ndarray of shape (n_samples,)
-        True class numbers.
-    priors : ndarray of shape (n_classes,)
-        Class probabilities.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        In nats.
+    `log_posterior` has shape (n_samples, n_classes) and `codes` (n_samples,) holds the
+    true class numbers.
     """
     return log_posterior[np.arange(len(codes)), codes] - np.log(priors)[codes]
 
 
 def macroscopic_log_posterior(log_likelihood, priors):
-    """Turn a microscopic model p(x|g) into a macroscopic one p(g|x) by Bayes' rule.
+    """Return log p(g|x) of a microscopic model p(x|g), by Bayes' rule (eq. 2).
 
-    Parameters
-    ----------
-    log_likelihood : array of shape (n_samples, n_classes)
-        Log density of every sample under every class, natural logarithm.
-    priors : array of shape (n_classes,)
-        Known class probabilities p(g).
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Log p(g|x), natural logarithm.
-
-    Raises
-    ------
-    ValueError
-        Priors that are no probabilities.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, eq. 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.learning_curves._information import macroscopic_log_posterior
-    >>> log_likelihood = np.array([[-1e5, -1e5 + np.log(3)]])
-    >>> np.exp(macroscopic_log_posterior(log_likelihood, [0.5, 0.5])).round(6)
-    array([[0.25, 0.75]])
+    `log_likelihood` has shape (n_samples, n_classes); all logarithms are natural.
     """
     from scipy.special import log_softmax
 
@@ -213,103 +161,12 @@ def macroscopic_log_posterior(log_likelihood, priors):
     return log_softmax(log_likelihood + np.log(priors), axis=-1)
 
 
-def shrink_to_prior(probabilities, priors, weight):
-    """Mix predictions with the prior: ``(1 - e) p(g|x) + e p(g)``.
-
-    Parameters
-    ----------
-    probabilities : array of shape (n_samples, n_classes)
-        Predicted probabilities p(g|x).
-    priors : array of shape (n_classes,)
-        Known class probabilities p(g).
-    weight : float
-        The e of the formula, between 0 (predictions unchanged) and 1 (the prior,
-        no information).
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Every sample then contributes at least ``log2(e)`` bits.
-
-    Raises
-    ------
-    ValueError
-        A weight outside 0..1, or priors that are no probabilities.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, the paragraph before eq. 12.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import shrink_to_prior
-    >>> shrink_to_prior([[1.0, 0.0]], [0.5, 0.5], 0.2)
-    array([[0.9, 0.1]])
-    """
-    if not 0 <= weight <= 1:
-        raise ValueError(f"weight={weight!r} must lie between 0 and 1.")
-    probabilities = np.asarray(probabilities, dtype=np.float64)
-    priors = check_priors(priors, probabilities.shape[-1])
-    return (1 - weight) * probabilities + weight * priors
-
-
-def prior_weight(probabilities, y, *, priors, classes=None):
-    """Weight e of the prior that makes the predictions most informative.
-
-    Parameters
-    ----------
-    probabilities : array of shape (n_samples, n_classes)
-        Predicted probabilities of samples that did not train the model: choose e on
-        predictions cross-validated inside the training set, never on the test set.
-    y : array of shape (n_samples,)
-        True labels: column numbers, or members of ``classes``.
-    priors : array of shape (n_classes,)
-        Known class probabilities p(g).
-    classes : array of shape (n_classes,), optional
-        Label of every column.
-
-    Returns
-    -------
-    float
-        The e in 0..1 that maximizes the mean of ``log ((1 - e) p(g|x) / p(g) + e)``,
-        a concave function. On these same samples the information is then at least
-        zero; on new ones it is slightly negative when there is nothing to tell.
-
-    Raises
-    ------
-    ValueError
-        Unknown labels, or priors that are no probabilities.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, the paragraph before eq. 12.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import prior_weight
-    >>> overconfident = [[0.99, 0.01], [0.99, 0.01], [0.99, 0.01], [0.99, 0.01]]
-    >>> prior_weight(overconfident, [0, 0, 0, 1], priors=[0.5, 0.5])
-    0.489796
-    """
-    probabilities = np.asarray(probabilities, dtype=np.float64)
-    priors = check_priors(priors, probabilities.shape[-1])
-    codes = _class_numbers(y, classes, len(priors))
-    ratio = probabilities[np.arange(len(codes)), codes] / priors[codes]
-    return best_prior_weight(ratio)
-
-
 def best_prior_weight(ratio):
-    """Maximize ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
+    """Maximize the concave ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
 
-    Parameters
-    ----------
-    ratio : ndarray of shape (n_samples,)
-        p(g|x) / p(g) of the true classes.
-
-    Returns
-    -------
-    float
-        The maximizer.
+    `ratio` (n_samples,) is p(g|x) / p(g) of the true classes. On these same samples the
+    regularized information is at least zero; on new ones it is slightly negative when
+    there is nothing to tell.
     """
 
     def slope(weight):

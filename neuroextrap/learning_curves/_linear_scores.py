@@ -2,35 +2,16 @@
 
 import numpy as np
 
-from neuroextrap.learning_curves._microscopic import VoxelwiseGaussian
+from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 
 
 def linear_scores(classifier, X):
-    """Weights, scores and link of a classifier with linear decision function.
+    """Return weights, scores and link of a classifier with linear decision function.
 
-    The link is not looked up by class name but found by trying: the classifier's
+    Weights (n_classes, n_features) are the derivatives of the scores (n_samples,
+    n_classes); two classes have minus and plus half the log odds. The link ("softmax"
+    or "sigmoids") is not looked up by class name but found by trying: the classifier's
     own posteriors must come out.
-
-    Parameters
-    ----------
-    classifier : fitted classifier or Pipeline
-        With ``coef_``, ``decision_function`` and ``predict_proba``.
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_classes, n_features)
-        Derivative of every score.
-    scores : ndarray of shape (n_samples, n_classes)
-        Two classes: minus and plus half the log odds.
-    link : {"softmax", "sigmoids"}
-        How the scores become posteriors.
-
-    Raises
-    ------
-    TypeError
-        No linear scores, or posteriors that are no known function of them.
     """
     if isinstance(classifier, VoxelwiseGaussian):
         return _voxelwise_scores(classifier, X)
@@ -41,8 +22,8 @@ def linear_scores(classifier, X):
         raise TypeError(
             f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
             "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
-            "LinearDiscriminantAnalysis, ...). Learning curves do without maps when "
-            "pattern=None."
+            "LinearDiscriminantAnalysis, ...); use pattern=None for learning curves "
+            "without maps"
         )
     weights = np.asarray(last.coef_, dtype=np.float64)
     scores = np.asarray(classifier.decision_function(X), dtype=np.float64)
@@ -55,21 +36,11 @@ def linear_scores(classifier, X):
 
 
 def posterior_of_scores(scores, link):
-    """Log posteriors of linear scores, and how fast each class responds to its own.
+    """Return log posteriors of linear scores, and the gain of each class.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Linear scores.
-    link : {"softmax", "sigmoids"}
-        Softmax, or sigmoids divided by their sum.
-
-    Returns
-    -------
-    log_posterior : ndarray of shape (n_samples, n_classes)
-        Natural logarithms.
-    gain : ndarray of shape (n_samples, n_classes)
-        Derivative of the logarithm of the unnormalized posterior.
+    All have shape (n_samples, n_classes). The gain is the derivative of the logarithm
+    of the unnormalized posterior by the class's own score; "sigmoids" are divided by
+    their sum.
     """
     from scipy.special import expit, log_expit, log_softmax, logsumexp
 
@@ -101,28 +72,31 @@ def _through(step, weights):
         return weights @ step.components_
     raise TypeError(
         f"the pipeline step {type(step).__name__} cannot be differentiated here; "
-        "allowed: StandardScaler, PCA."
+        "use StandardScaler or PCA"
     )
 
 
 def _find_link(classifier, X, scores):
-    """Name of the link that reproduces the classifier's posteriors."""
-    wanted = classifier.predict_proba(X)
+    """Return the name of the link that reproduces the classifier's posteriors."""
+    posterior = classifier.predict_proba(X)
     for name in ("softmax", "sigmoids"):
-        if np.allclose(np.exp(posterior_of_scores(scores, name)[0]), wanted, atol=1e-6):
+        if np.allclose(
+            np.exp(posterior_of_scores(scores, name)[0]), posterior, atol=1e-6
+        ):
             return name
     raise TypeError(
         f"the posteriors of {type(classifier).__name__} are no softmax and no "
-        "normalized sigmoids of its decision function; their derivative is not known."
+        "normalized sigmoids of its decision function, so that their derivative is not "
+        "known; use another classifier"
     )
 
 
 def _voxelwise_scores(model, X):
-    """Scores of independent voxels; linear when the variances are shared."""
+    """Return the scores of independent voxels, linear when variances are shared."""
     if model.variance != "pooled":
         raise TypeError(
             "VoxelwiseGaussian(variance='class') has no linear scores; use "
-            "variance='pooled'."
+            "variance='pooled'"
         )
     variances = np.where(model.variances_ > 0, model.variances_, np.inf)
     return model.means_ / variances, model.predict_log_proba(X), "softmax"

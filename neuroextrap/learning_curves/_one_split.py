@@ -1,4 +1,4 @@
-"""Train on some subjects, predict the others: one split of a learning curve."""
+"""One split of a learning curve: train on some subjects, predict the others."""
 
 import dataclasses
 import warnings
@@ -12,20 +12,12 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 
 @dataclasses.dataclass(frozen=True)
 class SplitScore:
-    """What the predictions of one split are worth.
+    """Scores of the predictions of one split.
 
-    Attributes
-    ----------
-    information : float
-        Bits a scan.
-    error_rate, baseline_error_rate : float
-        Of the most probable label, and of guessing the most common one.
-    prior_weight : float
-        Weight of the prior in the predictions.
-    probabilities : ndarray of shape (n_classes, n_classes)
-        Sums of predicted probabilities, a row for each true class.
-    counts : ndarray of shape (n_classes,)
-        Test samples of each class.
+    `information` is in bits per scan; the error rates are those of the most probable
+    label and of guessing the most common one. `probabilities` (n_classes, n_classes)
+    sums predicted probabilities, one row per true class, over `counts` (n_classes,)
+    test samples.
     """
 
     information: float
@@ -36,113 +28,56 @@ class SplitScore:
     counts: np.ndarray
 
 
-def train(problem, members):
-    """Fit a fresh classifier on the samples of some groups.
-
-    Parameters
-    ----------
-    problem : Problem
-        Samples and classifier.
-    members : array of int
-        Training groups.
-
-    Returns
-    -------
-    classifier
-        Fitted, its classes those of the whole problem.
-    """
-    rows = np.flatnonzero(np.isin(problem.groups, members))
-    model = clone(problem.classifier)
-    options = {"groups": problem.groups[rows]} if problem.takes_groups else {}
+def train(run, members):
+    """Fit a fresh classifier on the samples of the groups `members`."""
+    rows = np.flatnonzero(np.isin(run.groups, members))
+    model = clone(run.classifier)
+    options = {"groups": run.groups[rows]} if run.takes_groups else {}
     with warnings.catch_warnings():
         # recorded split by split and reported once at the end of the curve
         warnings.filterwarnings("ignore", message="n_components=.* lowered")
-        return model.fit(
-            problem.X[rows], problem.classes[problem.codes[rows]], **options
-        )
+        return model.fit(run.X[rows], run.classes[run.codes[rows]], **options)
 
 
 def log_posterior(model, X):
-    """Natural logarithm of the predicted probabilities.
-
-    Parameters
-    ----------
-    model : fitted classifier
-        With predict_log_proba or predict_proba.
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Minus infinity where a probability is zero.
-    """
+    """Return natural logarithms of predicted probabilities; minus infinity for zero."""
     with np.errstate(divide="ignore"):
         if hasattr(model, "predict_log_proba"):
             return np.asarray(model.predict_log_proba(X))
         return np.log(model.predict_proba(X))
 
 
-def cross_validated_weight(problem, members):
-    """Weight of the prior, chosen by leaving out one training group at a time.
+def cross_validated_weight(run, members):
+    """Choose the weight of the prior by leaving out one training group at a time.
 
-    Parameters
-    ----------
-    problem : Problem
-        Samples and classifier.
-    members : array of int
-        Training groups; the test groups are never looked at.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        A class that only one of the training groups holds.
+    The test groups are never looked at. Every class must be in two training groups.
     """
     ratios = []
     for member in members:
         others = members[members != member]
-        if not problem.holds[others].any(axis=0).all():
+        if not run.holds[others].any(axis=0).all():
             raise ValueError(
                 f"prior_weight='cross-validated': group "
-                f"{problem.group_names.tolist()[member]!r} alone holds a class among "
-                f"{len(members)} training groups; use larger train_sizes."
+                f"{run.group_names.tolist()[member]!r} alone holds a class among "
+                f"{len(members)} training groups; use larger train_sizes"
             )
-        rows = problem.groups == member
-        logs = log_posterior(train(problem, others), problem.X[rows])
-        ratios.append(log_ratio(logs, problem.codes[rows], problem.priors))
+        rows = run.groups == member
+        logs = log_posterior(train(run, others), run.X[rows])
+        ratios.append(log_ratio(logs, run.codes[rows], run.priors))
     return best_prior_weight(np.exp(np.concatenate(ratios)))
 
 
-def score_split(problem, model, members, prior_weight):
-    """Score the predictions for all groups that did not train the model.
+def score_split(run, model, members, prior_weight):
+    """Score the predictions for all groups but `members`, which trained the model.
 
-    Parameters
-    ----------
-    problem : Problem
-        Samples.
-    model : fitted classifier
-        Trained on ``members``.
-    members : array of int
-        Training groups.
-    prior_weight : None, float or "cross-validated"
-        How predictions are regularized towards the prior.
-
-    Returns
-    -------
-    SplitScore
-        Ties of the most probable label are broken at random in expectation.
+    Ties of the most probable label are broken at random, in expectation.
     """
-    rows = ~np.isin(problem.groups, members)
-    codes, priors = problem.codes[rows], problem.priors
-    logs = log_posterior(model, problem.X[rows])
+    rows = ~np.isin(run.groups, members)
+    codes, priors = run.codes[rows], run.priors
+    logs = log_posterior(model, run.X[rows])
     weight = 0.0 if prior_weight is None else prior_weight
     if weight == "cross-validated":
-        weight = cross_validated_weight(problem, members)
+        weight = cross_validated_weight(run, members)
     if weight > 0:
         with np.errstate(divide="ignore"):
             keep = np.log1p(-weight) if weight < 1 else -np.inf
@@ -159,25 +94,14 @@ def score_split(problem, model, members, prior_weight):
 
 
 def _error_rate(scores, indicator):
-    """Share of samples whose label is not the top one, ties counted in part."""
+    """Return the share of samples whose label is not on top; ties count in part."""
     top = scores >= scores.max(axis=1, keepdims=True) - 1e-12
     hit = np.sum(indicator * top, axis=1) / top.sum(axis=1)
     return float(1 - hit.mean())
 
 
 def components_in_use(model):
-    """Count the singular vectors in use; NaN for classifiers without any.
-
-    Parameters
-    ----------
-    model : fitted classifier
-        Of one split.
-
-    Returns
-    -------
-    float
-        ``n_components_`` of canonical variates.
-    """
+    """Return the number of singular vectors in use; NaN if there are none."""
     if isinstance(model, CanonicalVariates):
         return float(model.n_components_)
     return np.nan

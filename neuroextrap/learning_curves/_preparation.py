@@ -1,4 +1,4 @@
-"""What is done to scans before any model sees them; labels are never used."""
+"""Preparation of scans before any model sees them; labels are never used."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ def center_groups(X, groups):
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features)
         Scans.
-    groups : array of shape (n_samples,)
+    groups : array-like of shape (n_samples,)
         Subject of every scan.
 
     Returns
@@ -22,7 +22,7 @@ def center_groups(X, groups):
     Raises
     ------
     ValueError
-        A subject with a single scan, of which nothing would be left.
+        For a subject with a single scan, of which nothing would be left.
 
     References
     ----------
@@ -39,7 +39,7 @@ def center_groups(X, groups):
     if counts.min() < 2:
         raise ValueError(
             f"group {names.tolist()[np.argmin(counts)]!r} has one scan: removing its "
-            "mean leaves nothing; use center=None."
+            "mean leaves nothing; use center=None"
         )
     order = np.argsort(codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -52,7 +52,7 @@ def scale_scans(X):
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features)
         Scans in positive units, such as counts or raw BOLD.
 
     Returns
@@ -63,7 +63,7 @@ def scale_scans(X):
     Raises
     ------
     ValueError
-        A scan whose mean is not clearly positive (contrasts, centered data), where
+        For a scan whose mean is not clearly positive (contrasts, centered data), where
         the division would be meaningless.
 
     References
@@ -78,49 +78,21 @@ def scale_scans(X):
            [0.5, 1.5]])
     """
     X = np.asarray(X, dtype=np.float64)
-    means, spread = X.mean(axis=1), np.abs(X).mean(axis=1)
-    bad = means <= 1e-2 * spread
-    if bad.any():
+    means, sizes = X.mean(axis=1), np.abs(X).mean(axis=1)
+    unusable = means <= 1e-2 * sizes
+    if unusable.any():
         raise ValueError(
-            f"scan {int(np.argmax(bad))} has mean {means[bad][0]:.3g}: scans can be "
-            "divided by their mean only when it is clearly positive; use scale=None "
-            "for contrasts or centered data."
+            f"scan {int(np.argmax(unusable))} has mean {means[unusable][0]:.3g}: scans "
+            "can be divided by their mean only when it is clearly positive; use "
+            "scale=None for contrasts or centered data"
         )
     return X / means[:, None]
 
 
 def balanced_scans(y, groups, *, per_label=2):
-    """Choose the first scans of every label in every subject.
+    """Return the rows of the first `per_label` scans of each label and subject.
 
-    Parameters
-    ----------
-    y : array of shape (n_samples,)
-        Labels; scans in the order in which they were made.
-    groups : array of shape (n_samples,)
-        Subject of every scan.
-    per_label : int
-        How many scans of each label to take from each subject.
-
-    Returns
-    -------
-    ndarray of int
-        Rows chosen, in their original order.
-
-    Raises
-    ------
-    ValueError
-        A subject with fewer scans of a label than asked for.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import balanced_scans
-    >>> y = ["rest", "task", "task", "task", "rest"]
-    >>> balanced_scans(y, [0] * 5, per_label=2)
-    array([0, 1, 2, 4])
+    Scans come in the order in which they were made, and so do the rows.
     """
     y, groups = np.asarray(y), np.asarray(groups)
     chosen = []
@@ -130,7 +102,7 @@ def balanced_scans(y, groups, *, per_label=2):
             if len(rows) < per_label:
                 raise ValueError(
                     f"group {group!r} has {len(rows)} scans labeled {label!r}; "
-                    f"per_label={per_label} needs at least as many."
+                    f"per_label={per_label} must be at most that; use a smaller one"
                 )
             chosen.append(rows[:per_label])
     return np.sort(np.concatenate(chosen))

@@ -1,63 +1,28 @@
-"""The protocol of Kjems et al. 2002: four set-ups of labels and components."""
+"""The protocol of Kjems et al. 2002: four setups of labels and components."""
 
 import numpy as np
 
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._labels import agnostic_labels
+from neuroextrap.learning_curves._label_schemes import agnostic_labels
 from neuroextrap.learning_curves._preparation import balanced_scans, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
 
 def protocol_setups(y, groups, *, per_label=2):
-    """Choose scans, labels and numbers of components of the four set-ups.
+    """Choose scans, labels and numbers of components of the four setups (table 1).
 
-    Parameters
-    ----------
-    y : array of shape (n_samples,)
-        State of every scan, such as baseline and activation; scans in the order in
-        which they were made.
-    groups : array of shape (n_samples,)
-        Subject of every scan.
-    per_label : int
-        Scans of each state in the balanced subset.
-
-    Returns
-    -------
-    list of sklearn.utils.Bunch
-        Four of them, each with ``name``, ``rows`` (scans used), ``labels`` (of those
-        scans) and ``n_components``:
-
-        1. balanced subset, states as labels, as many components as chosen scans
-        2. balanced subset, agnostic labels, as many components as chosen scans
-        3. all scans, agnostic labels, as many components as in 1 and 2
-        4. all scans, agnostic labels, as many components as scans per subject.
-
-    Raises
-    ------
-    ValueError
-        A subject with too few scans of a state.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, table 1.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves._protocol import protocol_setups
-    >>> y = ["rest", "task", "task", "task", "rest"] * 3
-    >>> groups = [1] * 5 + [2] * 5 + [3] * 5
-    >>> for setup in protocol_setups(y, groups):
-    ...     print(setup.name, setup.labels[:5].tolist(), setup.n_components)
-    two labels, balanced ['rest', 'task', 'task', 'rest', 'rest'] 4
-    agnostic, balanced [0, 1, 2, 3, 0] 4
-    agnostic, all scans, few components [0, 1, 2, 3, 4] 4
-    agnostic, all scans, all components [0, 1, 2, 3, 4] 5
+    Each setup is a Bunch with ``name``, ``rows`` (scans used), ``labels`` (of those
+    scans) and ``n_components``: (1) balanced subset, states as labels, as many
+    components as chosen scans per subject; (2) the same subset and components, agnostic
+    labels; (3) all scans, agnostic labels, as many components as in 1 and 2; (4) all
+    scans, agnostic labels, as many components as scans per subject.
     """
     from sklearn.utils import Bunch
 
     y, groups = np.asarray(y), np.asarray(groups)
     states = len(np.unique(y))
-    chosen, every = balanced_scans(y, groups, per_label=per_label), np.arange(len(y))
+    chosen = balanced_scans(y, groups, per_label=per_label)
+    all_scans = np.arange(len(y))
     few = per_label * states
     many = int(np.unique(groups, return_counts=True)[1].min())
     count = {2: "two"}.get(states, str(states))
@@ -65,8 +30,8 @@ def protocol_setups(y, groups, *, per_label=2):
     rows = [
         (f"{count} labels, balanced", chosen, y[chosen], few),
         ("agnostic, balanced", chosen, few_agnostic, few),
-        ("agnostic, all scans, few components", every, agnostic, few),
-        ("agnostic, all scans, all components", every, agnostic, many),
+        ("agnostic, all scans, few components", all_scans, agnostic, few),
+        ("agnostic, all scans, all components", all_scans, agnostic, many),
     ]
     keys = ("name", "rows", "labels", "n_components")
     return [Bunch(**dict(zip(keys, row, strict=True))) for row in rows]
@@ -75,39 +40,40 @@ def protocol_setups(y, groups, *, per_label=2):
 def protocol_learning_curves(
     X, y, groups, *, scale="mean", per_label=2, significance_level=None, **options
 ):
-    """Learning curves of the four set-ups of the paper.
+    """Compute the learning curves of the four setups of Kjems et al. 2002.
 
     Each scan is divided by its mean over the voxels, the subject's mean scan over
     the chosen scans is removed, and canonical variates are trained with the labels
-    and components of each set-up.
+    and components of each setup.
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features)
         Scans, in the order in which they were made within each subject.
-    y : array of shape (n_samples,)
+    y : array-like of shape (n_samples,)
         State of every scan.
-    groups : array of shape (n_samples,)
+    groups : array-like of shape (n_samples,)
         Subject of every scan.
-    scale : {"mean", None}
+    scale : {"mean", None}, default="mean"
         None for scans whose mean is not positive (contrasts, centered data).
-    per_label : int
+    per_label : int, default=2
         Scans of each state in the balanced subset.
-    significance_level : float, optional
-        Keep only canonical directions significant at this level.
+    significance_level : float or None, default=None
+        Keep only canonical directions significant at this level. If None, keep all.
     **options : dict
-        Passed on to :func:`information_learning_curve`.
+        Further options of :func:`information_learning_curve`.
 
     Returns
     -------
     dict of str to sklearn.utils.Bunch
-        Curve of each set-up. With few training subjects, components are lowered to
+        Curve of each setup. With few training subjects, components are lowered to
         what the scans support, with a warning (see ``n_components`` of the curve).
 
     Raises
     ------
     ValueError
-        As :func:`protocol_setups` and :func:`information_learning_curve`.
+        For a subject with too few scans of a state, and for input that
+        :func:`information_learning_curve` refuses.
 
     References
     ----------
@@ -134,7 +100,7 @@ def protocol_learning_curves(
     [2, 4, 8, 8]
     """
     if scale not in ("mean", None):
-        raise ValueError(f"scale={scale!r} is unknown; allowed: 'mean', None.")
+        raise ValueError(f"scale={scale!r} must be 'mean' or None; choose one")
     X = np.asarray(X, dtype=np.float64)
     X = scale_scans(X) if scale == "mean" else X
     groups = np.asarray(groups)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from neuroextrap.learning_curves._images_in import as_samples
+from neuroextrap.learning_curves._curve_run import prepare_run
 from neuroextrap.learning_curves._patterns import check_pattern
-from neuroextrap.learning_curves._problem import build_problem
+from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
 
@@ -26,40 +26,42 @@ def pattern_reproducibility(  # noqa: PLR0913
     memory=None,
     n_jobs=1,
 ):
-    """Agreement of the maps of models trained on disjoint sets of subjects.
+    """Measure the agreement of maps of models trained on disjoint sets of subjects.
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features), or images
-        Scans.
-    y : array of shape (n_samples,)
-        Labels.
-    groups : array of shape (n_samples,)
+    X : array-like of shape (n_samples, n_features), or images
+        Scans; images (4-D, list of 3-D, paths) are read through ``mask``.
+    y : array-like of shape (n_samples,)
+        Label of every scan.
+    groups : array-like of shape (n_samples,)
         Subject of every scan.
-    classifier : classifier, optional
-        As in :func:`information_learning_curve`; it must have a sensitivity map.
-    center : {"group", None}
+    classifier : classifier or None, default=None
+        Any classifier that has a sensitivity map. If None, ``CanonicalVariates()`` with
+        as many components as the smallest subject has scans.
+    center : {"group", None}, default="group"
         "group" subtracts every subject's mean scan.
-    scale : {"mean", None}
+    scale : {"mean", None}, default=None
         "mean" first divides each scan by its mean over the voxels.
-    mask : image, path or masker, optional
-        For images.
-    pattern : {"sensitivity", "log_sensitivity", "canonical"}
+    mask : path-like, image, masker or None, default=None
+        Where the voxels of images are. If None, a mask is computed from the images.
+    pattern : {"sensitivity", "log_sensitivity", "canonical"}, default="sensitivity"
         Map compared: the sensitivity of p(g|x) or of log p(g|x) on the training
         scans, or the first canonical map, its sign set by the class means.
-    rotation_invariant : bool, optional
-        As in :func:`information_learning_curve`.
-    train_sizes : array of int, optional
-        Subjects in each of the two sets; None: half of all.
-    n_splits : int
+    rotation_invariant : bool or None, default=None
+        Whether training on rotated features gives the same predictions. If None, True
+        for canonical variates and False for all else.
+    train_sizes : array-like of int or None, default=None
+        Subjects in each of the two sets. If None, half of all.
+    n_splits : int, default=150
         Random pairs of sets at every size.
-    random_state : None, int or Generator
-        Results depend on it, but not on ``n_jobs``; splits are those of
-        :func:`information_learning_curve` with the same seed.
-    memory : None, path or joblib.Memory, optional
-        Folder where what is read from image files is remembered between calls; a
-        changed file is read anew. Does not affect results.
-    n_jobs : int
+    random_state : None, int or Generator, default=0
+        Seed of the splits, which are those of :func:`information_learning_curve` with
+        the same seed. Results do not depend on ``n_jobs``.
+    memory : path-like, joblib.Memory or None, default=None
+        Cache for scans read from image files; a changed file is read anew. Does not
+        affect results. If None, nothing is cached.
+    n_jobs : int, default=1
         Number of processes.
 
     Returns
@@ -76,9 +78,10 @@ def pattern_reproducibility(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        As :func:`information_learning_curve`; a size above half of the groups.
+        For a size above half of the groups, and for input that
+        :func:`information_learning_curve` refuses.
     TypeError
-        A classifier without the pattern asked for.
+        For a classifier without the pattern asked for.
 
     Notes
     -----
@@ -100,17 +103,17 @@ def pattern_reproducibility(  # noqa: PLR0913
     ...     simulate_hierarchical_scans,
     ... )
     >>> data = simulate_hierarchical_scans(n_subjects=12)
-    >>> found = pattern_reproducibility(
+    >>> agreement = pattern_reproducibility(
     ...     data.X, data.coarse, data.groups, n_splits=10, pattern="canonical"
     ... )
-    >>> found.reproducibility.shape, found.z_map.shape
+    >>> agreement.reproducibility.shape, agreement.z_map.shape
     ((1, 10), (1, 500))
     """
     from sklearn.utils import Bunch
 
-    samples = as_samples(X, mask, memory=memory)
-    problem = build_problem(
-        samples.X,
+    scans = read_scans(X, mask, memory=memory)
+    run = prepare_run(
+        scans.X,
         y,
         groups,
         classifier=classifier,
@@ -120,46 +123,50 @@ def pattern_reproducibility(  # noqa: PLR0913
         rotation_invariant=rotation_invariant,
         random_state=random_state,
     )
-    check_pattern(pattern, problem.classifier)
-    sizes = _half_sizes(train_sizes, len(problem.group_names), pattern)
-    chunks = run_tasks(
-        problem,
+    check_pattern(pattern, run.classifier)
+    sizes = _half_sizes(train_sizes, len(run.group_names), pattern)
+    tasks = run_tasks(
+        run,
         sizes,
         n_splits,
         n_jobs=n_jobs,
         options={"prior_weight": None, "pattern": pattern, "score": False, "z": True},
     )
-    found = np.array(
-        [[r for c in size for r in c["reproducibility"]] for size in chunks]
+    correlations = np.array(
+        [[r for task in size for r in task["reproducibility"]] for size in tasks]
     )
-    z_sums = np.array([np.sum([c["z_sum"] for c in size], axis=0) for size in chunks])
+    z_sums = np.array([np.sum([t["z_sum"] for t in size], axis=0) for size in tasks])
+    spread = np.full(len(sizes), np.nan)
+    if n_splits > 1:
+        spread = correlations.std(axis=1, ddof=1)
     return Bunch(
         train_sizes=sizes,
-        reproducibility=found,
-        mean=found.mean(axis=1),
-        spread=found.std(axis=1, ddof=1)
-        if n_splits > 1
-        else np.full(len(sizes), np.nan),
-        z_map=samples.expand(z_sums / n_splits),
-        masker=samples.masker,
+        reproducibility=correlations,
+        mean=correlations.mean(axis=1),
+        spread=spread,
+        z_map=scans.expand(z_sums / n_splits),
+        masker=scans.masker,
     )
 
 
 def _half_sizes(train_sizes, n_groups, pattern):
-    """Sizes of the two sets, at most half of the groups."""
+    """Return the sizes of the two sets, at most half of the groups."""
     if pattern is None:
         raise ValueError(
-            "pattern=None leaves no map to reproduce; allowed: 'sensitivity', "
-            "'log_sensitivity', 'canonical'."
+            "pattern=None leaves no map to reproduce; use 'sensitivity', "
+            "'log_sensitivity' or 'canonical'"
         )
     if n_groups < 2:
-        raise ValueError(f"{n_groups} group given; disjoint halves need at least 2.")
+        raise ValueError(
+            f"groups must name at least 2 subjects for disjoint halves, got {n_groups}"
+            "; add subjects"
+        )
     if train_sizes is None:
         return np.array([n_groups // 2])
     sizes = check_train_sizes(train_sizes, n_groups)
     if 2 * sizes[-1] > n_groups:
         raise ValueError(
             f"train_sizes={sizes.tolist()}: two disjoint sets of {sizes[-1]} do not "
-            f"fit into {n_groups} groups; use at most {n_groups // 2}."
+            f"fit into {n_groups} groups; use at most {n_groups // 2}"
         )
     return sizes

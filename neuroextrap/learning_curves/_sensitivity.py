@@ -8,11 +8,9 @@ from neuroextrap.learning_curves._linear_scores import (
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
-_OF = ("posterior", "log_posterior")
-
 
 def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
-    """Mean squared derivative of the true label's posterior with respect to voxels.
+    """Compute the mean squared derivative of the true label's posterior by voxel.
 
     Parameters
     ----------
@@ -21,15 +19,15 @@ def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
         variance, or any scikit-learn classifier whose posterior is a softmax (or
         normalized sigmoids) of linear scores, such as LogisticRegression or
         LinearDiscriminantAnalysis, also behind StandardScaler or PCA in a Pipeline.
-    X : array of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features)
         Samples to average over.
-    y : array of shape (n_samples,)
-        Their labels.
-    of : {"posterior", "log_posterior"}
+    y : array-like of shape (n_samples,)
+        Label of every sample.
+    of : {"posterior", "log_posterior"}, default="posterior"
         Differentiate p(g|x), the definition, or log p(g|x), which the paper's
         closed form prints.
-    label : label, optional
-        Average over the samples of this label only. None: over all.
+    label : label or None, default=None
+        Average over the samples of this label only. If None, over all.
 
     Returns
     -------
@@ -40,9 +38,9 @@ def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
     Raises
     ------
     TypeError
-        A classifier whose posterior is not such a function of linear scores.
+        For a classifier whose posterior is not such a function of linear scores.
     ValueError
-        An unknown option, or a label that the classifier or the samples lack.
+        For an unknown option, or a label that the classifier or the samples lack.
 
     References
     ----------
@@ -66,36 +64,17 @@ def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
 
 
 def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
-    """Factor F of the map, ``s = exp(2 c) * sum of squares of the rows of F``.
+    """Return F (n_features, n_directions) and c, which make the map.
 
-    The map is the diagonal of ``M D D' M' / N``; with ``D' / sqrt(N) = Q R`` it is
-    that of ``F F'`` for ``F = M R'``. The scale is kept apart, so that the shape of
-    the map survives where every posterior is so close to one that its derivative
-    is no floating point number any more.
-
-    Parameters
-    ----------
-    classifier : fitted classifier
-        As in :func:`sensitivity_map`.
-    X : array of shape (n_samples, n_features)
-        Samples.
-    y : array of shape (n_samples,)
-        Labels.
-    of : {"posterior", "log_posterior"}
-        What is differentiated.
-    label : label, optional
-        Average over this label only.
-
-    Returns
-    -------
-    factor : ndarray of shape (n_features, n_directions)
-        One column of zeros when there is no direction.
-    log_scale : float
-        c, natural logarithm.
+    The map is ``exp(2 c)`` times the row sums of F^2, the diagonal of ``M D D' M' /
+    N``; with ``D' / sqrt(N) = Q R`` it is that of ``F F'`` for ``F = M R'``. The scale
+    c (natural logarithm) is kept apart, so that the shape of the map survives where
+    every posterior is so close to one that its derivative is no floating point number
+    any more. F is one column of zeros when there is no direction.
     """
-    if of not in _OF:
+    if of not in ("posterior", "log_posterior"):
         raise ValueError(
-            f"of={of!r} is unknown; allowed: 'posterior', 'log_posterior'."
+            f"of={of!r} must be 'posterior' or 'log_posterior'; choose one"
         )
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     X, codes = _select(classifier, X, y, label)
@@ -116,38 +95,39 @@ def _select(classifier, X, y, label):
     if unknown.any():
         raise ValueError(
             f"y holds the label {y[unknown].tolist()[0]!r}, which the classifier never "
-            f"saw; it knows {classes.tolist()}."
+            f"saw; it knows {classes.tolist()}, so leave the others out"
         )
     codes = np.searchsorted(classes, y)
     if label is None:
         return X, codes
-    mine = y == label
-    if not mine.any():
+    of_label = y == label
+    if not of_label.any():
         raise ValueError(
-            f"label={label!r} has no sample in y; it holds {np.unique(y).tolist()}."
+            f"label={label!r} has no sample in y, which holds {np.unique(y).tolist()}; "
+            "choose one of these"
         )
-    return X[mine], codes[mine]
+    return X[of_label], codes[of_label]
 
 
 def _wrong_weights(log_posterior, codes, of):
-    """Weights p(h|x) of the wrong classes, times p(g|x) for ``of="posterior"``.
+    """Return weights p(h|x) of the wrong classes, times p(g|x) for ``of="posterior"``.
 
-    d log p(g|x) = sum over h of p(h|x) (d f_g - d f_h): the right class drops out,
-    so nothing cancels where its posterior is almost one. The largest weight is one;
-    the logarithm of the factor taken out comes second.
+    d log p(g|x) = sum over h of p(h|x) (d f_g - d f_h): the right class drops out, so
+    nothing cancels where its posterior is almost one. The largest weight is one; the
+    logarithm of the factor taken out comes second.
     """
     logs = log_posterior.copy()
     rows = np.arange(len(codes))
-    own = logs[rows, codes]
+    right = logs[rows, codes]
     logs[rows, codes] = -np.inf
     if of == "posterior":
-        logs += own[:, None]
+        logs += right[:, None]
     log_scale = logs.max()
     return np.exp(logs - log_scale), float(log_scale)
 
 
 def _canonical_slopes(model, X, codes, of):
-    """Eigenimages (d, p) and derivatives in canonical space, (n_samples, d).
+    """Return eigenimages (d, p), derivatives by coordinates (n, d), and log scale.
 
     The coordinate itself cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h.
     """
@@ -158,7 +138,7 @@ def _canonical_slopes(model, X, codes, of):
 
 
 def _linear_slopes(classifier, X, codes, of):
-    """Weights of the linear scores (K, p) and derivatives by them, (n_samples, K)."""
+    """Return weights of scores (K, p), derivatives by scores (n, K), and log scale."""
     maps, scores, link = linear_scores(classifier, X)
     log_posterior, gain = posterior_of_scores(scores, link)
     weights, log_scale = _wrong_weights(log_posterior, codes, of)

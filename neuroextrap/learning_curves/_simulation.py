@@ -4,23 +4,9 @@ import numpy as np
 
 
 def binary_gaussian_information(separation):
-    """Information of one Gaussian measurement about a fair binary label.
+    """Return the bits that one Gaussian measurement tells about a fair binary label.
 
-    Parameters
-    ----------
-    separation : float
-        Distance of the two class means in standard deviations of the noise.
-
-    Returns
-    -------
-    float
-        Bits, between 0 and 1.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves._simulation import binary_gaussian_information
-    >>> binary_gaussian_information(0.0), binary_gaussian_information(2.0)
-    (0.0, 0.486)
+    `separation` is the distance of the class means in standard deviations of the noise.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     weights = weights / weights.sum()
@@ -49,18 +35,20 @@ def simulate_hierarchical_scans(
 
     Parameters
     ----------
-    n_subjects : int
-        Subjects.
-    n_repeats : int
+    n_subjects : int, default=18
+        Number of subjects.
+    n_repeats : int, default=1
         Scans of each of the four states in each subject.
-    n_features : int
-        Voxels, at least 2; independent noise of unit variance in each.
-    coarse_separation, fine_separation : float
-        Distances of the class means in noise standard deviations.
-    subject_spread : float
+    n_features : int, default=500
+        Number of voxels, at least 2, each with independent noise of unit variance.
+    coarse_separation : float, default=6.0
+        Distance of the conditions' means in noise standard deviations.
+    fine_separation : float, default=4.0
+        Distance of the early and late means in noise standard deviations.
+    subject_spread : float, default=2.0
         Standard deviation of each subject's own mean scan.
-    random_state : None, int or Generator
-        Source of random numbers.
+    random_state : None, int or Generator, default=0
+        Seed of the simulation.
 
     Returns
     -------
@@ -110,7 +98,7 @@ def simulate_hierarchical_scans(
 
 
 def _two_patterns(n_features, rng):
-    """Two orthonormal patterns that share no voxel, (n_features, 2)."""
+    """Return two orthonormal patterns that share no voxel, shape (n_features, 2)."""
     width = max(1, n_features // 10)
     axes = np.zeros((n_features, 2))
     for i in range(2):

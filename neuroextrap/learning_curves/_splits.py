@@ -6,71 +6,31 @@ _MAX_DRAWS = 1000
 
 
 def check_train_sizes(train_sizes, n_groups):
-    """Training sizes as an array, 2..n_groups-1 by default.
-
-    Parameters
-    ----------
-    train_sizes : array of int, optional
-        Numbers of training groups.
-    n_groups : int
-        Groups there are.
-
-    Returns
-    -------
-    ndarray of int
-        The sizes, increasing.
-
-    Raises
-    ------
-    ValueError
-        Sizes that leave no group to train on or none to test.
-    """
+    """Return increasing training sizes, 2 to n_groups - 1 if None."""
     if train_sizes is None:
         if n_groups < 3:
             raise ValueError(
                 f"{n_groups} groups given; a learning curve from 2 training groups up "
-                "needs at least 3. Give more groups, or train_sizes=[1]."
+                "needs at least 3; give more groups, or train_sizes=[1]"
             )
         return np.arange(2, n_groups)
     sizes = np.unique(np.atleast_1d(train_sizes))
     if sizes.dtype.kind not in "iu" or sizes[0] < 1 or sizes[-1] >= n_groups:
         raise ValueError(
             f"train_sizes={np.asarray(train_sizes).tolist()} must be whole numbers "
-            f"between 1 and {n_groups - 1}: {n_groups} groups are given and at least "
-            "one must be left to test."
+            f"between 1 and {n_groups - 1}; {n_groups} groups are given, leave at "
+            "least one to test"
         )
     return sizes
 
 
 def draw_split(seed, size, split, holds, *, twin):
-    """Draw the training groups of one split, and those of its twin.
+    """Draw the order of groups of one split: the first `size` train the model.
 
-    The stream depends on seed, size and split number only, so that any split can
-    be drawn alone, in any order, on any worker. Draws in which a class is missing
-    from the training groups (or the twin's) are thrown away.
-
-    Parameters
-    ----------
-    seed : int
-        Root of all streams.
-    size : int
-        Number of training groups.
-    split : int
-        Number of the split.
-    holds : ndarray of bool, shape (n_groups, n_classes)
-        Whether the group has samples of the class.
-    twin : bool
-        Whether a second, disjoint set of ``size`` training groups is needed too.
-
-    Returns
-    -------
-    ndarray of int, shape (n_groups,)
-        Group numbers: the first ``size`` train, the next ``size`` are the twin.
-
-    Raises
-    ------
-    ValueError
-        No draw held every class.
+    With `twin`, the next `size` train its twin. The stream depends on seed, size and
+    split number only, so that any split can be drawn alone, in any order, on any
+    worker. Draws in which a class is missing from the training groups (or the twin's)
+    are thrown away; `holds` (n_groups, n_classes) says which group has which class.
     """
     rng = np.random.default_rng([seed, size, split])
     for _ in range(_MAX_DRAWS):
@@ -81,5 +41,5 @@ def draw_split(seed, size, split, holds, *, twin):
     raise ValueError(
         f"no {size} training groups that hold every class were found in {_MAX_DRAWS} "
         "draws; use larger train_sizes"
-        + (" or pattern=None (which needs no second half)." if twin else ".")
+        + (" or pattern=None (which needs no second half)" if twin else "")
     )

@@ -9,7 +9,7 @@ _OVERFIT = (
 
 
 def learning_curve_table(curve):
-    """Mean and spread of a learning curve, one row a training size.
+    """Make a table of mean and spread of a learning curve, one row per size.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def learning_curve_table(curve):
 
 
 def _spread(values):
-    """Compute the spread over splits; NaN for one split or infinite values."""
+    """Return the spread over splits; NaN for one split or infinite values."""
     if values.shape[1] < 2:
         return np.full(len(values), np.nan)
     finite = np.isfinite(values).all(axis=1)

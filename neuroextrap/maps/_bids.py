@@ -25,71 +25,40 @@ _SUFFIX = re.compile(r"[A-Za-z0-9]+")
 
 
 def file_entities(path):
-    """Read the entities of a BIDS file name.
+    """Read the entities of a BIDS file name, label by key; None when it is none.
 
-    Parameters
-    ----------
-    path : path-like
-        Only the last part is looked at; the file need not exist.
+    Only the last part of `path` is looked at. A BIDS name of a subject has
+    ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
+    extension (Gorgolewski et al. 2016, Scientific Data 3; specification, "Filenames").
 
-    Returns
-    -------
-    dict of str to str, or None
-        Label by key, as they stand. None when the name is no BIDS name of a subject:
-        ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
-        extension.
-
-    References
-    ----------
-    Gorgolewski et al. 2016, "The brain imaging data structure", Scientific Data 3;
-    specification, "Filenames".
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._bids import file_entities
     >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
     {'sub': '01', 'task': 'objects', 'run': '2'}
-    >>> file_entities("sub-01.nii.gz") is None
-    True
     """
     stem, dot, extension = Path(path).name.partition(".")
     *pairs, suffix = stem.split("_")
-    found = [_PAIR.fullmatch(pair) for pair in pairs]
-    if not (dot and extension and found and all(found) and _SUFFIX.fullmatch(suffix)):
+    matches = [_PAIR.fullmatch(pair) for pair in pairs]
+    whole = matches and all(matches) and _SUFFIX.fullmatch(suffix)
+    if not (dot and extension and whole):
         return None
-    entities = dict(match.groups() for match in found)
-    if len(entities) < len(found) or found[0].group(1) != "sub":
+    entities = dict(match.groups() for match in matches)
+    if len(entities) < len(matches) or matches[0].group(1) != "sub":
         return None
     return entities
 
 
 def shared_entities(paths):
-    """Find the entities that all of several BIDS files have in common.
+    """Return the entities that all of several BIDS files share, in BIDS order.
 
-    Parameters
-    ----------
-    paths : sequence of path-like
-        Inputs of one analysis.
+    None when a name is no BIDS name, or there is none.
 
-    Returns
-    -------
-    dict of str to str, or None
-        In BIDS order, ``desc`` last; entities that differ, or that some lack, are left
-        out. None when a name is no BIDS name, or there is none.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._bids import shared_entities
     >>> runs = [f"sub-01_task-x_run-{i}_space-T1w_bold.nii.gz" for i in (1, 2)]
     >>> shared_entities(runs)
     {'sub': '01', 'task': 'x', 'space': 'T1w'}
-    >>> shared_entities([*runs, "bold.nii.gz"]) is None
-    True
     """
-    found = [file_entities(path) for path in paths]
-    if not found or None in found:
+    entities = [file_entities(path) for path in paths]
+    if not entities or None in entities:
         return None
-    first, *others = found
+    first, *others = entities
     shared = {
         key: label
         for key, label in first.items()
@@ -99,46 +68,25 @@ def shared_entities(paths):
 
 
 def in_order(entities):
-    """Sort entities as they stand in a file name; unknown ones before ``desc``.
+    """Sort entities as they stand in a file name; unknown keys before ``desc``.
 
-    Parameters
-    ----------
-    entities : dict of str to str
-
-    Returns
-    -------
-    dict of str to str
-
-    Raises
-    ------
-    ValueError
-        When a key or a label has other characters than BIDS allows.
+    Raises ValueError when a key or a label has other characters than BIDS allows.
     """
-    for pair in entities.items():
-        if not _PAIR.fullmatch("-".join(pair)):
+    for key, label in entities.items():
+        if not _PAIR.fullmatch(f"{key}-{label}"):
             raise ValueError(
-                f"bids: {pair[0]}-{pair[1]} is no entity; keys are lower-case letters, "
+                f"bids: {key}-{label} is no entity; keys are lower-case letters, "
                 "labels letters, digits and +"
             )
-    known = {key: place for place, key in enumerate(ENTITIES)} | {"desc": 1000}
-    return dict(sorted(entities.items(), key=lambda pair: known.get(pair[0], 999)))
+    rank = {key: place for place, key in enumerate(ENTITIES)} | {"desc": 1000}
+    return dict(sorted(entities.items(), key=lambda pair: rank.get(pair[0], 999)))
 
 
 def check_dataset(root, *, overwrite):
-    """Refuse a folder that is no data set of this package's own.
+    """Check that an existing folder is a data set of this package, or empty.
 
-    Parameters
-    ----------
-    root : pathlib.Path
-        Folder that exists.
-    overwrite : bool
-        Whether it may hold something without a description.
-
-    Raises
-    ------
-    ValueError
-        If it describes itself as somebody else's data, or is not empty and does not
-        describe itself.
+    With `overwrite` it may also hold files without a description. Raises ValueError if
+    it describes itself as somebody else's data.
     """
     path = root / DESCRIPTION
     if not path.is_file():
@@ -159,29 +107,10 @@ def check_dataset(root, *, overwrite):
 
 
 def describe_dataset(root, sources=()):
-    """Write ``dataset_description.json``, unless it is there.
+    """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    Parameters
-    ----------
-    root : path-like
-        Top folder of the derivatives; created when missing.
-    sources : sequence of path-like, default=()
-        Files that were analyzed; the DOI of the data set that each belongs to is named
-        where that data set tells it.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Examples
-    --------
-    >>> import json, tempfile
-    >>> from neuroextrap.maps._bids import describe_dataset
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     about = json.loads(describe_dataset(folder).read_text())
-    >>> about["DatasetType"], about["GeneratedBy"][0]["Name"]
-    ('derivative', 'neuroextrap')
+    The folder is created when missing. Of the data sets that the files `sources`
+    belong to, the DOI is named where they tell it. Returns the file's path.
     """
     root = Path(root).expanduser()
     path = root / DESCRIPTION
@@ -204,7 +133,7 @@ def describe_dataset(root, sources=()):
 
 
 def _doi(file):
-    """DOI of the data set that a file belongs to, or None."""
+    """Return the DOI of the data set that a file belongs to, or None."""
     for folder in Path(file).absolute().parents:
         path = folder / DESCRIPTION
         if path.is_file():

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.images._files import load_image, save_image
-from neuroextrap.images._hashes import array_hash
+from neuroextrap.images._saving import load_image, save_image
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.margins._array_hash import array_hash
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""
@@ -20,41 +20,15 @@ _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilear
 _NEEDED = ("description", "unit")
 
 
-def describe_map(description, unit, *, parameters=None, inputs=None, random_state=None):
-    """Say what a map is and where it comes from, for its sidecar.
+def provenance(*, parameters=None, inputs=None, random_state=None):
+    """Return where maps come from: parameters, inputs, seed and versions.
 
-    Parameters
-    ----------
-    description : str
-        What the numbers are, in a sentence.
-    unit : str
-        Their unit, such as "bits", "proportion correct", "probability".
-    parameters : dict or None, default=None
-        Settings of the analysis.
-    inputs : dict of str to array-like, or None, default=None
-        Arrays the map was computed from; their SHA-256 is kept, not their values.
-    random_state : object, default=None
-        Seed of the analysis.
-
-    Returns
-    -------
-    dict
-        With ``description``, ``unit``, ``parameters``, ``input_sha256``,
-        ``random_state`` and ``versions`` of neuroextrap and what it builds on.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._files import describe_map
-    >>> about = describe_map("Accuracy.", "proportion correct", inputs={"y": [0, 1]})
-    >>> sorted(about)[:3]
-    ['description', 'input_sha256', 'parameters']
+    Of the arrays in the dict `inputs` the SHA-256 is kept, not the values.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         versions[package] = metadata.version(package)
     return {
-        "description": description,
-        "unit": unit,
         "parameters": dict(parameters or {}),
         "input_sha256": {name: array_hash(a) for name, a in (inputs or {}).items()},
         "random_state": random_state,
@@ -62,40 +36,33 @@ def describe_map(description, unit, *, parameters=None, inputs=None, random_stat
     }
 
 
+def describe_map(record, origin, *, n_classes=None):
+    """Return the sidecar of a map: what its record says, and its provenance.
+
+    A chance level that depends on the number of classes is null without `n_classes`.
+
+    >>> from neuroextrap.maps import MAPS
+    >>> sidecar = describe_map(MAPS["accuracy"], provenance(), n_classes=8)
+    >>> sidecar["unit"], sidecar["chance"], sidecar["tail"]
+    ('proportion', 0.125, 'upper')
+    """
+    unknown = n_classes is None and callable(record.chance)
+    chance = None if unknown else record.chance_level(n_classes)
+    return {
+        "description": record.description,
+        "unit": record.unit,
+        "chance": None if chance is None else float(chance),
+        "tail": record.tail,
+        **origin,
+    }
+
+
 def check_output_directory(directory, *, overwrite=False, bids=None):
-    """Refuse a folder that results cannot or should not go to.
+    """Check that results can go to a folder, and return it; change nothing.
 
-    Nothing is created or changed, so that a long analysis can check first.
-
-    Parameters
-    ----------
-    directory : path-like
-        The folder; it may not exist yet.
-    overwrite : bool, default=False
-        Whether it may already hold something.
-    bids : dict of str to str, or None, default=None
-        Entities of BIDS names. Then the folder may hold a data set of this package,
-        and without ``overwrite`` no files with the same entities.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    ValueError
-        If it is a file, is not empty (BIDS: not ours, or holds such files) and
-        ``overwrite`` is False, or it (or the folder it would be created in) is not
-        writable; BIDS: if it is a data set that this package did not make.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from neuroextrap.maps._files import check_output_directory
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     check_output_directory(f"{folder}/maps").name
-    'maps'
+    The folder may not exist yet. Raises ValueError if it is a file, is not empty (with
+    the entities `bids`: holds another data set, or files of these entities) and
+    `overwrite` is False, or it cannot be written.
     """
     files = ResultFiles.below(directory, bids)
     files.check(overwrite=overwrite)
@@ -107,49 +74,17 @@ def write_maps(directory, images, sidecars, *, overwrite=False, bids=None):
 
     Everything is first written to a temporary folder in the output folder (or above,
     when it does not exist) and moved into place file by file at the end: a failure
-    leaves the folder as it was, and no file is ever half there. With ``overwrite`` the
+    leaves the folder as it was, and no file is ever half there. With `overwrite` the
     maps of an earlier call (of the same names) are removed, other files left alone.
 
-    Parameters
-    ----------
-    directory : path-like
-        The output folder; created when missing.
-    images : dict of str to Niimg or SurfaceImage
-        Map by name; names become file names.
-    sidecars : dict of str to dict
-        For every name at least ``description`` and ``unit``, as ``describe_map`` makes
-        them. Arrays become lists; numbers that are not finite become null.
-    overwrite : bool, default=False
-        Whether the folder may already hold something.
-    bids : dict of str to str, or None, default=None
-        Entities of BIDS names, such as ``{"sub": "01", "task": "objects"}``; None for
-        plain names. See :class:`ResultFiles`.
+    `images` and `sidecars` are dicts with the same keys, which become file names;
+    sidecars hold at least ``description`` and ``unit``, arrays in them become lists,
+    numbers that are not finite null. `bids` is a dict of entities such as ``{"sub":
+    "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
+    Returns the path of every sidecar; ``maps.json`` lists maps and files.
 
-    Returns
-    -------
-    dict of str to pathlib.Path
-        Sidecar of every map. ``maps.json`` lists maps and files.
-
-    Raises
-    ------
-    TypeError
-        If an image is not floating point, or a sidecar holds what JSON cannot.
-    ValueError
-        If names are not usable as file names (or two have the same BIDS label), images
-        and sidecars do not match, a sidecar lacks ``description`` or ``unit``, or the
-        folder is not usable (see ``check_output_directory``).
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, nibabel
-    >>> from neuroextrap.maps import read_maps
-    >>> from neuroextrap.maps._files import describe_map, write_maps
-    >>> img = nibabel.Nifti1Image(np.full((2, 2, 2), 0.002), np.eye(4))
-    >>> about = {"p_value": describe_map("Permutation p.", "probability")}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_maps(folder, {"p_value": img}, about)
-    ...     float(read_maps(folder)["p_value"].get_fdata().max())
-    0.002
+    Raises TypeError if an image is not floating point or a sidecar is no JSON, and
+    ValueError if names, sidecars or folder cannot be used.
     """
     _check_names(images, sidecars)
     files = ResultFiles.below(directory, bids)
@@ -174,18 +109,18 @@ def write_maps(directory, images, sidecars, *, overwrite=False, bids=None):
 
 
 def read_maps(directory):
-    """Read the maps that ``write_maps`` wrote.
+    """Read the maps that an analysis wrote.
 
     Parameters
     ----------
     directory : path-like
-        The folder, or one above it, or the list of maps (``maps.json``, or under its
-        BIDS name) itself.
+        Folder of the maps, or one above it, or the list of maps (``maps.json``, or
+        under its BIDS name) itself.
 
     Returns
     -------
-    dict of str to nibabel.Nifti1Image or nilearn.surface.SurfaceImage
-        Map by name, data in memory.
+    maps : dict of str to nibabel.Nifti1Image or nilearn.surface.SurfaceImage
+        Every map by its name, data in memory.
 
     Raises
     ------
@@ -195,20 +130,24 @@ def read_maps(directory):
 
     Examples
     --------
-    >>> import tempfile, numpy as np, nibabel
+    >>> import tempfile
+    >>> from neuroextrap.datasets import simulate_brain
+    >>> from neuroextrap.decoding import IdentificationSearchLight
     >>> from neuroextrap.maps import read_maps
-    >>> from neuroextrap.maps._files import describe_map, write_maps
-    >>> img = nibabel.Nifti1Image(np.ones((2, 2, 2)), np.eye(4))
-    >>> about = {"accuracy": describe_map("Accuracy.", "proportion correct")}
+    >>> brain = simulate_brain(resolution=8, n_classes=3, n_runs=3)
+    >>> light = IdentificationSearchLight(brain.masker.mask_img_, radius=10.0)
+    >>> light = light.fit(brain.imgs, brain.y, groups=brain.runs)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_maps(folder, {"accuracy": img}, about)
-    ...     list(read_maps(folder))
-    ['accuracy']
+    ...     light.to_directory(folder)
+    ...     maps = read_maps(folder)
+    >>> maps["accuracy"].shape == brain.masker.mask_img_.shape
+    True
     """
     files = ResultFiles.find(directory, MAPS_FILE)
     if files is None:
         raise ValueError(
-            f"{directory} holds no {MAPS_FILE}; give a folder that write_maps wrote"
+            f"{directory} holds no {MAPS_FILE}; give a folder that to_directory or the "
+            "command line wrote"
         )
     return {
         name: load_image(files.folder, entry["files"])
@@ -217,7 +156,7 @@ def read_maps(directory):
 
 
 def _check_names(images, sidecars):
-    """Refuse names that are no file names, and maps without a description."""
+    """Check that names can be file names and that every map is described."""
     for name in images:
         if not (isinstance(name, str) and name.replace("-", "_").isidentifier()):
             raise ValueError(
@@ -239,7 +178,7 @@ def _check_names(images, sidecars):
 
 
 def _check_labels(images, files):
-    """Refuse names that differ by what a BIDS label cannot hold."""
+    """Check that names differ in letters and digits, all that a BIDS label holds."""
     by_file = {}
     for name in images:
         other = by_file.setdefault(files.name(f"{name}.json"), name)
@@ -253,18 +192,18 @@ def _about(sidecar, files):
     """Return a sidecar, with the keys that BIDS knows where names are BIDS."""
     if files.bids is None:
         return sidecar
-    known = {"Description": sidecar["description"], "Units": sidecar["unit"]}
-    return {**known, **sidecar}
+    standard = {"Description": sidecar["description"], "Units": sidecar["unit"]}
+    return {**standard, **sidecar}
 
 
 def _write_all(folder, images, texts, files):
     """Write images, sidecars and the list of them, under plain names."""
     manifest = {}
     for name, img in images.items():
-        written = save_image(img, folder, name)
+        file_names = save_image(img, folder, name)
         (folder / f"{name}.json").write_text(texts[name], encoding="utf-8")
         manifest[name] = {
-            "files": {role: files.name(plain) for role, plain in written.items()},
+            "files": {role: files.name(plain) for role, plain in file_names.items()},
             "sidecar": files.name(f"{name}.json"),
         }
     text = _to_json(MAPS_FILE, {"maps": manifest})
@@ -291,7 +230,7 @@ def _manifest(files):
 
 
 def _files_of_manifest(files):
-    """Names of the files of an earlier call."""
+    """Return the names of the files of an earlier call."""
     names = set()
     for entry in (_manifest(files) or {}).values():
         names |= {*entry["files"].values(), entry["sidecar"]}

@@ -1,88 +1,15 @@
-"""From win distributions to the named numbers of every region."""
+"""From win distributions to the named numbers of every region.
 
-import warnings
-from contextlib import contextmanager
+The key of every number is the name of a record in :data:`neuroextrap.maps.MAPS`.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from neuroextrap import stats
-from neuroextrap.margins._statistic import DECIMALS
-
-#: name -> (what it is, unit); what a sidecar and a report say of a map.
-MAP_DESCRIPTIONS = {
-    "accuracy": (
-        "Identification accuracy among all classes, classes weighted equally; "
-        "chance is 1 / number of classes",
-        "proportion",
-    ),
-    "pairwise_accuracy": (
-        "Average identification accuracy over all pairs of classes; chance is 0.5",
-        "proportion",
-    ),
-    "implied_information": (
-        "Information whose Gaussian-limit accuracy curve fits the observed curve best; "
-        "an index of the curve, not a bound",
-        "bits",
-    ),
-    "average_bayes_accuracy_bound": (
-        "Lower confidence bound on the average Bayes accuracy among as many random "
-        "classes of the same kind; every region by itself",
-        "proportion",
-    ),
-    "average_bayes_accuracy_bound_fwe": (
-        "Lower confidence bound on the average Bayes accuracy among as many random "
-        "classes of the same kind; simultaneous over regions",
-        "proportion",
-    ),
-    "bayes_accuracy_bound": (
-        "Lower confidence bound on the Bayes accuracy for the given classes; every "
-        "region by itself",
-        "proportion",
-    ),
-    "bayes_accuracy_bound_fwe": (
-        "Lower confidence bound on the Bayes accuracy for the given classes; "
-        "simultaneous over regions",
-        "proportion",
-    ),
-    "information_bound": (
-        "Lower confidence bound on the mutual information of stimulus and response, "
-        "the best over several set sizes with the correction; every region by itself",
-        "bits",
-    ),
-    "information_bound_fwe": (
-        "Lower confidence bound on the mutual information of stimulus and response, "
-        "the best over several set sizes with the correction; simultaneous over "
-        "regions",
-        "bits",
-    ),
-    "n_voxels": (
-        "Number of voxels (or vertices) of the region that were analyzed",
-        "count",
-    ),
-    "p_value": ("Permutation p-value of the statistic, every region by itself", "p"),
-    "p_value_fwe": (
-        "Permutation p-value of the statistic against the maximum over regions "
-        "(family-wise error)",
-        "p",
-    ),
-    "p_value_fwe_tail": (
-        "As p_value_fwe, its small values from a generalized Pareto tail fitted to the "
-        "permuted maxima",
-        "p",
-    ),
-    "p_value_tail": (
-        "As p_value, its small values from a generalized Pareto tail fitted to each "
-        "region's own permuted statistics",
-        "p",
-    ),
-    "p_value_fdr": (
-        "Benjamini-Hochberg adjusted p_value (false discovery rate)",
-        "p",
-    ),
-    "neg_log10_p_fwe": ("-log10 of p_value_fwe", "-log10(p)"),
-    "z": ("Standard normal quantile of 1 - p_value", "z"),
-}
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 _LADDER = np.array([2, 5, 10])
 
@@ -90,21 +17,8 @@ _LADDER = np.array([2, 5, 10])
 def bound_set_sizes(n_classes):
     """Return the pre-declared set sizes of the information bound: 2, 5, 10, 20, ... K.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K.
-
-    Returns
-    -------
-    set_sizes : ndarray of int
-        Increasing, from 2 (or K) to K.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._identification import bound_set_sizes
-    >>> bound_set_sizes(96)
-    array([ 2,  5, 10, 20, 50, 96])
+    >>> bound_set_sizes(96).tolist()
+    [2, 5, 10, 20, 50, 96]
     """
     decades = 10 ** np.arange(int(np.log10(n_classes)) + 1)
     sizes = np.unique(np.outer(decades, _LADDER))
@@ -114,37 +28,17 @@ def bound_set_sizes(n_classes):
 def accuracy_statistics(wins, *, n_test, set_sizes):
     """Compute accuracy, pairwise accuracy and implied information of every region.
 
-    Parameters
-    ----------
-    wins : ndarray, shape (n_regions, K)
-        Win distributions; rows of NaN stay NaN.
-    n_test : int
-        Number of test points, which limits the information that can be resolved.
-    set_sizes : array-like of int
-        Set sizes of the implied information.
-
-    Returns
-    -------
-    statistics : dict of ndarray, shape (n_regions,)
-        Implied information in bits; where every point beats every distractor it is the
-        largest value that the data resolve.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.maps._identification import accuracy_statistics
-    >>> found = accuracy_statistics(
-    ...     np.array([[0.1, 0.2, 0.7]]), n_test=30, set_sizes=[2, 3]
-    ... )
-    >>> found["accuracy"], found["pairwise_accuracy"]
-    (array([0.7]), array([0.8]))
+    `wins` of shape (n_regions, K) are win distributions; rows of NaN stay NaN. Implied
+    information (bits) is fitted at `set_sizes`; where every point beats every
+    distractor it is the largest value that `n_test` test points resolve. Each value of
+    the returned dict has shape (n_regions,); its key names a record in ``MAPS``.
     """
     n_classes = wins.shape[1]
     information = stats.implied_information(
         stats.average_accuracy(wins, set_sizes), set_sizes
     )
     most = stats.resolution_information(n_classes, n_test, set_sizes)
-    ends = stats.average_accuracy(wins, [2, n_classes]).round(DECIMALS)
+    ends = round_ties(stats.average_accuracy(wins, [2, n_classes]))
     return {
         "accuracy": ends[:, 1],
         "pairwise_accuracy": ends[:, 0],
@@ -152,110 +46,36 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
     }
 
 
-def bound_is_vacuous(n_classes, n_repeats, confidence_level=0.95):
-    """Tell whether even perfect accuracy leaves the average bound at chance.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K.
-    n_repeats : int or ndarray, shape (K,) or (n_folds, K)
-        Test points of every class (in every fold).
-    confidence_level : float
-        Of the bounds.
-
-    Returns
-    -------
-    bool
-        True where no result can lift the bound above 1 / K.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._identification import bound_is_vacuous
-    >>> bound_is_vacuous(3, 1), bound_is_vacuous(96, 1)
-    (True, False)
-    """
-    with quiet_bounds():
-        best = stats.average_bayes_accuracy_lower_bound(
-            1.0,
-            n_classes=n_classes,
-            n_repeats=n_repeats,
-            set_sizes=n_classes,
-            confidence_level=confidence_level,
-        )
-    return bool(best <= 1 / n_classes)
-
-
-@contextmanager
-def quiet_bounds():
-    """Leave out the warnings of vacuous bounds, which a note tells once."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="the bound's margin", category=UserWarning
-        )
-        yield
-
-
 def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
     """Compute the lower confidence bounds of every region.
 
-    Parameters
-    ----------
-    wins : ndarray, shape (n_regions, K)
-        Win distributions, averaged over folds with fixed weights if there are several;
-        rows of NaN stay NaN.
-    n_repeats : int or ndarray, shape (K,) or (n_folds, K)
-        Test points of every class (in every fold).
-    confidence_level : float
-        Of the bounds.
-
-    Returns
-    -------
-    statistics : dict of ndarray, shape (n_regions,)
-        Accuracies as proportions, information in bits. Names ending in ``_fwe`` hold
-        for all analyzed regions at once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.maps._identification import bound_statistics
-    >>> perfect = np.eye(96)[[95]]
-    >>> found = bound_statistics(perfect, n_repeats=1)
-    >>> sorted(found)[:2]
-    ['average_bayes_accuracy_bound', 'average_bayes_accuracy_bound_fwe']
-    >>> found["average_bayes_accuracy_bound"].round(2)
-    array([0.82])
+    `wins` of shape (n_regions, K) are averaged over folds with fixed weights if there
+    are several; rows of NaN stay NaN. `n_repeats` are the test points of every class:
+    int, or ndarray of shape (K,) or (n_folds, K). Accuracies are proportions,
+    information is in bits. Names ending in ``_fwe`` hold for all analyzed regions at
+    once.
     """
     n_analyzed = int((~np.isnan(wins[:, 0])).sum())
-    n_classes = wins.shape[1]
-    sizes = bound_set_sizes(n_classes)
+    sizes = bound_set_sizes(wins.shape[1])
     curves = stats.average_accuracy(wins, sizes)
-    shared = {
-        "n_classes": n_classes,
-        "n_repeats": n_repeats,
-        "confidence_level": confidence_level,
-    }
-    found = {}
-    with quiet_bounds():
-        for suffix, n_regions in (("", 1), ("_fwe", max(1, n_analyzed))):
-            found |= _bounds(curves, sizes, suffix, n_regions, shared)
-    return found
+    design = stats.TestDesign(
+        wins.shape[1], n_repeats, confidence_level=confidence_level
+    )
+    together = replace(design, n_regions=max(1, n_analyzed))
+    pointwise = _bounds(curves, sizes, design)
+    simultaneous = _bounds(curves, sizes, together)
+    return pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
 
 
-def _bounds(curves, sizes, suffix, n_regions, shared):
-    """Compute the three bounds for so many regions at once."""
-    shared = {**shared, "n_regions": n_regions}
-    average = stats.average_bayes_accuracy_lower_bound(
-        curves[:, -1:], set_sizes=sizes[-1:], **shared
-    )
-    information = stats.information_lower_bound(
-        curves, set_sizes=sizes, n_set_sizes=len(sizes), **shared
-    )
-    given = stats.bayes_accuracy_lower_bound(curves[:, -1], **shared)
+def _bounds(curves, sizes, design):
+    """Return the three bounds of every region; curves (n_regions, n_sizes) up to K."""
+    accuracy = curves[:, -1]
     return {
-        f"average_bayes_accuracy_bound{suffix}": average[:, 0],
-        f"bayes_accuracy_bound{suffix}": given,
-        f"information_bound{suffix}": information.max(axis=-1),
+        "average_bayes_accuracy_bound": design.average_bayes_accuracy_bound(
+            accuracy, sizes[-1]
+        ),
+        "bayes_accuracy_bound": design.bayes_accuracy_bound(accuracy),
+        "information_bound": design.best_information_bound(curves, sizes),
     }
 
 
@@ -299,10 +119,10 @@ def permutation_statistics(score, n_reached, maxima):
     known = ~np.isnan(score)
     if not known.any():  # a shard without tasks
         return {name: np.full(known.shape, np.nan) for name in _PERMUTATION_MAPS}
-    p = (1 + n_reached[known]) / (1 + len(maxima))
-    p_fwe = stats.max_statistic_p_value(score[known], maxima)
+    counts = NullCounts(score[known], n_reached[known], maxima)
+    p, p_fwe = counts.p_value(), counts.p_value_fwe()
     p_tail, _ = stats.tail_p_value(score[known], maxima)
-    return _spread(
+    return spread_known(
         known,
         {
             "p_value": p,
@@ -318,42 +138,15 @@ def permutation_statistics(score, n_reached, maxima):
 def local_tail_p_values(score, null):
     """Refine every region's small p-values by a tail of its own null distribution.
 
-    Parameters
-    ----------
-    score : ndarray, shape (n_regions,)
-        Observed statistic; NaN stays NaN.
-    null : ndarray, shape (n_permutations, n_regions)
-        Permuted statistics; memory-mapped is fine.
-
-    Returns
-    -------
-    p_value : ndarray, shape (n_regions,)
-        NaN where the score is NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.maps._identification import local_tail_p_values
-    >>> null = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
-    >>> p = local_tail_p_values(np.array([5.0, np.nan]), null)
-    >>> bool(p[0] < 1 / 501), bool(np.isnan(p[1]))
-    (True, True)
+    `score` of shape (n_regions,), NaN stays NaN; `null` of shape (n_permutations,
+    n_regions), which may be memory-mapped: it is read a few regions at a time.
     """
     p = np.full(len(score), np.nan)
-    step = max(1, 2**23 // len(null))
-    for start in range(0, len(score), step):
-        some = start + np.flatnonzero(~np.isnan(score[start : start + step]))
-        if len(some):
+    width = max(1, 2**23 // len(null))
+    for start in range(0, len(score), width):
+        regions = start + np.flatnonzero(~np.isnan(score[start : start + width]))
+        if len(regions):
             # the file is float32: compare at its precision
-            observed = score[some].astype(np.float32).astype(float)
-            p[some] = stats.tail_p_value(observed, null[:, some].astype(float))[0]
+            observed = score[regions].astype(np.float32).astype(float)
+            p[regions] = stats.tail_p_value(observed, null[:, regions].astype(float))[0]
     return p
-
-
-def _spread(known, values):
-    """Place values of the known regions among all; the others are NaN."""
-    out = {}
-    for name, value in values.items():
-        out[name] = np.full(known.shape, np.nan)
-        out[name][known] = value
-    return out

@@ -24,21 +24,11 @@ class ResultFiles:
     named by the same rule: letters and digits of its plain name as ``desc``, the suffix
     ``stat``, its own extension.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Folder that holds the files.
-    bids : dict of str to str, or None, default=None
-        Entities that the names begin with; None for plain names. A ``desc`` among them
-        is put before the file's own: ``desc-accuracyPvalue``.
-    root : pathlib.Path or None, default=None
-        Top folder of the BIDS derivatives; None when only reading.
+    `folder` holds the files; `bids` are the entities that names begin with, or None
+    for plain names (a ``desc`` among them is put before the file's own,
+    ``desc-accuracyPvalue``); `root` is the top folder of what is written, None when
+    only reading.
 
-    Examples
-    --------
-    >>> from neuroextrap.maps._result_files import ResultFiles
-    >>> ResultFiles.below("out").path("p_value.nii.gz").as_posix()
-    'out/p_value.nii.gz'
     >>> files = ResultFiles.below("out", {"sub": "01", "task": "x"})
     >>> files.path("p_value.nii.gz").as_posix()
     'out/sub-01/func/sub-01_task-x_desc-pvalue_stat.nii.gz'
@@ -50,18 +40,9 @@ class ResultFiles:
 
     @classmethod
     def below(cls, root, bids=None):
-        """Say where files are to be written.
+        """Return the files of an analysis that is to be written to a folder.
 
-        Parameters
-        ----------
-        root : path-like
-            Output folder.
-        bids : dict of str to str, or None, default=None
-            Entities, in any order.
-
-        Returns
-        -------
-        ResultFiles
+        `bids` are entities in any order, or None for plain names.
         """
         root = Path(root).expanduser()
         if bids is None:
@@ -73,24 +54,11 @@ class ResultFiles:
 
     @classmethod
     def find(cls, path, index):
-        """Find the files of an analysis that was written before.
+        """Return the files of an analysis that was written before, or None.
 
-        Parameters
-        ----------
-        path : path-like
-            A folder with the files in it or below it, or the index file itself.
-        index : str
-            Plain name of a file that every such analysis has, such as "maps.json".
-
-        Returns
-        -------
-        ResultFiles or None
-            None when there is no such analysis.
-
-        Raises
-        ------
-        ValueError
-            When there are several.
+        `path` is a folder with the files in it or below it, or the index file itself;
+        `index` is the plain name of a file that every such analysis has, such as
+        "maps.json". Raises ValueError when there are several analyses.
         """
         path = Path(path).expanduser()
         if path.is_dir() and (path / index).is_file():
@@ -98,31 +66,21 @@ class ResultFiles:
         if path.is_file() and path.name == index:
             return cls(path.parent)
         extension = index.partition(".")[2]
-        within = sorted(path.rglob(f"*desc-*_stat.{extension}")) or [path]
-        found = {file: _entities_before(file.name, index) for file in within}
-        found = {file: bids for file, bids in found.items() if bids is not None}
-        if len(found) > 1:
-            some = ", ".join(str(file.relative_to(path)) for file in list(found)[:4])
+        candidates = sorted(path.rglob(f"*desc-*_stat.{extension}")) or [path]
+        entities = {file: _entities_before(file.name, index) for file in candidates}
+        indices = [file for file in candidates if entities[file] is not None]
+        if len(indices) > 1:
+            first = ", ".join(str(file.relative_to(path)) for file in indices[:4])
             raise ValueError(
-                f"{path} holds {len(found)} analyses ({some}...); give the path of "
+                f"{path} holds {len(indices)} analyses ({first}...); give the path of "
                 "one of these files"
             )
-        for file, bids in found.items():
-            return cls(file.parent, bids) if file.is_file() else None
-        return None
+        if not indices or not indices[0].is_file():
+            return None
+        return cls(indices[0].parent, entities[indices[0]])
 
     def name(self, plain):
-        """Return the name of a file.
-
-        Parameters
-        ----------
-        plain : str
-            Its plain name, with extension.
-
-        Returns
-        -------
-        str
-        """
+        """Return the name of a file from its plain name, with extension."""
         if self.bids is None:
             return plain
         stem, _, extension = plain.partition(".")
@@ -134,31 +92,14 @@ class ResultFiles:
         return f"{self._begin(hemi=hemi)}{self._label(stem)}_stat.{extension}"
 
     def path(self, plain):
-        """Return the path of a file.
-
-        Parameters
-        ----------
-        plain : str
-            Its plain name, with extension.
-
-        Returns
-        -------
-        pathlib.Path
-        """
+        """Return the path of a file from its plain name, with extension."""
         return self.folder / self.name(plain)
 
     def check(self, *, overwrite=False):
-        """Refuse a folder that the files cannot or should not go to; change nothing.
+        """Check that the files can go to their folder; change nothing.
 
-        Parameters
-        ----------
-        overwrite : bool, default=False
-            Whether there may already be such files (plain: anything).
-
-        Raises
-        ------
-        ValueError
-            As for ``check_output_directory``.
+        With `overwrite` there may already be such files (plain: anything). Raises
+        ValueError as ``check_output_directory`` does.
         """
         _check_usable(self.root)
         if self.bids is None:
@@ -171,12 +112,12 @@ class ResultFiles:
         if self.root.is_dir():
             check_dataset(self.root, overwrite=overwrite)
         _check_usable(self.folder)
-        there = self._written()
-        if there and not overwrite:
+        present = self._written()
+        if present and not overwrite:
             raise ValueError(
-                f"output folder {self.root} already holds {there[0]} and "
-                f"{len(there) - 1} more of that name; use overwrite=True (--overwrite) "
-                "or choose another"
+                f"output folder {self.root} already holds {present[0]} and "
+                f"{len(present) - 1} more of that name; use overwrite=True "
+                "(--overwrite) or choose another"
             )
 
     def create(self):
@@ -194,11 +135,11 @@ class ResultFiles:
 
     def _label(self, stem):
         """Return what ``desc`` says of a file, after the label that was given."""
-        own = _own_label(stem)
-        return _capital(own) if "desc" in self.bids else own
+        label = _own_label(stem)
+        return _capital(label) if "desc" in self.bids else label
 
     def _written(self):
-        """Names of the files of an analysis with the same entities."""
+        """Return the names of present files of an analysis with the same entities."""
         pattern = f"{glob.escape(self._begin())}*_stat.*"
         names = sorted(path.name for path in self.folder.glob(pattern))
         if "desc" not in self.bids:
@@ -209,13 +150,13 @@ class ResultFiles:
 
 def _own_label(stem):
     """Return the letters and digits of a plain name."""
-    own = "".join(re.findall("[A-Za-z0-9]", stem))
-    if not own:
+    label = "".join(re.findall("[A-Za-z0-9]", stem))
+    if not label:
         raise ValueError(
             f"{stem!r} has no letter or digit of ASCII to make a BIDS label of; use "
             "another name"
         )
-    return own
+    return label
 
 
 def _capital(label):
@@ -224,21 +165,21 @@ def _capital(label):
 
 
 def _entities_before(name, index):
-    """Entities of a file if its own label is that of the index, else None."""
+    """Return the entities of a file if its own label is that of the index."""
     stem, _, extension = index.partition(".")
     match = _NAME.fullmatch(name)
     if match is None or match.group(3) != extension:
         return None
     bids = dict(pair.split("-") for pair in match.group(1).split("_") if pair)
-    own, label = _own_label(stem), match.group(2)
-    if label == own:
+    index_label, label = _own_label(stem), match.group(2)
+    if label == index_label:
         return bids
-    before = label.removesuffix(_capital(own))
+    before = label.removesuffix(_capital(index_label))
     return {**bids, "desc": before} if before not in ("", label) else None
 
 
 def _check_usable(folder):
-    """Raise unless a folder is writable, or can be created."""
+    """Check that a folder is writable, or can be created."""
     if not folder.exists():
         parent = next(p for p in folder.absolute().parents if p.exists())
         if not parent.is_dir() or not _writable(parent):
@@ -259,5 +200,5 @@ def _check_usable(folder):
 
 
 def _writable(folder):
-    """Tell whether files can be created in a folder."""
+    """Return whether files can be created in a folder."""
     return os.access(folder, os.W_OK | os.X_OK)

@@ -1,7 +1,13 @@
-"""Classifiers as batched margin functions, and the one loop over regions."""
+"""Classifiers as batched margin functions, and the one loop over regions.
 
+``CLASSIFIERS`` holds the classifiers that have names; ``MarginKernel`` is what a
+classifier of one's own has to be.
+"""
+
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._registry import CLASSIFIERS
 
 __all__ = [
     "CLASSIFIERS",
+    "MarginKernel",
 ]

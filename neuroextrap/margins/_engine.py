@@ -1,7 +1,9 @@
 """The one loop over regions and permutations."""
 
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse
@@ -10,7 +12,9 @@ from joblib import Parallel, delayed
 
 from neuroextrap.margins._checkpoint import Checkpoint, run_identity
 from neuroextrap.margins._paths import sums_are_faster
-from neuroextrap.margins._task import Block, first_margins, run_task
+from neuroextrap.margins._task import Plan, TaskData, first_margins, run_task
+
+Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
@@ -21,45 +25,16 @@ _PERMUTED_TASK_REGIONS = 128
 
 @dataclass(frozen=True)
 class RegionScores:
-    """What a run found for every region.
+    """The results of a run for every region.
 
-    Parameters
-    ----------
-    wins : ndarray, shape (n_regions, K)
-        Win distributions; NaN where a region was not analyzed.
-    weighted_wins : ndarray, shape (n_weightings, n_regions, K)
-        The same under each further weighting of the test points.
-    score : ndarray, shape (n_regions,)
-        Observed statistic.
-    n_reached : ndarray of int, shape (n_regions,)
-        Number of permuted statistics that reach the observed one.
-    maxima : ndarray, shape (n_permutations,)
-        Largest statistic over regions, for every permutation.
-    null : ndarray of float32, shape (n_permutations, n_regions), or None
-        All permuted statistics, when kept.
-    done : ndarray of bool, shape (n_regions,)
-        Regions analyzed in this run (all, but for a shard).
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins._engine import score_regions
-    >>> from neuroextrap.margins._folds import make_design
-    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-    >>> from neuroextrap.margins._statistic import resolve_statistic
-    >>> from neuroextrap.margins._task import Plan
-    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
-    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> scores = score_regions(X, regions, plan)
-    >>> scores.wins.tolist(), scores.done.tolist()
-    ([[0.0, 1.0]], [True])
+    ``wins`` of shape (n_regions, K) are win distributions, NaN where a region was not
+    analyzed; ``weighted_wins`` (n_weightings, n_regions, K) the same under each further
+    weighting of the test points. ``score`` (n_regions,) is the observed statistic,
+    ``n_reached`` (n_regions,) the number of permuted statistics that reach it,
+    ``maxima`` (n_permutations,) the largest statistic over regions for every
+    permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
+    kept. ``done`` (n_regions,) marks the regions analyzed in this run (all, but for a
+    shard).
     """
 
     wins: np.ndarray
@@ -72,54 +47,25 @@ class RegionScores:
 
 
 def score_regions(  # noqa: PLR0913
-    X, regions, plan, *, n_jobs=1, checkpoint=None, shard=None, null=None, progress=None
-):
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    *,
+    n_jobs: int = 1,
+    checkpoint: str | Path | None = None,
+    shard: tuple[int, int] | None = None,
+    null: np.ndarray | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> RegionScores:
     """Compute the wins of every region, observed and permuted.
 
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_samples, n_features)
-        Finite samples, centered per feature.
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-        Which features belong to which region; empty rows are left NaN.
-    plan : Plan
-        What every task of the run shares.
-    n_jobs : int
-        Number of joblib workers; does not affect results.
-    checkpoint : path-like or None
-        Folder for the results of finished tasks.
-    shard : tuple of (int, int) or None
-        (i, N): compute tasks i, i + N, i + 2 N, ... only, i from 0.
-    null : ndarray or None
-        Where to put all permuted statistics, shape (n_permutations, n_regions).
-    progress : callable or None
-        Called as progress(regions done, regions in all) after every finished task.
-
-    Returns
-    -------
-    RegionScores
-        Wins and counts of every region.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins._engine import score_regions
-    >>> from neuroextrap.margins._folds import make_design
-    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-    >>> from neuroextrap.margins._statistic import resolve_statistic
-    >>> from neuroextrap.margins._task import Plan
-    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
-    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> scores = score_regions(X, regions, plan)
-    >>> scores.score, scores.maxima
-    (array([1.]), array([0.]))
+    ``X`` holds finite float32 samples (n_samples, n_features), centered per feature;
+    ``regions`` of shape (n_regions, n_features) says which features belong to which
+    region, and empty rows are left NaN. ``n_jobs`` joblib workers do not affect
+    results. ``checkpoint`` is a folder for the results of finished tasks. A ``shard``
+    (i, N) computes tasks i, i + N, i + 2 N, ... only, i from 0. ``null``, an array
+    (n_permutations, n_regions), is filled with all permuted statistics. ``progress`` is
+    called with (regions done, regions in all) after every finished task.
     """
     plan = with_path(plan, regions)
     tasks = _tasks(regions, plan)
@@ -129,173 +75,99 @@ def score_regions(  # noqa: PLR0913
     if checkpoint is not None:
         identity = run_identity(X, regions, plan) | {"task size": task_size(plan)}
         store = Checkpoint(checkpoint, identity)
-    scores = _empty(regions.shape[0], plan, null)
-    total, done = sum(len(rows) for _, rows in tasks), 0
+    scores = _empty_scores(regions.shape[0], plan, null)
+    n_total, n_done = sum(len(rows) for _, rows in tasks), 0
     for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
-        _place(scores, rows, result)
+        _fill_in(scores, rows, result)
         np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
-        done += len(rows)
+        n_done += len(rows)
         if progress is not None:
-            progress(done, total)
+            progress(n_done, n_total)
     return scores
 
 
-def observed_margins(X, regions, plan, region):
-    """Compute one region's margins under the observed labeling.
+def observed_margins(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, region: int
+) -> np.ndarray:
+    """Compute one region's margins (n_test, K) under the observed labeling.
 
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_samples, n_features)
-        Samples in rows.
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-        Members of every region.
-    plan : Plan
-        What every task of the run shares.
-    region : int
-        Index of the region.
-
-    Returns
-    -------
-    margins : ndarray, shape (n_test, K)
-        Rows in the order of the folds' test samples.
-
-    Raises
-    ------
-    ValueError
-        When the region has no usable feature.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins._engine import observed_margins
-    >>> from neuroextrap.margins._folds import make_design
-    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-    >>> from neuroextrap.margins._statistic import resolve_statistic
-    >>> from neuroextrap.margins._task import Plan
-    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
-    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> observed_margins(X, regions, plan, 0).argmax(axis=1)
-    array([0, 1, 0, 1])
+    Rows are in the order of ``plan.design.test``.
     """
     if regions.indptr[region] == regions.indptr[region + 1]:
-        raise ValueError(f"region {region} was not analyzed: too few usable voxels")
-    block = make_block(X, regions, np.array([region]))
-    return first_margins(with_path(plan, regions), block)[:, :, 0]
+        raise ValueError(
+            f"region {region} was not analyzed: it has too few usable voxels; choose "
+            "another region, or lower min_voxels"
+        )
+    data = task_data(X, regions, np.array([region]))
+    return first_margins(with_path(plan, regions), data)[:, :, 0]
 
 
-def with_path(plan, regions):
+def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
     """Return a plan that says how margins are made, from all regions of the run.
 
-    Parameters
-    ----------
-    plan : Plan
-        Returned as it is if it says so already.
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-        Members of every region.
-
-    Returns
-    -------
-    plan : Plan
-        By sums over features, or region by region, whichever is faster.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins._engine import with_path
-    >>> from neuroextrap.margins._folds import make_design
-    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-    >>> from neuroextrap.margins._statistic import resolve_statistic
-    >>> from neuroextrap.margins._task import Plan
-    >>> codes = np.array([[0, 1, 0, 1]])
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> a_voxel, a_brain = np.ones((1, 1)), np.ones((1, 20_000))
-    >>> with_path(plan, scipy.sparse.csr_array(a_voxel)).by_sums
-    True
-    >>> with_path(plan, scipy.sparse.csr_array(a_brain)).by_sums
-    False
+    By sums over features or region by region, whichever is faster; a plan that says so
+    already is returned as it is.
     """
     if plan.by_sums is not None:
         return plan
     summing = replace(plan, by_sums=True)
-    chosen = sums_are_faster(plan, regions, task_size(summing))
-    return replace(plan, by_sums=chosen)
+    by_sums = sums_are_faster(plan, regions, task_size(summing))
+    return replace(plan, by_sums=by_sums)
 
 
-def task_size(plan):
-    """Return the number of regions of a task; the plan alone decides it.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    n_regions : int
-    """
-    step = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
+def task_size(plan: Plan) -> int:
+    """Return the number of regions of a task; the plan alone decides it."""
+    size = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
     if not plan.by_sums or plan.n_permutations:
-        step = min(step, _PERMUTED_TASK_REGIONS)
-    return int(step)
+        size = min(size, _PERMUTED_TASK_REGIONS)
+    return int(size)
 
 
-def make_block(X, regions, rows):
-    """Return some regions with the data of just their features.
-
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_samples, n_features)
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-    rows : ndarray of int
-        Which regions.
-
-    Returns
-    -------
-    Block
-    """
+def task_data(
+    X: np.ndarray, regions: scipy.sparse.csr_array, rows: np.ndarray
+) -> TaskData:
+    """Return some regions with the data of just their features."""
     members = scipy.sparse.csr_array(regions[rows])
-    here = np.zeros(regions.shape[1], dtype=bool)
-    here[members.indices] = True
-    columns = np.flatnonzero(here)
-    local = (np.cumsum(here, dtype=np.int32) - 1)[members.indices]
-    small = scipy.sparse.csr_array(
-        (members.data, local, members.indptr), shape=(len(rows), len(columns))
+    is_member = np.zeros(regions.shape[1], dtype=bool)
+    is_member[members.indices] = True
+    columns = np.flatnonzero(is_member)
+    indices = (np.cumsum(is_member, dtype=np.int32) - 1)[members.indices]
+    task_regions = scipy.sparse.csr_array(
+        (members.data, indices, members.indptr), shape=(len(rows), len(columns))
     )
     features = np.ascontiguousarray(X[:, columns].T, dtype=np.float32)
-    return Block(features=features, regions=small, columns=columns)
+    return TaskData(features=features, regions=task_regions, columns=columns)
 
 
-def _tasks(regions, plan):
-    """Return (number, rows) of every task; empty regions belong to none."""
+def _tasks(regions: scipy.sparse.csr_array, plan: Plan) -> list[Task]:
+    """Return every task; empty regions belong to none."""
     filled = np.flatnonzero(np.diff(regions.indptr))
-    step = task_size(plan)
-    starts = range(0, len(filled), step)
-    return [(number, filled[a : a + step]) for number, a in enumerate(starts)]
+    size = task_size(plan)
+    starts = range(0, len(filled), size)
+    return [(number, filled[a : a + size]) for number, a in enumerate(starts)]
 
 
 # tells a task whether it runs in the process that made it
 _PROCESS = uuid.uuid4().hex
 
 
-def _run_block(plan, rows, number, block, parent):
+def _run_numbered(
+    plan: Plan, task: Task, data: TaskData, parent: str
+) -> tuple[Task, dict[str, np.ndarray]]:
     """Run one task, in another process with one BLAS thread."""
     if parent != _PROCESS:
         threadpoolctl.threadpool_limits(limits=1, user_api="blas")
-    return number, rows, run_task(plan, block)
+    return task, run_task(plan, data)
 
 
-def _results(X, regions, plan, tasks, n_jobs, store):
+def _results(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    tasks: list[Task],
+    n_jobs: int,
+    store: Checkpoint | None,
+) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
     """Yield (rows, result) of every task: stored ones first, then as they finish."""
     missing = []
     for number, rows in tasks:
@@ -305,29 +177,28 @@ def _results(X, regions, plan, tasks, n_jobs, store):
         else:
             yield rows, result
     calls = (
-        delayed(_run_block)(plan, rows, number, make_block(X, regions, rows), _PROCESS)
-        for number, rows in missing
+        delayed(_run_numbered)(plan, task, task_data(X, regions, task[1]), _PROCESS)
+        for task in missing
     )
     parallel = Parallel(
         n_jobs=n_jobs,
-        prefer=getattr(plan.kernel, "prefer", "threads"),
+        prefer=plan.kernel.prefer,
         return_as="generator_unordered",
         batch_size=1,
     )
     with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
-        for number, rows, result in parallel(calls):
+        for (number, rows), result in parallel(calls):
             if store is not None:
                 store.save(number, result)
             yield rows, result
 
 
-def _empty(n_regions, plan, null):
+def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
     """Return scores before any task is done."""
     n_classes = plan.design.n_classes
-    n_weightings = 0 if plan.weightings is None else len(plan.weightings)
     return RegionScores(
         wins=np.full((n_regions, n_classes), np.nan),
-        weighted_wins=np.full((n_weightings, n_regions, n_classes), np.nan),
+        weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
         score=np.full(n_regions, np.nan),
         n_reached=np.zeros(n_regions, dtype=np.int64),
         maxima=np.full(plan.n_permutations, -np.inf),
@@ -336,7 +207,9 @@ def _empty(n_regions, plan, null):
     )
 
 
-def _place(scores, rows, result):
+def _fill_in(
+    scores: RegionScores, rows: np.ndarray, result: dict[str, np.ndarray]
+) -> None:
     """Put a task's results where its regions belong."""
     scores.wins[rows] = result["wins"]
     scores.weighted_wins[:, rows] = result["weighted_wins"]

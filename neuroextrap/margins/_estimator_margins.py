@@ -1,101 +1,49 @@
 """Margins of any scikit-learn classifier, refitted for every region and labeling."""
 
+from typing import Any
+
 import numpy as np
 
+from neuroextrap.margins._kernel import MarginKernel
 
-class EstimatorMargins:
+
+class EstimatorMargins(MarginKernel):
     """The slow, general way: clone, fit, score.
 
-    Parameters
-    ----------
-    estimator : scikit-learn classifier
-        With ``decision_function`` (one column a class, or one score for two classes) or
-        ``predict_proba``.
-
-    Raises
-    ------
-    ValueError
-        When the classifier has neither method, or scores pairs of classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> from neuroextrap.margins._design import Labelings
-    >>> from neuroextrap.margins._estimator_margins import EstimatorMargins
-    >>> from neuroextrap.margins._folds import make_design
-    >>> codes = np.array([0, 1, 2, 0, 1, 2])
-    >>> design = make_design(codes, 3, groups=[1, 1, 1, 2, 2, 2])
-    >>> kernel = EstimatorMargins(RidgeClassifier())
-    >>> state = kernel.prepare([np.eye(3)[codes]], design)
-    >>> kernel.margins(state, Labelings([codes], 3)).argmax(axis=1).T
-    array([[0, 1, 2, 0, 1, 2]])
+    The classifier has ``decision_function`` (one column per class, or one score for
+    two classes) or ``predict_proba``.
     """
 
     #: fits hold the interpreter, so threads would wait for one another
     prefer = "processes"
 
-    def __init__(self, estimator):
-        has = [
-            name
-            for name in ("decision_function", "predict_proba")
-            if hasattr(estimator, name)
-        ]
-        if not has or not hasattr(estimator, "fit"):
+    def __init__(self, estimator: Any) -> None:
+        methods = ("decision_function", "predict_proba")
+        scores = any(hasattr(estimator, name) for name in methods)
+        if not scores or not hasattr(estimator, "fit"):
             raise ValueError(
-                f"classifier={estimator!r} has neither decision_function nor "
+                f"estimator={estimator!r} has neither decision_function nor "
                 "predict_proba; give a scikit-learn classifier that has one of them"
             )
         self.estimator = estimator
 
-    def __repr__(self):
-        """Show the estimator; part of a checkpoint's identity."""
-        return f"EstimatorMargins({self.estimator!r})"
-
-    def prepare(self, xs, design):
-        """Return the regions' data as they are.
-
-        Parameters
-        ----------
-        xs : sequence of ndarray, each of shape (n_samples, n_features of the region)
-            Samples of every region.
-        design : Design
-            Folds of the cross-validation.
-
-        Returns
-        -------
-        state : tuple of (xs, design)
-        """
+    def prepare(self, xs: Any, design: Any) -> Any:
         return xs, design
 
-    def margins(self, state, labelings):
-        """Return the margins of every region under every labeling.
-
-        Parameters
-        ----------
-        state : tuple of (xs, design)
-            What ``prepare`` returned.
-        labelings : Labelings
-            A batch of labelings.
-
-        Returns
-        -------
-        margins : ndarray of float64, shape (n_test, K, n_regions * n_labelings)
-        """
+    def margins(self, state: Any, labelings: Any) -> np.ndarray:
         xs, design = state
-        out = np.empty(
-            (len(design.test), design.n_classes, len(xs) * labelings.n_labelings)
-        )
+        shape = len(design.test), design.n_classes, len(xs) * labelings.n_labelings
+        margins = np.empty(shape)
         column = 0
         for x in xs:
             for codes in labelings.codes:
                 folds = zip(design.folds, design.fold_slices, strict=True)
                 for (train, test), rows in folds:
-                    out[rows, :, column] = self._fold(x, codes, train, test)
+                    margins[rows, :, column] = self._fold(x, codes, train, test)
                 column += 1
-        return out
+        return margins
 
-    def _fold(self, x, codes, train, test):
+    def _fold(self, x: Any, codes: Any, train: Any, test: Any) -> np.ndarray:
         """Fit one fold and return its margins, shape (n_test, K)."""
         from sklearn.base import clone
 
@@ -109,8 +57,40 @@ class EstimatorMargins:
         n_classes = len(fitted.classes_)
         if scores.shape[1] != n_classes:
             raise ValueError(
-                f"classifier={self.estimator!r} gives {scores.shape[1]} scores for "
-                f"{n_classes} classes; choose one score a class (for an SVC, "
+                f"estimator={self.estimator!r} gives {scores.shape[1]} scores for "
+                f"{n_classes} classes; choose one score per class (for an SVC, "
                 "decision_function_shape='ovr')"
             )
         return scores
+
+
+class SVCMargins(EstimatorMargins):
+    """A linear support vector machine with l2 penalty, as nilearn's "svc"."""
+
+    name = "svc"
+
+    def __init__(self) -> None:
+        from sklearn.svm import LinearSVC
+
+        super().__init__(LinearSVC(penalty="l2", max_iter=10_000, random_state=0))
+
+
+class LogisticMargins(EstimatorMargins):
+    """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
+
+    One class against the rest, as nilearn's Decoder has it: the solver is binary.
+    """
+
+    name = "logistic"
+
+    def __init__(self) -> None:
+        from inspect import signature
+
+        from sklearn.linear_model import LogisticRegressionCV
+        from sklearn.multiclass import OneVsRestClassifier
+
+        options: dict[str, Any] = {"solver": "liblinear", "scoring": "neg_log_loss"}
+        # scikit-learn 1.8 names the l2 penalty in another way
+        if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
+            options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
+        super().__init__(OneVsRestClassifier(LogisticRegressionCV(**options)))

@@ -1,44 +1,22 @@
 """From a cross-validation splitter to a checked design."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.margins._design import Design
 
 
-def make_design(codes, n_classes, *, cv=None, groups=None):
+def make_design(
+    codes: np.ndarray, n_classes: int, *, cv: Any = None, groups: Any = None
+) -> Design:
     """Split samples into folds and check that every fold can be trained.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_samples,)
-        Class codes 0..K-1.
-    n_classes : int
-        Number of classes K.
-    cv : None, int, scikit-learn splitter, or iterable of (train, test)
-        None is leave-one-group-out; an integer is that many folds of whole groups, or
-        stratified folds without groups.
-    groups : array-like, shape (n_samples,), or None
-        Run (or session) of every sample.
-
-    Returns
-    -------
-    Design
-        Checked folds.
-
-    Raises
-    ------
-    ValueError
-        When neither cv nor groups is given, when there is one group only, when training
-        and test samples overlap or a fold is empty, and when a class has no training
-        sample in a fold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._folds import make_design
-    >>> design = make_design(np.array([0, 1, 0, 1]), 2, groups=[1, 1, 2, 2])
-    >>> [test.tolist() for _, test in design.folds]
-    [[0, 1], [2, 3]]
+    ``codes`` (n_samples,) are class codes 0..K-1 and ``groups`` (n_samples,) the runs.
+    ``cv`` is None (leave one group out), an integer (that many folds of whole groups,
+    or stratified folds without groups), a scikit-learn splitter, or an iterable of
+    (train, test). Raises where training and test samples overlap, a fold is empty, or a
+    class has no training sample in a fold.
     """
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != codes.shape:
@@ -56,7 +34,7 @@ def make_design(codes, n_classes, *, cv=None, groups=None):
     return Design(folds, len(codes), n_classes)
 
 
-def _resolve_cv(cv, groups):
+def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
     """Return a splitter object for what the user gave."""
     from sklearn.model_selection import (
         GroupKFold,
@@ -82,7 +60,7 @@ def _resolve_cv(cv, groups):
     return check_cv(cv)
 
 
-def _check_folds(folds, codes, n_classes):
+def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
     """Raise when a fold cannot be trained or tested."""
     if not folds:
         raise ValueError("cv made no folds; give a splitter that yields (train, test)")
@@ -102,38 +80,21 @@ def _check_folds(folds, codes, n_classes):
             )
 
 
-def _few(values):
+def _few(values: np.ndarray) -> str:
     """Show up to five values."""
     shown = ", ".join(str(int(value)) for value in values[:5])
     return shown + (", ..." if len(values) > 5 else "")
 
 
-def check_labelings(codes, design):
+def check_labelings(codes: np.ndarray, design: Design) -> None:
     """Raise when a labeling leaves a class without training samples in a fold.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_labelings, n_samples)
-        Class codes 0..K-1.
-    design : Design
-        Folds of the cross-validation.
-
-    Raises
-    ------
-    ValueError
-        When a permuted labeling cannot be trained on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._folds import check_labelings, make_design
-    >>> design = make_design(np.array([0, 1, 0, 1]), 2, groups=[1, 1, 2, 2])
-    >>> check_labelings(np.array([[1, 0, 0, 1]]), design)
+    ``codes`` (n_labelings, n_samples) are class codes 0..K-1.
     """
     classes = np.arange(design.n_classes)
     for train, _ in design.folds:
-        for block in np.array_split(codes[:, train], max(1, codes.size // 2**22)):
-            present = (block[:, :, None] == classes).any(axis=1).all(axis=1)
+        for batch in np.array_split(codes[:, train], max(1, codes.size // 2**22)):
+            present = (batch[:, :, None] == classes).any(axis=1).all(axis=1)
             if not present.all():
                 raise ValueError(
                     "a permuted labeling leaves a class without training samples in a "
@@ -142,32 +103,11 @@ def check_labelings(codes, design):
                 )
 
 
-def fold_weightings(codes, design):
-    """Weight the test points of each fold by themselves, classes equal within the fold.
+def fold_weightings(codes: np.ndarray, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Weigh the test points of each fold by themselves, classes equal within the fold.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_samples,)
-        Class codes 0..K-1.
-    design : Design
-        Folds of the cross-validation.
-
-    Returns
-    -------
-    weightings : ndarray, shape (n_folds, n_test)
-        Row f weighs the points of fold f, and sums to one.
-    repeats : ndarray of int, shape (n_folds, K)
-        Test points of every class in every fold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._folds import fold_weightings, make_design
-    >>> codes = np.array([0, 1, 0, 1])
-    >>> design = make_design(codes, 2, groups=[1, 1, 2, 2])
-    >>> fold_weightings(codes, design)[0]
-    array([[0.5, 0.5, 0. , 0. ],
-           [0. , 0. , 0.5, 0.5]])
+    Returns weightings (n_folds, n_test), whose row f weighs the points of fold f and
+    sums to one, and repeats (n_folds, K), the test points of every class in every fold.
     """
     y = codes[design.test]
     weightings = np.zeros((len(design.folds), len(y)))

@@ -1,12 +1,20 @@
 """Multi-class shrinkage discriminant analysis as batched margins, exactly."""
 
 import importlib.util
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import as_slice
-from neuroextrap.margins._operators import checked_counts, residual_operators
+from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins._operators import (
+    RegionOperators,
+    check_priors,
+    checked_counts,
+    residual_operators,
+)
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
@@ -26,7 +34,7 @@ BATCH_SIZE, MAX_WIDTH = 2**16, 64
 _SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
 
 
-class LDAMargins:
+class LDAMargins(MarginKernel):
     """Out-of-fold linear discriminant analysis with a ridge-shrunk covariance.
 
     With W the within-class sum of squares of the training samples, m their mean
@@ -34,121 +42,57 @@ class LDAMargins:
     ``(x - m)' V (mu_l - m) - (mu_l - m)' V (mu_l - m) / 2``, ``V`` the inverse of
     ``W + lambda I``: the log posterior under equal class priors, up to the factor
     1 / (N - K) and a term shared by all classes (N training samples). The penalty
-    lambda comes from the region's total, unlabeled scatter, so nothing but K x K
-    inverses is left for each fold and labeling; the result equals refitting.
+    lambda comes from the region's total, unlabeled scatter (see `ridge_penalty` for
+    ``shrinkage``), so nothing but K x K inverses is left for each fold and labeling;
+    the result equals refitting. ``priors="frequency"`` adds
+    ``log(class share of the training samples) / (N - K)``.
 
-    Parameters
-    ----------
-    shrinkage : "auto" or float, default "auto"
-        "auto": Ledoit-Wolf intensity of the region's scatter; a float multiplies
-        the mean scatter of a feature. See `ridge_penalty`.
-    priors : {"equal", "frequency"}, default "equal"
-        "frequency" adds ``log(class share of the training samples) / (N - K)``.
-    solver : {"auto", "numba", "numpy"}, default "auto"
-        "numba" compiles the K x K steps (the extra ``fast``): several times faster
-        with many labelings, and equal to "numpy" up to rounding in float64. "auto"
-        takes it where numba is installed. A single labeling, more than 32 classes
-        or large designs are left to numpy.
+    ``solver="numba"`` compiles the K x K steps (the extra ``fast``): several times
+    faster with many labelings, and equal to "numpy" up to rounding in float64. "auto"
+    takes it where numba is installed. A single labeling, more than 32 classes or large
+    designs are left to numpy. Margins are computed in float64 and rounded to float32
+    where the penalty is at least 0.01 of the mean squared norm of the centered samples.
 
-    See Also
-    --------
-    ShrinkageLDA : The same rule for one region, with fit and predict.
-
-    References
-    ----------
     Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
-    scoring", section 3 (discriminant analysis from indicator regression).
-    Treder 2019, "Cross-validation in high-dimensional spaces: a lifeline for least
-    squares models and multi-class LDA", section 3 (folds without refitting).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._design import Design, Labelings
-    >>> x = np.array([[0.0], [1.0], [0.2], [0.8], [0.1], [0.9]])
-    >>> folds = (([0, 1, 2, 3], [4, 5]), ([2, 3, 4, 5], [0, 1]))
-    >>> design = Design(folds=folds, n_samples=6, n_classes=2)
-    >>> kernel = LDAMargins(shrinkage=0.1)
-    >>> state = kernel.prepare([x], design)
-    >>> margins = kernel.margins(state, Labelings([[0, 1, 0, 1, 0, 1]], 2))
-    >>> margins[:, :, 0].argmax(axis=1)
-    array([0, 1, 0, 1])
+    scoring", section 3 (discriminant analysis from indicator regression). Treder 2019,
+    "Cross-validation in high-dimensional spaces: a lifeline for least squares models
+    and multi-class LDA", section 3 (folds without refitting).
     """
 
-    def __init__(self, *, shrinkage="auto", priors="equal", solver="auto"):
+    name = "lda"
+    shrinks = True
+
+    def __init__(
+        self,
+        *,
+        shrinkage: Any = "auto",
+        priors: str = "equal",
+        solver: str = "auto",
+    ) -> None:
         self.shrinkage = shrinkage
         self.priors = priors
         self.solver = solver
 
-    def __repr__(self):
-        """Name the kernel and its options, the solver as it is found here."""
+    def __repr__(self) -> str:
+        """Show the parameters, the solver as it is resolved on this machine."""
         return (
             f"LDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r}, "
             f"solver={_resolve_solver(self.solver)!r})"
         )
 
     @property
-    def prefer(self):
+    def prefer(self) -> str:  # type: ignore[override]
         """Workers: many small steps hold the interpreter, unless they are compiled."""
         return "threads" if _resolve_solver(self.solver) == "numba" else "processes"
 
-    def prepare(self, xs, design):
-        """Compute each region's residual operator and its held-out inverses.
-
-        Parameters
-        ----------
-        xs : list of ndarray, shape (n_samples, n_features_s)
-            Samples of each region.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        state : tuple
-            The design, the number of regions and their operators; for `margins`.
-
-        Raises
-        ------
-        TypeError
-            If `shrinkage` is neither a string nor a real number.
-        ValueError
-            If `shrinkage` is negative, not finite or an unknown word, or too small
-            for a region; if a region has a wrong shape or is constant; if `priors`
-            or `solver` is unknown.
-        ImportError
-            If `solver` is "numba", which is not installed.
-        """
-        if self.priors not in {"equal", "frequency"}:
-            raise ValueError(
-                f'priors must be "equal" or "frequency", got {self.priors!r}'
-            )
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Compute each region's residual operator and its held-out inverses."""
+        check_priors(self.priors)
         _resolve_solver(self.solver)
         groups = residual_operators(xs, design, shrinkage=self.shrinkage)
         return design, len(xs), groups
 
-    def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labeling.
-
-        Parameters
-        ----------
-        state : tuple
-            What `prepare` returned, for S regions.
-        labelings : Labelings
-            B labelings of K classes.
-
-        Returns
-        -------
-        margins : ndarray, shape (n_test, K, S * B)
-            Region-major batch; rows in the order of ``design.test``. Computed in
-            float64; rounded to float32 where the penalty is at least 0.01 of the
-            mean squared norm of the centered samples.
-
-        Raises
-        ------
-        ValueError
-            If a class is absent from the training samples of a fold, or if the
-            within-class scatter of one is singular.
-        """
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, groups = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
@@ -160,7 +104,7 @@ class LDAMargins:
             fill(margins, group, design, labelings, counts, self.priors)
         return margins.reshape(len(design.test), K, n_regions * B)
 
-    def _is_compiled(self, design, labelings):
+    def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
         """Whether labelings are many enough, and small enough, for compiled loops.
 
         The labelings of one design are all compiled or none, so that equal ones
@@ -173,10 +117,10 @@ class LDAMargins:
         return numba and fits and labelings.n_labelings > 1
 
 
-def _resolve_solver(solver):
+def _resolve_solver(solver: str) -> str:
     """Return "numba" or "numpy"."""
     if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}")
+        raise ValueError(f"solver={solver!r} must be one of {SOLVERS}")
     installed = importlib.util.find_spec("numba") is not None
     if solver == "numba" and not installed:
         raise ImportError(
@@ -186,7 +130,7 @@ def _resolve_solver(solver):
     return "numba" if installed and solver != "numpy" else "numpy"
 
 
-def _log_priors(counts, priors):
+def _log_priors(counts: np.ndarray, priors: str) -> np.ndarray:
     """Return what priors add to the margins of a class, shape (n_folds, K, B)."""
     if priors == "equal":
         return np.zeros_like(counts)
@@ -194,7 +138,14 @@ def _log_priors(counts, priors):
     return np.log(counts / sizes) / (sizes - counts.shape[1])
 
 
-def _fill_compiled(margins, group, design, labelings, counts, priors):
+def _fill_compiled(
+    margins: np.ndarray,
+    group: RegionOperators,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    priors: str,
+) -> None:
     """Fill the margins of a group of regions, one region and one batch at a time."""
     from neuroextrap.margins._lda_kernel import Classes, Folds, fill_margins
 
@@ -202,9 +153,9 @@ def _fill_compiled(margins, group, design, labelings, counts, priors):
     width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
     folds, log_priors = Folds(*design.flat_folds), _log_priors(counts, priors)
     for start in range(0, B, width):
-        part = slice(start, start + width)
-        classes = Classes(*_contiguous(counts[..., part], log_priors[..., part]))
-        (indicators,) = _contiguous(labelings.one_hot(float)[..., part])
+        batch = slice(start, start + width)
+        classes = Classes(*_contiguous(counts[..., batch], log_priors[..., batch]))
+        (indicators,) = _contiguous(labelings.one_hot(float)[..., batch])
         for s, region in enumerate(group.regions):
             residuals = group.residuals_of(s, indicators)
             regular = fill_margins(
@@ -213,25 +164,32 @@ def _fill_compiled(margins, group, design, labelings, counts, priors):
                 group.flat_inverses[s],
                 folds,
                 classes,
-                margins[:, :, region, part],
+                margins[:, :, region, batch],
             )
             if not regular:
                 raise ValueError(_SINGULAR)
 
 
-def _contiguous(*arrays):
+def _contiguous(*arrays: np.ndarray) -> list[np.ndarray]:
     return [np.ascontiguousarray(array) for array in arrays]
 
 
-def _fill(margins, group, design, labelings, counts, priors):
-    """Fill the margins of a group of regions, all of them in every step."""
-    step = max(1, BATCH // len(group.regions))
+def _fill(
+    margins: np.ndarray,
+    group: RegionOperators,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    priors: str,
+) -> None:
+    """Fill the margins of a group of regions, all of them under a few labelings."""
+    width = max(1, BATCH // len(group.regions))
     regions = as_slice(group.regions)
-    for start in range(0, labelings.n_labelings, step):
-        part = slice(start, start + step)
+    for start in range(0, labelings.n_labelings, width):
+        part = slice(start, start + width)
         batch = _Batch(group, design, labelings.codes[part], counts[..., part])
-        for rows, found in batch.margins(priors):
-            margins[rows, :, regions, part] = found
+        for rows, fold_margins in batch.margins(priors):
+            margins[rows, :, regions, part] = fold_margins
 
 
 class _Batch:
@@ -242,7 +200,13 @@ class _Batch:
     folds lie one fold after the other.
     """
 
-    def __init__(self, group, design, codes, counts):
+    def __init__(
+        self,
+        group: RegionOperators,
+        design: Design,
+        codes: np.ndarray,
+        counts: np.ndarray,
+    ) -> None:
         K = counts.shape[1]
         self.group = group
         self.design = design
@@ -258,7 +222,7 @@ class _Batch:
         edges = np.cumsum([0, *(len(held) for held in design.held_out)])
         self.folds = [slice(a, b) for a, b in pairwise(edges)]
 
-    def margins(self, priors):
+    def margins(self, priors: str) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
         predicted, moments = self._held_out()
         inverses = _inverse(moments)
@@ -271,7 +235,7 @@ class _Batch:
             # for a region in whatever company
             yield self.design.fold_slices[fold], scores.astype(self.group.dtype)
 
-    def _held_out(self):
+    def _held_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Out-of-fold predictions (S, b, n_held, K) and moments (K, K, F, S, b).
 
         The moment matrix is Q = Y'E - E_f' E^_f + d d'/N: what the training
@@ -288,7 +252,7 @@ class _Batch:
             np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
         return np.subtract(self.indicators, errors, out=errors), moments
 
-    def _constants(self, inverses, priors):
+    def _constants(self, inverses: np.ndarray, priors: str) -> np.ndarray:
         """Return what a fold adds to the margins of a class, shape (F, K, S, b)."""
         shares = self.shares.swapaxes(0, 1)
         constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
@@ -298,12 +262,12 @@ class _Batch:
         return constants + _log_priors(self.counts, priors)
 
 
-def _batch_first(matrices):
+def _batch_first(matrices: np.ndarray) -> np.ndarray:
     """Reorder (K, K, S, b) as (S, b, K, K), contiguous."""
     return np.ascontiguousarray(matrices.transpose(2, 3, 0, 1))
 
 
-def _inverse(matrices):
+def _inverse(matrices: np.ndarray) -> np.ndarray:
     """Inverses of symmetric positive definite matrices, shape (K, K, ...)."""
     flat = matrices.reshape(*matrices.shape[:2], -1)
     out = np.empty_like(flat)
@@ -313,23 +277,30 @@ def _inverse(matrices):
     return out.reshape(matrices.shape)
 
 
-def _sweep(a):
+def _sweep(a: np.ndarray) -> np.ndarray:
     """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
 
-    Only the upper triangle is read and swept; it is mirrored at the end.
+    Only the upper triangle is read and swept; it is mirrored at the end. Sweeping every
+    row of a symmetric matrix once leaves minus its inverse, and keeps it symmetric, so
+    half of it is enough. A positive definite matrix needs no pivoting. The matrices lie
+    last: each step is one operation on a vector over all of them.
     """
     K, _, n_matrices = a.shape
+    # a pivot below the rounding error of its own diagonal element is a singular matrix
     smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
     column, change = np.empty((2, K, n_matrices))
     for k in range(K):
+        # column k of the symmetric matrix, put together from the upper triangle
         column[:k], column[k:] = a[:k, k], a[k, k:]
         if not (column[k] > smallest[k]).all():
             raise ValueError(_SINGULAR)
         inverse = 1.0 / column[k]
         row = column * inverse
+        # eliminate: every other row i loses column[i] times the scaled pivot row
         for i in [*range(k), *range(k + 1, K)]:
             product = np.multiply(column[i], row[i:], out=change[i:])
             np.subtract(a[i, i:], product, out=a[i, i:])
+        # last, the pivot's own row and column: the elimination passed over a[:k, k]
         a[:k, k], a[k, k:] = row[:k], row[k:]
         np.negative(inverse, out=a[k, k])
     for i in range(1, K):

@@ -6,31 +6,40 @@ labelings last, so that one machine instruction serves several of them;
 """
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-# held-out samples of all folds, where each fold's start, the place of every test
-# point among its fold's held-out samples, and where each fold's start
+# held-out samples of all folds, where each fold's start, the row of every test point
+# among its fold's held-out samples, and where each fold's start
 Folds = namedtuple("Folds", "held edges rows row_edges")
 # per fold, (F, K, B): training samples of a class, what a prior adds to its margin
 Classes = namedtuple("Classes", "counts log_priors")
-# what a fold needs: errors (n_held, K, B), moments (K, K, B), the rest (K, B)
+# arrays of one fold, used again by the next: errors (n_held, K, B), moments (K, K, B),
+# the rest (K, B); small enough together to stay in the first cache
 Workspace = namedtuple("Workspace", "errors moments column row shares constants")
 
+# No fast math but fused multiply-add: sums keep their order, so that the same labeling
+# gets the same margins to the last bit whatever else is in its batch. Divisions by zero
+# give infinity, as in numpy; a singular matrix is found by its pivots instead.
 _compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 _EPSILON = float(np.finfo(float).eps)
 
+# The innermost loops below all run over the labelings, b: rows are bound to names
+# before (``out``, ``left``, ``right``), so that the compiler sees three contiguous
+# vectors and no index arithmetic, and turns the loop into vector instructions.
+
 
 @_compile
-def _copy(out, values):
+def _copy(out: Any, values: Any) -> None:
     """Copy numbers: quicker here than an assignment to a slice."""
     for b in range(values.size):
         out[b] = values[b]
 
 
 @_compile
-def _total_moments(indicators, residuals):
+def _total_moments(indicators: Any, residuals: Any) -> np.ndarray:
     """Upper triangle of Y'E over all samples, shape (K, K, B)."""
     n_samples, n_classes, width = residuals.shape
     total = np.zeros((n_classes, n_classes, width))
@@ -44,7 +53,7 @@ def _total_moments(indicators, residuals):
 
 
 @_compile
-def _fill_errors(inverse, residuals, held, errors):
+def _fill_errors(inverse: Any, residuals: Any, held: Any, errors: Any) -> None:
     """Out-of-fold errors: the inverse held-out block times the residuals."""
     _, n_classes, width = residuals.shape
     for i in range(len(held)):
@@ -58,16 +67,20 @@ def _fill_errors(inverse, residuals, held, errors):
 
 
 @_compile
-def _fill_moments(total, residuals, held, counts, work):
+def _fill_moments(
+    total: Any, residuals: Any, held: Any, counts: Any, work: Any
+) -> None:
     """Upper triangle of Q = Y'E - E_f' E^_f + d d'/N."""
     n_classes, width = counts.shape
     moments, errors, shares = work.moments, work.errors, work.shares
     for k in range(n_classes):
         for m in range(k, n_classes):
+            # Y'E of all samples, and d d'/N of this fold
             out, left, right = moments[k, m], counts[k], shares[m]
             start = total[k, m]
             for b in range(width):
                 out[b] = start[b] + left[b] * right[b]
+            # take the held-out samples off, in their order
             for i in range(len(held)):
                 left, right = residuals[held[i], k], errors[i, m]
                 for b in range(width):
@@ -75,11 +88,12 @@ def _fill_moments(total, residuals, held, counts, work):
 
 
 @_compile
-def _read_pivot(a, k, column, row):
+def _read_pivot(a: Any, k: int, column: Any, row: Any) -> None:
     """Copy column k of the upper triangle; divide it by its diagonal."""
     n_classes, width = column.shape
     for i in range(n_classes):
         _copy(column[i], a[i, k] if i < k else a[k, i])
+    # row[k] holds 1 / pivot, by which the others are multiplied
     inverse = row[k]
     for b in range(width):
         inverse[b] = 1.0 / column[k, b]
@@ -91,7 +105,7 @@ def _read_pivot(a, k, column, row):
 
 
 @_compile
-def _eliminate(a, k, column, row):
+def _eliminate(a: Any, k: int, column: Any, row: Any) -> None:
     """Subtract the product of the pivot's column and row from the others."""
     n_classes, width = column.shape
     for i in range(n_classes):
@@ -103,7 +117,7 @@ def _eliminate(a, k, column, row):
 
 
 @_compile
-def _write_pivot(a, k, row):
+def _write_pivot(a: Any, k: int, row: Any) -> None:
     """Write the swept row and column."""
     n_classes, width = row.shape
     for i in range(k):
@@ -115,12 +129,14 @@ def _write_pivot(a, k, row):
 
 
 @_compile
-def _invert(a, smallest, column, row):
+def _invert(a: Any, smallest: Any, column: Any, row: Any) -> bool:
     """Invert symmetric (K, K, B) in place by Gauss-Jordan sweeps; False if singular.
 
     Only the upper triangle is read; the whole is written. No pivoting.
     """
     n_classes, width = column.shape
+    # a pivot below the rounding error of its own diagonal element means singular; the
+    # diagonal is read before the sweeps change it
     for k in range(n_classes):
         for b in range(width):
             smallest[k, b] = 10 * n_classes * _EPSILON * a[k, k, b]
@@ -131,6 +147,7 @@ def _invert(a, smallest, column, row):
             regular &= column[k, b] > smallest[k, b]
         _eliminate(a, k, column, row)
         _write_pivot(a, k, row)
+    # the sweeps leave minus the inverse in the upper triangle
     for i in range(n_classes):
         for j in range(i, n_classes):
             out, mirror = a[i, j], a[j, i]
@@ -141,14 +158,16 @@ def _invert(a, smallest, column, row):
 
 
 @_compile
-def _fill_constants(counts, log_priors, work):
+def _fill_constants(counts: Any, log_priors: Any, work: Any) -> None:
     """Fill what a fold adds to the margins of a class."""
     n_classes, width = counts.shape
     inverse, constants = work.moments, work.constants
     for m in range(n_classes):
+        # the log prior and half of 1 / d_m - (Q^-1)_mm
         out, left, right = constants[m], inverse[m, m], counts[m]
         for b in range(width):
             out[b] = log_priors[m, b] - 0.5 * (left[b] - 1.0 / right[b])
+        # the mean of the training samples, whose predictions are the class shares
         for k in range(n_classes):
             left, right = inverse[k, m], work.shares[k]
             for b in range(width):
@@ -156,9 +175,10 @@ def _fill_constants(counts, log_priors, work):
 
 
 @_compile
-def _fill_scores(indicators, errors, work, out):
+def _fill_scores(indicators: Any, errors: Any, work: Any, out: Any) -> None:
     """Fill the margins (K, B) of one test point."""
     n_classes, width = out.shape
+    # the sweeps are over: their column and row serve again
     predicted, inverse, score = work.column, work.moments, work.row[0]
     for k in range(n_classes):
         for b in range(width):
@@ -173,7 +193,7 @@ def _fill_scores(indicators, errors, work, out):
 
 
 @_compile
-def _fill_shares(counts, shares):
+def _fill_shares(counts: Any, shares: Any) -> None:
     """Fill each class's share of the training samples."""
     n_classes, width = counts.shape
     for b in range(width):
@@ -185,7 +205,8 @@ def _fill_shares(counts, shares):
 
 
 @_compile
-def _workspace(folds, n_classes, width):
+def _workspace(folds: Any, n_classes: int, width: int) -> Any:
+    """Allocate the arrays of one fold, for the fold that holds out most samples."""
     n_held = np.diff(folds.edges).max()
     few = (n_classes, width)
     return Workspace(
@@ -199,24 +220,15 @@ def _workspace(folds, n_classes, width):
 
 
 @_compile
-def fill_margins(residuals, indicators, inverses, folds, classes, out):
-    """Fill the margins of one region under B labelings, in every fold.
+def fill_margins(
+    residuals: Any, indicators: Any, inverses: Any, folds: Any, classes: Any, out: Any
+) -> bool:
+    """Fill the margins ``out`` (n_test, K, B) of one region under B labelings.
 
-    Parameters
-    ----------
-    residuals, indicators : ndarray, shape (n_samples, K, B)
-        (I - H) Y and Y of each labeling.
-    inverses : ndarray, shape (sum of n_held ** 2,)
-        Inverse held-out blocks of I - H, one fold after the other.
-    folds : Folds
-    classes : Classes
-    out : ndarray, shape (n_test, K, B)
-        Filled.
-
-    Returns
-    -------
-    regular : bool
-        False when a within-class scatter is singular or not finite.
+    ``residuals`` and ``indicators``, (n_samples, K, B), are (I - H) Y and Y of each
+    labeling; ``inverses``, (sum of n_held ** 2,), the inverse held-out blocks of I - H,
+    one fold after the other. False when a within-class scatter is singular or not
+    finite.
     """
     _, n_classes, width = residuals.shape
     total = _total_moments(indicators, residuals)
@@ -228,12 +240,13 @@ def fill_margins(residuals, indicators, inverses, folds, classes, out):
         inverse = inverses[offset : offset + size**2].reshape(size, size)
         offset += size**2
         counts = classes.counts[f]
+        # d / N; E^_f; Q; Q^-1 in its place; what is the same for all test points
         _fill_shares(counts, work.shares)
         _fill_errors(inverse, residuals, held, work.errors)
         _fill_moments(total, residuals, held, counts, work)
         regular &= _invert(work.moments, work.constants, work.column, work.row)
         _fill_constants(counts, classes.log_priors[f], work)
         for t in range(folds.row_edges[f], folds.row_edges[f + 1]):
-            i = folds.rows[t]
+            i = folds.rows[t]  # the test point among the held-out samples
             _fill_scores(indicators[held[i]], work.errors[i], work, out[t])
     return regular

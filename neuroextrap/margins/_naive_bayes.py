@@ -1,197 +1,87 @@
 """Gaussian naive Bayes as batched margins: sums over features."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from neuroextrap.margins._operators import check_regions, checked_counts
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._operators import (
+    check_priors,
+    check_regions,
+    checked_counts,
+)
 
 FEATURES = 1024  # features handled together for one labeling; changes no result
 REGION_FEATURES = 256  # the same for many labelings
 LABELINGS = 64  # labelings handled together
 
 
-class GaussianNBMargins:
+class GaussianNBMargins(AdditiveKernel):
     """Out-of-fold log densities of independent Gaussian features.
 
     The margin of class l is the sum over features of
     ``-((x - mean_l)**2 / var_l + log var_l) / 2``, plus the log prior of the class
     once. Means and variances (divided by the count) are those of the class's training
-    samples. A constant feature adds nothing.
+    samples. A constant feature adds nothing. No class variance falls below
+    ``variance_floor`` times the feature's variance over all samples, which no label
+    enters; with 0, a feature that is constant within a class is an error. With
+    ``priors="frequency"`` the prior is the share of the class among the training
+    samples, with "equal" it is 1 / K.
 
-    Parameters
-    ----------
-    variance_floor : float, default 1e-3
-        No class variance falls below this multiple of the feature's variance over
-        all samples, which no label enters. With 0, a feature that is constant within
-        a class is an error.
-    priors : {"frequency", "equal"}, default "frequency"
-        "frequency": share of the class among the training samples.
-
-    See Also
-    --------
-    NaiveBayesClassifier : The same rule for one region, with fit and predict.
-
-    References
-    ----------
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 6.6.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._design import Design, Labelings
-    >>> x = np.array([[0.0], [1.0], [0.2], [0.8], [0.1], [0.9]])
-    >>> folds = (([0, 1, 2, 3], [4, 5]), ([2, 3, 4, 5], [0, 1]))
-    >>> design = Design(folds=folds, n_samples=6, n_classes=2)
-    >>> kernel = GaussianNBMargins()
-    >>> state = kernel.prepare([x], design)
-    >>> margins = kernel.margins(state, Labelings([[0, 1, 0, 1, 0, 1]], 2))
-    >>> margins[:, :, 0].argmax(axis=1)
-    array([0, 1, 0, 1])
     """
 
-    def __init__(self, *, variance_floor=1e-3, priors="frequency"):
+    name = "gaussian_nb"
+
+    def __init__(
+        self, *, variance_floor: float = 1e-3, priors: str = "frequency"
+    ) -> None:
         self.variance_floor = variance_floor
         self.priors = priors
 
-    def __repr__(self):
-        """Name the kernel and its options."""
-        return (
-            f"GaussianNBMargins(variance_floor={self.variance_floor!r}, "
-            f"priors={self.priors!r})"
-        )
-
-    def feature_margins(self, X, codes, design):
-        """Compute every feature's own margins, to be summed over a region.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n_samples, n_features)
-            All features at once.
-        codes : ndarray of int, shape (n_samples,)
-            Class codes 0..K-1.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        margins : ndarray of float32, shape (n_features, n_test, K)
-            Log densities; the log prior is in `constant`.
-
-        Raises
-        ------
-        ValueError
-            If an option is out of range, a class is absent from the training samples
-            of a fold, or a class variance is zero with ``variance_floor=0``.
-        """
+    def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
         self._check()
         members, counts = _members(codes, design)
-        n_features = X.shape[1]
-        margins = np.empty(
-            (n_features, len(design.test), design.n_classes), dtype=np.float32
-        )
-        for start in range(0, n_features, FEATURES):
-            block = slice(start, start + FEATURES)
-            x, floor = self._features(X[:, block])
+        shape = X.shape[1], len(design.test), design.n_classes
+        margins = np.empty(shape, dtype=np.float32)
+        for start in range(0, X.shape[1], FEATURES):
+            part = slice(start, start + FEATURES)
+            x, floor = self._features(X[:, part])
             statistics = _statistics(x, floor, members, counts, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = x[design.folds[fold][1]].T.astype(np.float32)
-                part = margins[block, design.fold_slices[fold]]
-                _log_density(test, mean, variance, out=part)
+                out = margins[part, design.fold_slices[fold]]
+                _fill_log_density(test, mean, variance, out)
         return margins
 
-    def constant(self, codes, design):
-        """Compute the log prior, added once per region.
-
-        Parameters
-        ----------
-        codes : ndarray of int, shape (n_samples,)
-            Class codes 0..K-1.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        constant : ndarray of float32, shape (n_test, K)
-
-        Raises
-        ------
-        ValueError
-            If an option is out of range or a class is absent from the training
-            samples of a fold.
-        """
+    def constant(self, codes: Any, design: Design) -> np.ndarray:
+        """Return the log prior, added once per region."""
         self._check()
         _, counts = _members(codes, design)
         return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
 
-    def costs(self, work, design):
-        """Estimate what a task takes by sums over features, and region by region.
-
-        Parameters
-        ----------
-        work : Work
-            What the task has to do.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        by_sums, by_regions : float
-            Nanoseconds, to be compared with one another.
-        """
+    def costs(self, work: Work, design: Design) -> tuple[float, float]:
         n_test, n_classes = len(design.test), design.n_classes
-        by_sums = n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
+        by_sums: float = (
+            n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
+        )
         by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
         classes = len(design.folds) * n_classes * work.n_labelings
-        by_regions = 15 * classes * work.n_memberships
+        by_regions: float = 15 * classes * work.n_memberships
         by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions
-        batches = np.ceil(work.n_labelings / LABELINGS) * work.n_regions
-        return by_sums, by_regions + 2.5e4 * len(design.folds) * batches
+        n_batches = np.ceil(work.n_labelings / LABELINGS) * work.n_regions
+        return by_sums, by_regions + 2.5e4 * len(design.folds) * n_batches
 
-    def prepare(self, xs, design):
-        """Check the options and the regions; nothing is computed without labels.
-
-        Parameters
-        ----------
-        xs : list of ndarray, shape (n_samples, n_features_s)
-            Samples of each region.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        state : tuple
-            The design and the samples; for `margins`.
-
-        Raises
-        ------
-        ValueError
-            If an option is out of range or a region has a wrong shape.
-        """
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Check the options and the regions; nothing is computed without labels."""
         self._check()
         check_regions(xs, design)
         return design, xs
 
-    def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labeling.
-
-        Parameters
-        ----------
-        state : tuple
-            What `prepare` returned, for S regions.
-        labelings : Labelings
-            B labelings of K classes.
-
-        Returns
-        -------
-        margins : ndarray of float64, shape (n_test, K, S * B)
-            Region-major batch; rows in the order of ``design.test``.
-
-        Raises
-        ------
-        ValueError
-            If a class is absent from the training samples of a fold, or a class
-            variance is zero with ``variance_floor=0``.
-        """
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
         counts = checked_counts(design, labelings)
         members = labelings.one_hot(np.float64)
@@ -199,39 +89,39 @@ class GaussianNBMargins:
         priors = self._log_priors(counts)
         margins = np.empty((len(design.test), K, len(regions), B))
         for start in range(0, B, LABELINGS):
-            part = slice(start, start + LABELINGS)
-            flat = members[:, :, part].reshape(n, -1)
-            flat_counts = counts[:, :, part].reshape(len(counts), -1)
+            batch = slice(start, start + LABELINGS)
+            flat = members[:, :, batch].reshape(n, -1)
+            flat_counts = counts[:, :, batch].reshape(len(counts), -1)
             for s, x in enumerate(regions):
                 scores = self._region_scores(x, flat, flat_counts, design)
-                margins[:, :, s, part] = scores.reshape(len(scores), K, -1)
+                margins[:, :, s, batch] = scores.reshape(len(scores), K, -1)
         margins += priors[design.fold_of_test][:, :, None]
         return margins.reshape(len(design.test), K, -1)
 
-    def _region_scores(self, x, members, counts, design):
+    def _region_scores(
+        self, x: Any, members: Any, counts: Any, design: Design
+    ) -> np.ndarray:
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
-            some, floor = self._features(x[:, start : start + REGION_FEATURES])
-            statistics = _statistics(some, floor, members, counts, design)
+            part, floor = self._features(x[:, start : start + REGION_FEATURES])
+            statistics = _statistics(part, floor, members, counts, design)
             for fold, (mean, variance) in enumerate(statistics):
-                test = some[design.folds[fold][1]]
+                test = part[design.folds[fold][1]]
                 rows = design.fold_slices[fold]
                 scores[rows] += _region_log_density(test, mean, variance)
         return scores
 
-    def _check(self):
+    def _check(self) -> None:
         """Raise unless the options are in range."""
         if not 0 <= self.variance_floor < np.inf:
             raise ValueError(
-                f"variance_floor must be finite and >= 0, got {self.variance_floor!r}"
+                f"variance_floor={self.variance_floor!r} must be finite and >= 0; use "
+                "the default 1e-3"
             )
-        if self.priors not in {"equal", "frequency"}:
-            raise ValueError(
-                f'priors must be "equal" or "frequency", got {self.priors!r}'
-            )
+        check_priors(self.priors)
 
-    def _features(self, x):
+    def _features(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """Center features and return their least class variance, (n_features,)."""
         x = np.asarray(x, dtype=float)
         x = x - x.mean(axis=0)
@@ -239,23 +129,23 @@ class GaussianNBMargins:
         # a constant feature gets variance 1 in every class: log density 0
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 
-    def _log_priors(self, counts):
+    def _log_priors(self, counts: Any) -> np.ndarray:
         """Log prior of each class, the shape of `counts` (F, K, ...)."""
         if self.priors == "equal":
             return np.full(counts.shape, -np.log(counts.shape[1]))
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 
-def _members(codes, design):
+def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
     """Return indicators (n_samples, K) and training counts (F, K) of one labeling."""
-    from neuroextrap.margins._design import Labelings
-
     labelings = Labelings(np.asarray(codes)[None], design.n_classes)
     counts = checked_counts(design, labelings)
     return labelings.one_hot(np.float64)[:, :, 0], counts[:, :, 0]
 
 
-def _statistics(x, floor, members, counts, design):
+def _statistics(
+    x: Any, floor: Any, members: Any, counts: Any, design: Design
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield means and variances of the training samples, fold by fold.
 
     x : (n, p); floor : (p,); members : (n, c), the columns classes or classes times
@@ -276,7 +166,7 @@ def _statistics(x, floor, members, counts, design):
         yield mean, variance
 
 
-def _log_density(test, mean, variance, *, out):
+def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     """Write log densities of each feature; test (p, m), the others (p, K)."""
     precision = (-0.5 / variance).astype(np.float32)
     level = (-0.5 * np.log(variance)).astype(np.float32)
@@ -286,7 +176,7 @@ def _log_density(test, mean, variance, *, out):
     out += level[:, None]
 
 
-def _region_log_density(test, mean, variance):
+def _region_log_density(test: Any, mean: Any, variance: Any) -> np.ndarray:
     """Log density summed over features: test (m, p), the others (p, c) -> (m, c)."""
     level = np.log(variance).sum(axis=0)
     precision = np.divide(1.0, variance, out=variance)

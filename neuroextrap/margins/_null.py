@@ -1,5 +1,6 @@
 """Permuted statistics of every region, on disk."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -7,32 +8,13 @@ import numpy as np
 
 
 @contextmanager
-def null_file(path, n_permutations, n_regions):
+def null_file(
+    path: str | Path | None, n_permutations: int, n_regions: int
+) -> Iterator[np.ndarray | None]:
     """Open a memory-mapped .npy file that takes its name when all is well.
 
-    Parameters
-    ----------
-    path : path-like or None
-        None opens nothing and yields None.
-    n_permutations, n_regions : int
-        Shape of the array.
-
-    Yields
-    ------
-    null : ndarray of float32, shape (n_permutations, n_regions), or None
-        Starts as NaN.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from neuroextrap.margins._null import null_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with null_file(Path(folder) / "null.npy", 3, 2) as null:
-    ...         null[:] = 0.5
-    ...     written = [path.name for path in Path(folder).iterdir()]
-    >>> written
-    ['null.npy']
+    It holds float32 of shape (n_permutations, n_regions), NaN at the start. A path of
+    None opens nothing and yields None.
     """
     if path is None:
         yield None

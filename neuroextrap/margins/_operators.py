@@ -5,44 +5,31 @@ label indicators. It is built here from the centered Gram matrix of a region and
 reused for every labeling.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-MAX_INTENSITY = 0.999
+from neuroextrap.margins._design import Design, Labelings
+
+MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
+# products may be taken in float32 where the penalty is at least this multiple of the
+# mean diagonal of the Gram matrix
 FLOAT32_PENALTY = 1e-2
-_GRAM_FEATURES = 2**14
+_GRAM_FEATURES = 2**14  # features whose inner products are summed together
 
 
-def ledoit_wolf_intensity(gram, n_features):
-    """Ledoit-Wolf shrinkage intensity from a centered Gram matrix.
+def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
+    """Ledoit-Wolf shrinkage intensity, 0..1, from centered Gram matrices.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (..., n_samples, n_samples)
-        Inner products of the samples, feature means removed.
-    n_features : int or ndarray, shape (...)
-        Number of features p behind each Gram matrix.
+    ``gram`` has shape (..., n_samples, n_samples), feature means removed, and
+    ``n_features`` is the number of features behind each. One feature gives 0.
 
-    Returns
-    -------
-    intensity : ndarray, shape (...)
-        Weight of the scaled identity, between 0 and 1. One feature gives 0.
-
-    References
-    ----------
-    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional
-    covariance matrices", section 3.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.random.default_rng(0).standard_normal((20, 50))
-    >>> x -= x.mean(0)
-    >>> float(ledoit_wolf_intensity(x @ x.T, 50))
-    0.868
+    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional covariance
+    matrices", section 3.3.
     """
     n = gram.shape[-1]
     p = np.asarray(n_features)
@@ -50,68 +37,44 @@ def ledoit_wolf_intensity(gram, n_features):
     squared_norm = np.square(gram).sum(axis=(-2, -1)) / n**2
     distance = squared_norm - np.square(norms.sum(-1) / n) / p
     noise = (np.square(norms).sum(-1) / n - squared_norm) / n
-    some = (p > 1) & (distance > 0)
-    ratio = np.divide(noise, distance, out=np.zeros(some.shape), where=some)
+    apart = (p > 1) & (distance > 0)
+    ratio = np.divide(noise, distance, out=np.zeros(apart.shape), where=apart)
     return np.clip(ratio, 0.0, 1.0)
 
 
-def check_shrinkage(shrinkage):
+def check_shrinkage(shrinkage: Any) -> None:
     """Raise unless `shrinkage` is "auto" or a finite number >= 0."""
-    allowed = 'shrinkage must be "auto" or a finite number >= 0'
+    message = f'shrinkage={shrinkage!r} must be "auto" or a finite number >= 0'
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
-            raise ValueError(f"{allowed}, got {shrinkage!r}")
+            raise ValueError(message)
     elif isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
-        raise TypeError(f"{allowed}, got {shrinkage!r}")
+        raise TypeError(message)
     elif not 0 <= float(shrinkage) < np.inf:
-        raise ValueError(f"{allowed}, got {shrinkage!r}")
+        raise ValueError(message)
 
 
-def ridge_penalty(x, *, shrinkage="auto"):
-    """Ridge penalty of a region from its unlabeled samples.
+def check_priors(priors: Any) -> None:
+    """Raise unless `priors` is "equal" or "frequency"."""
+    if priors not in {"equal", "frequency"}:
+        raise ValueError(f'priors={priors!r} must be "equal" or "frequency"')
 
-    Parameters
-    ----------
-    x : ndarray, shape (n_samples, n_features)
-        Samples of one region.
-    shrinkage : "auto" or float, default "auto"
-        "auto": with delta the Ledoit-Wolf intensity of the total scatter (at most
-        0.999), the penalty is ``delta / (1 - delta)`` times the mean scatter of a
-        feature, so that scatter plus penalty is proportional to the Ledoit-Wolf
-        estimate. A float multiplies the mean scatter of a feature.
 
-    Returns
-    -------
-    penalty : float
-        The number lambda added to the diagonal of a scatter matrix (a sum of
-        squares, not divided by the number of samples).
+def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
+    """Ridge penalty of a region from its unlabeled samples (n_samples, n_features).
 
-    Raises
-    ------
-    TypeError
-        If `shrinkage` is neither a string nor a real number.
-    ValueError
-        If `shrinkage` is negative, not finite or an unknown word, if `x` is
-        constant, or if the penalty is 0 with at least as many features as samples.
-
-    References
-    ----------
-    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional
-    covariance matrices", section 3.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.random.default_rng(0).standard_normal((20, 50))
-    >>> ridge_penalty(x, shrinkage=0.5)
-    9.07
+    It is added to the diagonal of a scatter matrix (a sum of squares, not divided by
+    the number of samples). "auto": with delta the Ledoit-Wolf intensity of the total
+    scatter (at most 0.999), the penalty is ``delta / (1 - delta)`` times the mean
+    scatter of a feature, so that scatter plus penalty is proportional to the
+    Ledoit-Wolf estimate. A float multiplies the mean scatter of a feature.
     """
     check_shrinkage(shrinkage)
     gram = centered_gram(x)
     return float(_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
 
 
-def centered_gram(x, order=None):
+def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     """Inner products of the samples in float64, feature means removed.
 
     `order` gives other rows than all in their order. Some features at a time, so that
@@ -120,14 +83,14 @@ def centered_gram(x, order=None):
     x = np.asarray(x)
     gram = np.zeros((len(x) if order is None else len(order),) * 2)
     for start in range(0, x.shape[1], _GRAM_FEATURES):
-        some = x[:, start : start + _GRAM_FEATURES]
-        some = np.array(some if order is None else some[order], dtype=float)
-        some -= some.mean(axis=0)
-        gram += some @ some.T
+        part = x[:, start : start + _GRAM_FEATURES]
+        part = np.array(part if order is None else part[order], dtype=float)
+        part -= part.mean(axis=0)
+        gram += part @ part.T
     return gram
 
 
-def _penalties(grams, n_features, shrinkage):
+def _penalties(grams: np.ndarray, n_features: np.ndarray, shrinkage: Any) -> np.ndarray:
     """Return the penalty of each region, shape (n_regions,)."""
     scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
     if not (scatter > 0).all():
@@ -143,8 +106,8 @@ def _penalties(grams, n_features, shrinkage):
     penalties = np.broadcast_to(ratio * scatter, scatter.shape)
     if ((penalties == 0) & (n_features >= grams.shape[-1])).any():
         raise ValueError(
-            f"shrinkage must be > 0 when a region has at least as many features as "
-            f"samples ({grams.shape[-1]}), got {shrinkage!r}"
+            f"shrinkage={shrinkage!r} must be > 0 when a region has at least as many "
+            f'features as samples ({grams.shape[-1]}); use "auto"'
         )
     return penalties
 
@@ -153,18 +116,12 @@ def _penalties(grams, n_features, shrinkage):
 class RegionOperators:
     """Residual operators I - H of regions that share one form and one precision.
 
-    Parameters
-    ----------
-    regions : ndarray of int, shape (n_regions,)
-        Positions of the regions in the list they came from.
-    dense : ndarray, shape (n_regions, n_samples, n_samples), or None
-        I - H in float64 (the form for many features).
-    factors : tuple of ndarray, shape (n_samples, n_features + 1), or None
-        H = factor @ factor.T (the form for few features and many samples).
-    inverses : tuple of ndarray, shape (n_regions, n_held, n_held)
-        Per fold, the inverse of the held-out block of I - H.
-    dtype : numpy.dtype
-        Precision good enough for products with indicators.
+    ``regions`` says where they lie in the list they came from. Either ``dense`` is
+    I - H in float64, shape (n_regions, n_samples, n_samples): the form for many
+    features. Or ``factors`` holds one (n_samples, n_features + 1) array per region with
+    H = factor @ factor.T: the form for few features and many samples. ``inverses`` has,
+    per fold, the inverses (n_regions, n_held, n_held) of the held-out blocks of I - H,
+    and ``dtype`` is a precision good enough for products with indicators.
     """
 
     regions: np.ndarray
@@ -173,36 +130,16 @@ class RegionOperators:
     inverses: tuple
     dtype: np.dtype
 
-    def residuals(self, indicators):
-        """Apply I - H to the indicators of labelings.
-
-        Parameters
-        ----------
-        indicators : ndarray, shape (B, n_samples, K)
-
-        Returns
-        -------
-        residuals : ndarray, shape (n_regions, B, n_samples, K)
-        """
+    def residuals(self, indicators: np.ndarray) -> np.ndarray:
+        """Apply I - H to (B, n_samples, K); (n_regions, B, n_samples, K) comes out."""
         if self.dense is not None:
             return np.matmul(self.dense[:, None], indicators)
         return np.stack(
             [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
         )
 
-    def residuals_of(self, region, indicators):
-        """Apply one region's I - H to indicators with the labelings last.
-
-        Parameters
-        ----------
-        region : int
-            Position in ``regions``.
-        indicators : ndarray, shape (n_samples, K, B)
-
-        Returns
-        -------
-        residuals : ndarray, shape (n_samples, K, B)
-        """
+    def residuals_of(self, region: int, indicators: np.ndarray) -> np.ndarray:
+        """Apply I - H of the region at this position to (n_samples, K, B)."""
         flat = indicators.reshape(len(indicators), -1)
         if self.dense is not None:
             out = self.dense[region] @ flat
@@ -212,33 +149,22 @@ class RegionOperators:
         return out.reshape(indicators.shape)
 
     @cached_property
-    def flat_inverses(self):
+    def flat_inverses(self) -> np.ndarray:
         """The inverse blocks of all folds in a row, one row a region."""
         n_regions = len(self.regions)
         return np.concatenate([a.reshape(n_regions, -1) for a in self.inverses], axis=1)
 
 
-def residual_operators(xs, design, *, shrinkage="auto"):
+def residual_operators(
+    xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any = "auto"
+) -> list[RegionOperators]:
     """Ridge residual operators of a list of regions, grouped by form and precision.
 
     The smoother of the centered samples with an unpenalized intercept is
-    ``H = K (K + lambda I)^-1 + 11'/n``. With many features ``I - H`` itself is
-    kept; with fewer features than half the samples, a factor of ``H``.
-
-    Parameters
-    ----------
-    xs : list of ndarray, shape (n_samples, n_features_s)
-        Samples of each region.
-    design : Design
-        Folds; only the held-out samples of each matter here.
-    shrinkage : "auto" or float, default "auto"
-        See `ridge_penalty`.
-
-    Returns
-    -------
-    operators : list of RegionOperators
-        Products may be taken in float32 where the penalty is at least 0.01 of
-        the mean diagonal of K.
+    ``H = K (K + lambda I)^-1 + 11'/n``, lambda from `ridge_penalty`. With many features
+    ``I - H`` itself is kept; with fewer features than half the samples, a factor of
+    ``H``. Products may be taken in float32 where the penalty is at least 0.01 of the
+    mean diagonal of K.
     """
     check_shrinkage(shrinkage)
     check_regions(xs, design)
@@ -259,12 +185,13 @@ def residual_operators(xs, design, *, shrinkage="auto"):
             dense = _dense_residuals(chosen_grams, penalties[wide])
             groups.append(_with_inverses(wide, dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
-            factor = _smoother_factor(xs[s], penalties[s])
-            groups.append(_with_inverses([s], None, (factor,), design, dtype))
+            factor = _smoother_factor(xs[int(s)], penalties[s])
+            thin_region = np.array([s])
+            groups.append(_with_inverses(thin_region, None, (factor,), design, dtype))
     return groups
 
 
-def check_regions(xs, design):
+def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
     """Raise unless every region is a non-empty 2-D array over the design's samples."""
     for x in xs:
         if np.ndim(x) != 2 or len(x) != design.n_samples or not np.shape(x)[1]:
@@ -274,7 +201,7 @@ def check_regions(xs, design):
             )
 
 
-def _dense_residuals(grams, penalties):
+def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky.
 
     K has no part along 1; a level as large as its mean eigenvalue is put there, and
@@ -301,7 +228,7 @@ def _dense_residuals(grams, penalties):
     return out
 
 
-def _smoother_factor(x, penalty):
+def _smoother_factor(x: np.ndarray, penalty: float) -> np.ndarray:
     """Return U with H = U U', shape (n_samples, n_features + 1)."""
     n, p = x.shape
     x = np.asarray(x, dtype=float)
@@ -318,7 +245,9 @@ def _smoother_factor(x, penalty):
     return root
 
 
-def _with_inverses(regions, dense, factors, design, dtype):
+def _with_inverses(
+    regions: np.ndarray, dense: Any, factors: Any, design: Design, dtype: Any
+) -> RegionOperators:
     """Attach the inverse held-out blocks of I - H, fold by fold."""
     inverses = []
     for held, _ in design.fold_views:
@@ -328,30 +257,11 @@ def _with_inverses(regions, dense, factors, design, dtype):
             block = np.stack([-u[held] @ u[held].T for u in factors])
             np.einsum("sii->si", block)[:] += 1.0
         inverses.append(np.linalg.inv(block))
-    return RegionOperators(
-        np.asarray(regions), dense, factors, tuple(inverses), np.dtype(dtype)
-    )
+    return RegionOperators(regions, dense, factors, tuple(inverses), np.dtype(dtype))
 
 
-def checked_counts(design, labelings):
-    """Training samples of each class in each fold and labeling, none of them 0.
-
-    Parameters
-    ----------
-    design : Design
-        Folds over n samples.
-    labelings : Labelings
-        B labelings of K classes.
-
-    Returns
-    -------
-    counts : ndarray of float64, shape (n_folds, K, B)
-
-    Raises
-    ------
-    ValueError
-        If a class is absent from the training samples of a fold.
-    """
+def checked_counts(design: Design, labelings: Labelings) -> np.ndarray:
+    """Count training samples, float64 (n_folds, K, B); raise if a class has none."""
     counts = labelings.training_counts(design)
     if counts.min() < 1:
         fold = int(np.argwhere(counts.min(axis=(1, 2)) < 1)[0, 0])

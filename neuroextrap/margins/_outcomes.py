@@ -6,28 +6,13 @@ from neuroextrap.margins._wins import beaten_and_tied
 from neuroextrap.stats._accuracy import accuracy_weights
 
 
-def win_chances(margins, codes, set_size):
-    """Return the chance of every test point to win among random distractors.
+def win_chances(margins: np.ndarray, codes: np.ndarray, set_size: int) -> np.ndarray:
+    """Return the chance (n_test,) of every test point to win among random distractors.
 
-    Parameters
-    ----------
-    margins : ndarray, shape (n_test, K)
-        Scores; larger is better.
-    codes : ndarray of int, shape (n_test,)
-        True class of every test point.
-    set_size : int
-        Number of classes k among which it has to win, the k - 1 distractors drawn at
-        random; K is plain accuracy.
+    ``margins`` (n_test, K) are scores, ``codes`` (n_test,) the true classes. The
+    ``set_size`` - 1 distractors are drawn at random; K is plain accuracy. A tie for the
+    first place is broken at random.
 
-    Returns
-    -------
-    chances : ndarray, shape (n_test,)
-        From 0 to 1. A tie for the first place is broken at random.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._outcomes import win_chances
     >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
     >>> win_chances(margins, np.array([0, 1]), 3)
     array([1. , 0.5])

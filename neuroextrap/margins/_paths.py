@@ -6,75 +6,38 @@ regions overlap and labelings are few, and a map of spheres is made by them, whi
 atlas, a whole mask, and most permutation tests are done region by region.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+import scipy.sparse
+
+from neuroextrap.margins._design import Design
+from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._task import Plan
 
 # sums of a task hold this many numbers at most: fixed, so that the memory at hand does
 # not decide a rounding
 _LARGEST_SUMS = 2**27
 
 
-class Work(NamedTuple):
-    """What one task has to do, in numbers.
-
-    Parameters
-    ----------
-    n_regions : int
-    n_features : int
-        Different features of the regions.
-    n_memberships : int
-        Features counted as often as they are in a region.
-    n_labelings : int
-        Labelings that a classifier is trained on.
-    """
-
-    n_regions: int
-    n_features: int
-    n_memberships: int
-    n_labelings: int
-
-
-def work_of_a_task(plan, regions, step):
-    """Count the work of a task in the middle of the regions.
-
-    Parameters
-    ----------
-    plan : Plan
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-    step : int
-        Regions of a task.
-
-    Returns
-    -------
-    Work
-    """
+def work_of_a_task(plan: Plan, regions: scipy.sparse.csr_array, size: int) -> Work:
+    """Count the work of a task of so many regions, in the middle of all regions."""
     filled = np.flatnonzero(np.diff(regions.indptr))
-    start = max(0, (len(filled) - step) // 2)
-    members = regions[filled[start : start + step]]
-    here = np.zeros(regions.shape[1], dtype=bool)
-    here[members.indices] = True
-    return Work(members.shape[0], int(here.sum()), members.nnz, plan.n_trained)
+    start = max(0, (len(filled) - size) // 2)
+    members = regions[filled[start : start + size]]
+    is_member = np.zeros(regions.shape[1], dtype=bool)
+    is_member[members.indices] = True
+    return Work(members.shape[0], int(is_member.sum()), members.nnz, plan.n_trained)
 
 
-def sums_are_faster(plan, regions, step):
+def sums_are_faster(plan: Plan, regions: scipy.sparse.csr_array, size: int) -> bool:
     """Choose how margins are made, from the plan and all regions alone.
 
-    Parameters
-    ----------
-    plan : Plan
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
-    step : int
-        Regions of a task that sums.
-
-    Returns
-    -------
-    bool
+    ``size`` is the number of regions of a task that sums.
     """
-    if not plan.is_additive:
+    if not (isinstance(plan.kernel, AdditiveKernel) and plan.is_additive):
         return False
-    work = work_of_a_task(plan, regions, step)
+    work = work_of_a_task(plan, regions, size)
     if work.n_features * plan.size > _LARGEST_SUMS:
         return False
+    assert isinstance(plan.design, Design)  # additive classifiers are cross-validated
     by_sums, by_regions = plan.kernel.costs(work, plan.design)
     return bool(by_sums < by_regions)

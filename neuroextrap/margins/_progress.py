@@ -9,31 +9,17 @@ logger = logging.getLogger(__name__)
 class Progress:
     """Log how many regions are done and how long the rest will take.
 
-    Parameters
-    ----------
-    verbose : int
-        0 logs at level DEBUG, more at level INFO.
-    interval : float
-        Least seconds between two messages.
-
-    Examples
-    --------
-    >>> from neuroextrap.margins._progress import Progress
-    >>> Progress(verbose=0)(5, 10)
+    With ``verbose`` 0 messages are logged at level DEBUG, above at level INFO, at least
+    ``interval`` seconds apart.
     """
 
-    def __init__(self, verbose=0, interval=2.0):
+    def __init__(self, verbose: int = 0, interval: float = 2.0) -> None:
         self.level = logging.INFO if verbose else logging.DEBUG
         self.interval = interval
         self._start = self._last = time.monotonic()
 
-    def __call__(self, done, total):
-        """Report that ``done`` of ``total`` regions are finished.
-
-        Parameters
-        ----------
-        done, total : int
-        """
+    def __call__(self, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` regions are finished."""
         now = time.monotonic()
         if done < total and now - self._last < self.interval:
             return
@@ -51,7 +37,7 @@ class Progress:
         )
 
 
-def _clock(seconds):
+def _clock(seconds: float) -> str:
     """Show seconds as h:mm:ss."""
     seconds = round(seconds)
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"

@@ -1,9 +1,15 @@
 """Quadratic discriminant analysis as batched margins, refitted per labeling."""
 
+from typing import Any
+
 import numpy as np
 
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._operators import (
+    MAX_INTENSITY,
     centered_gram,
+    check_priors,
     check_regions,
     check_shrinkage,
     checked_counts,
@@ -11,11 +17,10 @@ from neuroextrap.margins._operators import (
 )
 
 MIN_INTENSITY = 1e-4
-MAX_INTENSITY = 0.999
 LABELINGS = 32  # labelings handled together; changes no result
 
 
-class QDAMargins:
+class QDAMargins(MarginKernel):
     """Out-of-fold quadratic discriminant analysis with shrunk class covariances.
 
     With S_l the covariance of class l's training samples (divided by their count),
@@ -25,79 +30,29 @@ class QDAMargins:
     half the log determinant. Neither mu nor delta depends on labels. The work is done
     on inner products of samples: its cost hardly depends on the number of features.
 
-    Parameters
-    ----------
-    shrinkage : "auto" or float, default "auto"
-        "auto": the Ledoit-Wolf intensity of the region's total scatter times the
-        number of classes (a class has only its share of the samples), between 1e-4
-        and 0.999. A float s > 0 is s times the mean variance against one part of
-        covariance: delta = s / (1 + s).
-    priors : {"equal", "frequency"}, default "equal"
-        "frequency" adds the log share of the class among the training samples.
+    ``shrinkage="auto"`` is the Ledoit-Wolf intensity of the region's total scatter
+    times the number of classes (a class has only its share of the samples), between
+    1e-4 and 0.999; a float s > 0 is s times the mean variance against one part of
+    covariance, delta = s / (1 + s). ``priors="frequency"`` adds the log share of the
+    class among the training samples.
 
-    See Also
-    --------
-    ShrinkageQDA : The same rule for one region, with fit and predict.
-
-    References
-    ----------
-    Friedman 1989, "Regularized discriminant analysis", eqs. 5 and 18.
-    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional
-    covariance matrices", section 3.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._design import Design, Labelings
-    >>> x = np.array([[0.0], [1.0], [0.2], [0.8], [0.1], [0.9]])
-    >>> folds = (([0, 1, 2, 3], [4, 5]), ([2, 3, 4, 5], [0, 1]))
-    >>> design = Design(folds=folds, n_samples=6, n_classes=2)
-    >>> kernel = QDAMargins(shrinkage=0.1)
-    >>> state = kernel.prepare([x], design)
-    >>> margins = kernel.margins(state, Labelings([[0, 1, 0, 1, 0, 1]], 2))
-    >>> margins[:, :, 0].argmax(axis=1)
-    array([0, 1, 0, 1])
+    Friedman 1989, "Regularized discriminant analysis", eqs. 5 and 18. Ledoit & Wolf
+    2004, "A well-conditioned estimator for large-dimensional covariance matrices",
+    section 3.3.
     """
 
+    name = "qda"
+    shrinks = True
     #: many small steps hold the interpreter, so threads would wait for one another
     prefer = "processes"
 
-    def __init__(self, *, shrinkage="auto", priors="equal"):
+    def __init__(self, *, shrinkage: Any = "auto", priors: str = "equal") -> None:
         self.shrinkage = shrinkage
         self.priors = priors
 
-    def __repr__(self):
-        """Name the kernel and its options."""
-        return f"QDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r})"
-
-    def prepare(self, xs, design):
-        """Compute inner products and intensities.
-
-        Parameters
-        ----------
-        xs : list of ndarray, shape (n_samples, n_features_s)
-            Samples of each region.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        state : tuple
-            The design and, for each region, its Gram matrix, number of features,
-            intensity and mean variance; for `margins`.
-
-        Raises
-        ------
-        TypeError
-            If `shrinkage` is neither a string nor a real number.
-        ValueError
-            If an option is out of range, or a region has a wrong shape or is
-            constant.
-        """
-        if self.priors not in {"equal", "frequency"}:
-            raise ValueError(
-                f'priors must be "equal" or "frequency", got {self.priors!r}'
-            )
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Compute inner products, intensity and mean variance of each region."""
+        check_priors(self.priors)
         check_regions(xs, design)
         regions = []
         for x in xs:
@@ -108,46 +63,29 @@ class QDAMargins:
             regions.append((gram, x.shape[1], intensity, variance))
         return design, regions
 
-    def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labeling.
-
-        Parameters
-        ----------
-        state : tuple
-            What `prepare` returned, for S regions.
-        labelings : Labelings
-            B labelings of K classes.
-
-        Returns
-        -------
-        margins : ndarray of float64, shape (n_test, K, S * B)
-            Region-major batch; rows in the order of ``design.test``.
-
-        Raises
-        ------
-        ValueError
-            If a class is absent from the training samples of a fold.
-        """
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, len(regions), B))
         for start in range(0, B, LABELINGS):
-            part = slice(start, start + LABELINGS)
+            batch = slice(start, start + LABELINGS)
             for fold, (train, test) in enumerate(design.folds):
                 rows = design.fold_slices[fold]
                 for label in range(K):
-                    members = _members(labelings.codes[part], train, label)
+                    members = _members(labelings.codes[batch], train, label)
                     for s, region in enumerate(regions):
                         scores = _log_density(region, members, test)
-                        margins[rows, label, s, part] = scores.T
+                        margins[rows, label, s, batch] = scores.T
         if self.priors == "frequency":
             shares = counts / counts.sum(axis=1, keepdims=True)
             margins += np.log(shares)[design.fold_of_test][:, :, None]
         return margins.reshape(len(design.test), K, -1)
 
 
-def qda_shrinkage(gram, n_features, n_classes, shrinkage):
+def qda_shrinkage(
+    gram: np.ndarray, n_features: int, n_classes: int, shrinkage: Any
+) -> tuple[float, float]:
     """Return the intensity delta and the target variance mu of a region."""
     check_shrinkage(shrinkage)
     variance = np.trace(gram) / gram.shape[0] / n_features
@@ -160,11 +98,16 @@ def qda_shrinkage(gram, n_features, n_classes, shrinkage):
         intensity = n_classes * ledoit_wolf_intensity(gram, n_features)
         return float(np.clip(intensity, MIN_INTENSITY, MAX_INTENSITY)), variance
     if shrinkage == 0:
-        raise ValueError("shrinkage must be > 0 for quadratic discriminants, got 0")
+        raise ValueError(
+            'shrinkage=0 must be > 0 for quadratic discriminants; use "auto" or a '
+            "positive number"
+        )
     return shrinkage / (1.0 + shrinkage), variance
 
 
-def _members(codes, train, label):
+def _members(
+    codes: np.ndarray, train: np.ndarray, label: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Training samples of a class in each labeling, padded to the largest class.
 
     Returns sample numbers and weights (1 or, for padding, 0), both (B, d).
@@ -176,7 +119,7 @@ def _members(codes, train, label):
     return np.asarray(train)[first], weights
 
 
-def _log_density(region, members, test):
+def _log_density(region: tuple, members: tuple, test: np.ndarray) -> np.ndarray:
     """Log density of test points under one class, shape (B, n_test)."""
     gram, n_features, intensity, variance = region
     samples, weights = members
@@ -188,13 +131,13 @@ def _log_density(region, members, test):
     within = gram[samples[:, :, None], samples[:, None, :]]
     cross = gram[samples[:, :, None], test]
     shares = (weights / counts[:, None])[:, :, None]
-    own = within @ shares  # with the class mean, (B, d, 1)
-    mean_norm = shares.swapaxes(1, 2) @ own  # (B, 1, 1)
+    to_mean = within @ shares  # with the class mean, (B, d, 1)
+    mean_norm = shares.swapaxes(1, 2) @ to_mean  # (B, 1, 1)
     tests = shares.swapaxes(1, 2) @ cross  # (B, 1, m)
     distances = np.diagonal(gram)[test] - 2.0 * tests[:, 0] + mean_norm[:, 0]
-    within += mean_norm - own - own.swapaxes(1, 2)
+    within += mean_norm - to_mean - to_mean.swapaxes(1, 2)
     within *= weights[:, :, None] * weights[:, None, :]
-    cross += mean_norm - own - tests
+    cross += mean_norm - to_mean - tests
     cross *= weights[:, :, None]
 
     # (ridge I + a A'A)^-1 and its determinant from d x d matrices

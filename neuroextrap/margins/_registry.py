@@ -1,6 +1,13 @@
-"""Names of the classifiers that have batched margins."""
+"""The classifiers that have names."""
 
-from neuroextrap.margins._estimator_margins import EstimatorMargins
+from typing import Any
+
+from neuroextrap.margins._estimator_margins import (
+    EstimatorMargins,
+    LogisticMargins,
+    SVCMargins,
+)
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
@@ -8,52 +15,34 @@ from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
 from neuroextrap.margins._qda import QDAMargins
 from neuroextrap.margins._ridge import RidgeMargins
 
-CLASSIFIERS = {
-    "gaussian_nb": GaussianNBMargins,
-    "lda": LDAMargins,
-    "nearest_centroid": NearestCentroidMargins,
-    "nearest_neighbor": NearestNeighborMargins,
-    "qda": QDAMargins,
-    "ridge": RidgeMargins,
-}
+_KERNELS: tuple[type[MarginKernel], ...] = (
+    NearestCentroidMargins,
+    GaussianNBMargins,
+    LDAMargins,
+    RidgeMargins,
+    QDAMargins,
+    NearestNeighborMargins,
+    SVCMargins,
+    LogisticMargins,
+)
 
-_SHRUNK = frozenset({"lda", "ridge", "qda"})
+CLASSIFIERS = {kernel.name: kernel for kernel in _KERNELS}
 
 
-def resolve_classifier(classifier, *, shrinkage="auto"):
-    """Return the margin kernel that a name or a scikit-learn classifier stands for.
+def resolve_classifier(classifier: Any, *, shrinkage: Any = "auto") -> MarginKernel:
+    """Return the kernel that a name, a kernel or a scikit-learn classifier stands for.
 
-    Parameters
-    ----------
-    classifier : str or scikit-learn classifier
-        A key of ``CLASSIFIERS``, or any classifier with ``decision_function`` or
-        ``predict_proba`` (slow: refitted for every region, fold and labeling).
-    shrinkage : "auto" or float
-        Passed to the classifiers that shrink.
-
-    Returns
-    -------
-    kernel : object with ``prepare`` and ``margins``
-        Margins of regions in batches.
-
-    Raises
-    ------
-    ValueError
-        When the name is unknown or the classifier has no scores.
-
-    Examples
-    --------
-    >>> from neuroextrap.margins._registry import resolve_classifier
-    >>> resolve_classifier("nearest_centroid")
-    NearestCentroidMargins()
+    A scikit-learn classifier is refitted for every region, fold and labeling. Kernels
+    that are named and shrink get the ``shrinkage``.
     """
+    if isinstance(classifier, MarginKernel):
+        return classifier
     if not isinstance(classifier, str):
         return EstimatorMargins(classifier)
     if classifier not in CLASSIFIERS:
         raise ValueError(
             f"estimator={classifier!r} is not known; use one of "
-            f"{', '.join(sorted(CLASSIFIERS))}, or a scikit-learn classifier"
+            f"{', '.join(CLASSIFIERS)}, a MarginKernel or a scikit-learn classifier"
         )
-    if classifier in _SHRUNK:
-        return CLASSIFIERS[classifier](shrinkage=shrinkage)
-    return CLASSIFIERS[classifier]()
+    kernel: Any = CLASSIFIERS[classifier]
+    return kernel(shrinkage=shrinkage) if kernel.shrinks else kernel()

@@ -1,78 +1,38 @@
 """Ridge regression on class indicators as batched margins."""
 
+from typing import Any
+
 import numpy as np
 
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
-from neuroextrap.margins._operators import checked_counts, residual_operators
+from neuroextrap.margins._operators import (
+    checked_counts,
+    residual_operators,
+)
 
 
-class RidgeMargins:
+class RidgeMargins(MarginKernel):
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
     The intercept is free and the penalty is the same in every fold: it comes from
-    the region's total, unlabeled scatter. The margin of a class is its predicted
-    indicator. A fold's fit is never recomputed: the out-of-fold prediction is one
-    fixed matrix times the indicators, exactly.
+    the region's total, unlabeled scatter (see `ridge_penalty` for ``shrinkage``). The
+    margin of a class is its predicted indicator. A fold's fit is never recomputed: the
+    out-of-fold prediction is one fixed matrix times the indicators, exactly.
 
-    Parameters
-    ----------
-    shrinkage : "auto" or float, default "auto"
-        "auto": Ledoit-Wolf intensity of the region's scatter; a float multiplies
-        the mean scatter of a feature. See `ridge_penalty`.
-
-    See Also
-    --------
-    RidgeIndicatorClassifier : The same rule for one region, with fit and predict.
-
-    References
-    ----------
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._design import Design, Labelings
-    >>> x = np.array([[0.0], [1.0], [0.2], [0.8]])
-    >>> folds = (([0, 1], [2, 3]), ([2, 3], [0, 1]))
-    >>> design = Design(folds=folds, n_samples=4, n_classes=2)
-    >>> kernel = RidgeMargins(shrinkage=0.1)
-    >>> state = kernel.prepare([x], design)
-    >>> margins = kernel.margins(state, Labelings([[0, 1, 0, 1]], 2))
-    >>> margins[:, :, 0].argmax(axis=1)
-    array([0, 1, 0, 1])
     """
 
-    def __init__(self, *, shrinkage="auto"):
+    name = "ridge"
+    shrinks = True
+
+    def __init__(self, *, shrinkage: Any = "auto") -> None:
         self.shrinkage = shrinkage
 
-    def __repr__(self):
-        """Name the kernel and its options."""
-        return f"RidgeMargins(shrinkage={self.shrinkage!r})"
-
-    def prepare(self, xs, design):
-        """Compute each region's out-of-fold operator.
-
-        Parameters
-        ----------
-        xs : list of ndarray, shape (n_samples, n_features_s)
-            Samples of each region.
-        design : Design
-            Cross-validation folds.
-
-        Returns
-        -------
-        state : tuple
-            The design, the number of regions and their operators; for `margins`.
-
-        Raises
-        ------
-        TypeError
-            If `shrinkage` is neither a string nor a real number.
-        ValueError
-            If `shrinkage` is negative, not finite or an unknown word, or too small
-            for a region; if a region has a wrong shape or is constant.
-        """
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Compute each region's out-of-fold operator."""
         groups = residual_operators(xs, design, shrinkage=self.shrinkage)
         predictors = [
             (group, None if group.dense is None else _predictor(group, design))
@@ -80,26 +40,7 @@ class RidgeMargins:
         ]
         return design, len(xs), predictors
 
-    def margins(self, state, labelings):
-        """Compute out-of-fold margins of every region and labeling.
-
-        Parameters
-        ----------
-        state : tuple
-            What `prepare` returned, for S regions.
-        labelings : Labelings
-            B labelings of K classes.
-
-        Returns
-        -------
-        margins : ndarray, shape (n_test, K, S * B)
-            Region-major batch; rows in the order of ``design.test``.
-
-        Raises
-        ------
-        ValueError
-            If a class is absent from the training samples of a fold.
-        """
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, predictors = state
         checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
@@ -119,7 +60,7 @@ class RidgeMargins:
         return margins.reshape(-1, K, n_regions * B)
 
 
-def _predictor(group, design):
+def _predictor(group: Any, design: Design) -> np.ndarray:
     """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples)."""
     shape = (len(group.regions), len(design.test), design.n_samples)
     predictor = np.empty(shape, group.dtype)
@@ -130,7 +71,7 @@ def _predictor(group, design):
     return predictor
 
 
-def _thin_predictions(group, design, flat):
+def _thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
     """Out-of-fold predictions from the factor of H, shape (1, n_test, K * B)."""
     factor = group.factors[0].astype(group.dtype)
     scores = factor.T @ flat

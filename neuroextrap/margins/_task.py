@@ -1,24 +1,28 @@
-"""One task of a run: a block of regions under all labelings.
+"""One task of a run: some regions under all labelings.
 
-A task is a pure function of its plan and its block, so tasks can run in any order, on
-any machine, and be repeated. Block sizes and label chunks depend on the design alone,
-never on the number of workers or the memory, so neither can change a result.
+A task is a pure function of its plan and its data, so tasks can run in any order, on
+any machine, and be repeated. A task goes over its regions in passes, a few regions at a
+time, and a pass over the labelings in batches. The sizes of all three depend on the
+design alone, never on the number of workers or the memory, so neither can change a
+result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._design import Design, Labelings, TestedRows
+from neuroextrap.margins._kernel import AdditiveKernel, Batch, MarginSource
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     class_weights,
     rank_tables,
     win_histogram,
 )
+from neuroextrap.stats._null_counts import NullCounts
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
@@ -26,173 +30,127 @@ PASS_SIZE = 2**18
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
 
+# (beaten, tied, first labeling, number of labelings)
+Counts = tuple[np.ndarray, np.ndarray, int, int]
+
 
 @dataclass(frozen=True)
 class Plan:
     """What all tasks of a run share.
 
-    Parameters
-    ----------
-    kernel : object with ``prepare`` and ``margins``
-        And with ``feature_margins``, ``constant`` and ``costs`` if additive.
-    design : Design
-        Folds of the cross-validation.
-    codes : ndarray of int, shape (1 + n_permutations, n_samples)
-        Class codes; the first row is the observed labeling.
-    statistic : callable
-        Win distributions (M, K) -> values (M,).
-    pairing : bool
-        Train once with the observed labels and permute the labels of test points only.
-    weightings : ndarray, shape (n_weightings, n_test)
-        Further weightings of the test points (one fold, say) for the observed labels.
-    whitener : callable or None
-        (feature indices, x) -> transformed x.
-    keep_null : bool
-        Return every permuted statistic.
-    by_sums : bool or None
-        Whether margins are summed over features, which an additive plan can do. None is
-        undecided; `with_path` chooses what is faster.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.margins._folds import make_design
-    >>> from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-    >>> from neuroextrap.margins._statistic import resolve_statistic
-    >>> from neuroextrap.margins._task import Plan
-    >>> codes = np.array([[0, 1, 0, 1], [0, 1, 1, 0]])
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.8]], dtype=np.float32)
-    >>> regions = scipy.sparse.csr_array(np.ones((1, 1), dtype=bool))
-    >>> plan = Plan(
-    ...     kernel=NearestCentroidMargins(),
-    ...     design=make_design(codes[0], 2, groups=[1, 1, 2, 2]),
-    ...     codes=codes,
-    ...     statistic=resolve_statistic("accuracy", 2, [2]),
-    ... )
-    >>> plan.n_permutations, plan.is_additive
-    (1, True)
+    ``kernel`` makes the margins of regions and ``design`` says which rows of their data
+    are test points. ``codes`` of shape (1 + n_permutations, n_samples) are class codes,
+    the observed labeling first; ``statistic`` turns win distributions (M, K) into
+    values (M,). With ``pairing`` a classifier is trained once, with the observed
+    labels, and the labels of test points only are permuted. ``weightings`` of shape
+    (n_weightings, n_test) weigh the test points in further ways (one fold, say) under
+    the observed labels. ``whitener`` maps (feature indices, x) to a transformed x.
+    ``keep_null`` returns every permuted statistic. ``by_sums`` says whether margins are
+    summed over features, which an additive plan can do; None is undecided, and
+    `with_path` chooses what is faster.
     """
 
-    kernel: Any
-    design: Design
+    kernel: MarginSource
+    design: TestedRows
     codes: np.ndarray
     statistic: Callable
     pairing: bool = False
     weightings: np.ndarray | None = None
-    whitener: Callable | None = None
+    whitener: Any = None
     keep_null: bool = False
     by_sums: bool | None = None
-    _cache: dict[str, Any] = field(
+    _kept: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def __getstate__(self):
-        """Leave the cache behind when a plan travels to another process."""
-        return {**self.__dict__, "_cache": {}}
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what is kept behind when a plan travels to another process."""
+        return {**self.__dict__, "_kept": {}}
 
     @property
-    def n_permutations(self):
+    def n_permutations(self) -> int:
         """Number of permuted labelings."""
         return len(self.codes) - 1
 
     @property
-    def n_trained(self):
+    def n_trained(self) -> int:
         """Number of labelings that a classifier is trained on."""
         return 1 if self.pairing else len(self.codes)
 
     @property
-    def is_additive(self):
-        """Whether a region's margins are sums over its features."""
-        return hasattr(self.kernel, "feature_margins") and self.whitener is None
+    def n_weightings(self) -> int:
+        """Number of further weightings of the test points."""
+        return 0 if self.weightings is None else len(self.weightings)
 
     @property
-    def size(self):
+    def is_additive(self) -> bool:
+        """Whether a region's margins are sums over its features."""
+        return isinstance(self.kernel, AdditiveKernel) and self.whitener is None
+
+    @property
+    def size(self) -> int:
         """Numbers in the margins of one labeling of one region."""
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     @property
-    def _n_chunks(self):
+    def _n_batches(self) -> int:
         """Number of batches of the trained labelings."""
         return -(-self.n_trained // max(1, PASS_SIZE // self.size))
 
     @property
-    def chunk_width(self):
+    def batch_width(self) -> int:
         """Number of trained labelings in the widest batch."""
-        return -(-self.n_trained // self._n_chunks)
+        return -(-self.n_trained // self._n_batches)
 
     @property
-    def n_kept(self):
+    def n_kept(self) -> int:
         """Number of trained labelings whose indicators are in memory together."""
-        everything = self.n_trained * self.size <= KEPT_INDICATORS
-        return self.n_trained if everything else self.chunk_width
+        all_fit = self.n_trained * self.size <= KEPT_INDICATORS
+        return self.n_trained if all_fit else self.batch_width
 
     @property
-    def pass_regions(self):
+    def pass_regions(self) -> int:
         """Number of regions whose margins are made in one pass."""
-        step = PASS_SIZE // (self.size * self.chunk_width)
-        return max(1, min(_MAX_REGIONS_PER_PASS, step))
+        n_regions = PASS_SIZE // (self.size * self.batch_width)
+        return max(1, min(_MAX_REGIONS_PER_PASS, n_regions))
 
-    def chunks(self):
+    def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
 
-        The widths depend on the design and the number of labelings alone.
-
-        Returns
-        -------
-        chunks : iterable of Labelings
-            In the order of ``codes``. Kept, with the indicators made of them, for the
-            next regions as long as they are small together; made anew otherwise.
+        They are kept, with the indicators made of them, for the next regions as long as
+        they are small together, and made anew otherwise.
         """
-        if "chunks" in self._cache:
-            return self._cache["chunks"]
-        codes = np.array_split(self.codes[: self.n_trained], self._n_chunks)
-        chunks = (Labelings(part, self.design.n_classes) for part in codes)
+        if "batches" in self._kept:
+            return self._kept["batches"]
+        codes = np.array_split(self.codes[: self.n_trained], self._n_batches)
+        batches = (Labelings(part, self.design.n_classes) for part in codes)
         if self.n_kept < self.n_trained:
-            return chunks
-        return self._cache.setdefault("chunks", list(chunks))
+            return batches
+        return self._kept.setdefault("batches", list(batches))
 
-    def test_codes(self):
-        """Return the codes of the test points.
+    def test_codes(self) -> np.ndarray:
+        """Return the codes of the test points, (n_test, 1 + n_permutations)."""
+        if "test" not in self._kept:
+            codes = self.codes[:, self.design.test]
+            self._kept["test"] = np.ascontiguousarray(codes.T)
+        return self._kept["test"]
 
-        Returns
-        -------
-        codes : ndarray of int, shape (n_test, 1 + n_permutations)
-            The observed labeling first.
+    def weights(self) -> Any:
+        """Return weights of the test points by which all classes weigh the same.
+
+        A number when all are equal, else an array (n_test, 1 + n_permutations) whose
+        columns sum to one.
         """
-        if "test" not in self._cache:
-            self._cache["test"] = np.ascontiguousarray(
-                self.codes[:, self.design.test].T
-            )
-        return self._cache["test"]
-
-    def weights(self):
-        """Return the weights of the test points: a number when all are equal.
-
-        Returns
-        -------
-        weights : float or ndarray, shape (n_test, 1 + n_permutations)
-            Classes weigh the same; a column sums to one.
-        """
-        if "weights" not in self._cache:
+        if "weights" not in self._kept:
             weights = class_weights(self.test_codes(), self.design.n_classes)
             equal = bool(np.ptp(weights) < 1e-15)
-            self._cache["weights"] = 1.0 / len(weights) if equal else weights
-        return self._cache["weights"]
+            self._kept["weights"] = 1.0 / len(weights) if equal else weights
+        return self._kept["weights"]
 
-    def weights_of(self, columns, n_regions):
-        """Return the weights for some labelings of each of some regions.
+    def weights_of(self, columns: slice, n_regions: int) -> Any:
+        """Return the weights of some labelings, repeated for some regions.
 
-        Parameters
-        ----------
-        columns : slice
-            Which labelings.
-        n_regions : int
-            Number of regions.
-
-        Returns
-        -------
-        weights : float or ndarray, shape (n_test, n_regions * n_labelings)
-            Region-major.
+        A number or an array (n_test, n_regions * n_labelings), region-major.
         """
         weights = self.weights()
         if np.ndim(weights) == 0:
@@ -201,15 +159,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Block:
-    """The regions of one task and the data of their features.
+class TaskData:
+    """The regions of one task and the data of just their features.
 
-    Parameters
-    ----------
-    features : ndarray of float32, shape (n_features_here, n_samples)
-    regions : scipy.sparse.csr_array, shape (n_regions_here, n_features_here)
-    columns : ndarray of int, shape (n_features_here,)
-        Where these features lie among all.
+    ``features`` is float32 of shape (n_task_features, n_samples), ``regions`` a CSR
+    array of shape (n_task_regions, n_task_features), and ``columns`` says where these
+    features lie among all.
     """
 
     features: np.ndarray
@@ -217,82 +172,60 @@ class Block:
     columns: np.ndarray
 
     @property
-    def n_regions(self):
-        """Number of regions of the block."""
+    def n_regions(self) -> int:
+        """Number of regions of the task."""
         return self.regions.shape[0]
 
-    def members(self, region):
-        """Return the local feature indices of a region."""
+    def members(self, region: int) -> np.ndarray:
+        """Return where the features of a region lie among those of the task."""
         start, stop = self.regions.indptr[region : region + 2]
         return self.regions.indices[start:stop]
 
-    def samples(self, region):
+    def samples(self, region: int) -> np.ndarray:
         """Return a region's data, shape (n_samples, n_features of the region)."""
         return self.features[self.members(region)].T
 
 
-def run_task(plan, block):
-    """Compute the wins of a block's regions and their permuted statistics.
+def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
+    """Compute the wins of a task's regions and their permuted statistics.
 
-    Parameters
-    ----------
-    plan : Plan
-    block : Block
-
-    Returns
-    -------
-    result : dict of ndarray
-        ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions, K);
-        ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
-        many permuted statistics reach it; ``maxima`` (n_permutations,) the largest
-        permuted statistic over the block's regions; ``null`` (n_permutations,
-        n_regions) when kept.
+    The result has ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions,
+    K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
+    many permuted statistics reach it; ``maxima`` (n_permutations,) the largest permuted
+    statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept.
     """
-    n_regions, n_classes = block.n_regions, plan.design.n_classes
-    n_weightings = 0 if plan.weightings is None else len(plan.weightings)
+    n_regions, n_classes = data.n_regions, plan.design.n_classes
     result = {
         "wins": np.empty((n_regions, n_classes)),
-        "weighted_wins": np.empty((n_weightings, n_regions, n_classes)),
+        "weighted_wins": np.empty((plan.n_weightings, n_regions, n_classes)),
         "score": np.empty(n_regions),
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "maxima": np.full(plan.n_permutations, -np.inf),
     }
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    for first, n_regions, counts in _all_counts(plan, block):
+    for first, n_regions, counts in _all_counts(plan, data):
         _score(plan, slice(first, first + n_regions), counts, result)
     return result
 
 
-def first_margins(plan, block):
-    """Return the margins of a block's first pass under the observed labeling.
-
-    Parameters
-    ----------
-    plan : Plan
-    block : Block
-
-    Returns
-    -------
-    margins : ndarray, shape (n_test, K, n_regions of the pass)
-    """
+def first_margins(plan: Plan, data: TaskData) -> np.ndarray:
+    """Return the observed margins (n_test, K, n_regions) of a task's first pass."""
     observed = replace(plan, codes=plan.codes[:1])
-    passes = _additive_passes if observed.by_sums else _region_passes
-    _, _, batches = next(passes(observed, block))
-    margins, _, _ = next(batches)
-    return margins
+    _, _, batches = next(_passes(observed, data))
+    return next(batches).margins
 
 
-def _all_counts(plan, block):
+def _all_counts(
+    plan: Plan, data: TaskData
+) -> Iterator[tuple[int, int, Iterator[Counts]]]:
     """Yield (first region, number of regions, iterator of their counts).
 
-    The counts are (beaten, tied, first labeling, number of labelings), with arrays of
-    shape (n_test, n_regions * n_labelings), region-major.
+    Counts have shape (n_test, n_regions * n_labelings), region-major.
     """
-    passes = _additive_passes if plan.by_sums else _region_passes
-    for first, n_regions, batches in passes(plan, block):
+    for first, n_regions, batches in _passes(plan, data):
         if plan.pairing:
-            margins, _, _ = next(batches)
+            margins = next(batches).margins
             for region in range(n_regions):
                 counts = _pairing_counts(plan, margins[:, :, region])
                 yield first + region, 1, counts
@@ -300,14 +233,16 @@ def _all_counts(plan, block):
             yield first, n_regions, _label_counts(plan, n_regions, batches)
 
 
-def _label_counts(plan, n_regions, batches):
+def _label_counts(
+    plan: Plan, n_regions: int, batches: Iterator[Batch]
+) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
     for margins, start, width in batches:
         y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
 
 
-def _pairing_counts(plan, margins):
+def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
     """Count one region's wins when only the labels of its test points are permuted."""
     y = plan.test_codes()
     beaten, tied = rank_tables(margins)
@@ -318,46 +253,37 @@ def _pairing_counts(plan, margins):
         yield beaten.take(pick), tied.take(pick), start, pick.shape[1]
 
 
-def _additive_passes(plan, block):
-    """Yield the margins of all the block's regions as sparse sums over features."""
-    members = block.regions.astype(np.float32)
-    n_test, n_classes = len(plan.design.test), plan.design.n_classes
-
-    def batches():
-        for index, codes in enumerate(plan.codes[: plan.n_trained]):
-            own = plan.kernel.feature_margins(block.features.T, codes, plan.design)
-            total = members @ own.reshape(len(own), -1)
-            total += plan.kernel.constant(codes, plan.design).reshape(1, -1)
-            total = np.ascontiguousarray(total.T)
-            yield total.reshape(n_test, n_classes, -1), index, 1
-
-    yield 0, block.n_regions, batches()
-
-
-def _region_passes(plan, block):
-    """Yield the margins of a few regions at a time, from each region's own data."""
-    step = plan.pass_regions
-    for first in range(0, block.n_regions, step):
-        some = range(first, min(first + step, block.n_regions))
-        xs = [block.samples(region) for region in some]
+def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[int, int, Iterator[Batch]]]:
+    """Yield (first region, number of regions, their batches) of every pass."""
+    if plan.by_sums:
+        yield 0, data.n_regions, _summed_batches(plan, data)
+        return
+    for first in range(0, data.n_regions, plan.pass_regions):
+        regions = range(first, min(first + plan.pass_regions, data.n_regions))
+        xs = [data.samples(region) for region in regions]
         if plan.whitener is not None:
             xs = [
-                plan.whitener(block.columns[block.members(region)], x)
-                for region, x in zip(some, xs, strict=True)
+                plan.whitener(data.columns[data.members(region)], x)
+                for region, x in zip(regions, xs, strict=True)
             ]
-        yield first, len(xs), _kernel_batches(plan, xs)
+        yield first, len(xs), plan.kernel.batches(xs, plan)
 
 
-def _kernel_batches(plan, xs):
-    """Yield one kernel's margins for each chunk of labelings."""
-    state = plan.kernel.prepare(xs, plan.design)
-    start = 0
-    for labelings in plan.chunks():
-        yield plan.kernel.margins(state, labelings), start, labelings.n_labelings
-        start += labelings.n_labelings
+def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
+    """Yield the margins of all the task's regions as sparse sums over features."""
+    members = data.regions.astype(np.float32)
+    kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
+    for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
+        margins = kernel.feature_margins(data.features.T, codes, design)
+        total = members @ margins.reshape(len(margins), -1)
+        total += kernel.constant(codes, design).reshape(1, -1)
+        total = np.ascontiguousarray(total.T)
+        yield Batch(total.reshape(*margins.shape[1:], -1), labeling, 1)
 
 
-def _score(plan, rows, counts, result):
+def _score(
+    plan: Plan, rows: slice, counts: Iterator[Counts], result: dict[str, np.ndarray]
+) -> None:
     """Fill the results of one pass: wins, observed statistic, permuted statistics."""
     n_regions, n_classes = rows.stop - rows.start, plan.design.n_classes
     for beaten, tied, start, width in counts:
@@ -369,7 +295,7 @@ def _score(plan, rows, counts, result):
             result["score"][rows] = scores[:, 0]
             observed = beaten[:, ::width], tied[:, ::width]
             for f in range(len(result["weighted_wins"])):
-                weighting = plan.weightings[f][:, None]
+                weighting = cast(np.ndarray, plan.weightings)[f][:, None]
                 result["weighted_wins"][f, rows] = win_histogram(
                     *observed, weighting, n_classes
                 )
@@ -379,11 +305,5 @@ def _score(plan, rows, counts, result):
 
 def _compare(permuted, start, rows, result):
     """Count the permuted statistics that reach the observed one; keep the maxima."""
-    if permuted.shape[1] == 0:
-        return
-    reached = permuted >= result["score"][rows, None]
-    result["n_reached"][rows] += reached.sum(axis=1)
-    here = slice(start, start + permuted.shape[1])
-    np.maximum(result["maxima"][here], permuted.max(axis=0), out=result["maxima"][here])
-    if "null" in result:
-        result["null"][here, rows] = permuted.T
+    names = ("score", "n_reached", "maxima", "null")
+    NullCounts(*(result.get(name) for name in names)).add(permuted, start, rows)

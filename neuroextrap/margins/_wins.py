@@ -5,66 +5,39 @@ shape (n_test, K, M), where M runs over regions and labelings. Counting along th
 two axes then streams through memory, and a thousand labelings cost a few passes.
 """
 
+from typing import Any
+
 import numpy as np
 
 _NAN = "margins contain NaN; drop NaN and constant features, or raise the shrinkage"
 
 
-def class_weights(y, n_classes):
-    """Weight of every test point: classes count equally, then points of a class.
+def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Weigh test points so that classes count equally, then points of a class.
 
-    Parameters
-    ----------
-    y : ndarray of int, shape (n_test, M)
-        Class of every test point in each of M labelings.
-    n_classes : int
-        Number of classes K.
+    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight,
+    1 / (number of classes with test points x test points of the class), has the same
+    shape; a column sums to one.
 
-    Returns
-    -------
-    weights : ndarray, shape (n_test, M)
-        1 / (number of classes with test points x test points of the class); sums to
-        one over the test points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._wins import class_weights
     >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
     array([0.25, 0.25, 0.5 ])
     """
     n_batch = y.shape[1]
-    place = y.astype(np.intp) * n_batch + np.arange(n_batch)
-    counts = np.bincount(place.ravel(), minlength=n_classes * n_batch)
+    flat_index = y.astype(np.intp) * n_batch + np.arange(n_batch)
+    counts = np.bincount(flat_index.ravel(), minlength=n_classes * n_batch)
     counts = counts.reshape(n_classes, n_batch)
     present = (counts > 0).sum(axis=0)
     return 1.0 / (present * np.take_along_axis(counts, y, axis=0))
 
 
-def beaten_and_tied(margins, y):
-    """Count distractors beaten and tied by the true class.
+def beaten_and_tied(
+    margins: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count distractors beaten and tied by the true class, each (n_test, M).
 
-    Parameters
-    ----------
-    margins : ndarray, shape (n_test, K, M)
-        Scores; larger is better.
-    y : ndarray of int, shape (n_test, M)
-        True class of every test point.
+    ``margins`` has shape (n_test, K, M), ``y`` (n_test, M) the true classes. Raises
+    where the margin of a true class is NaN.
 
-    Returns
-    -------
-    beaten, tied : ndarray of int, shape (n_test, M)
-        Counts, each from 0 to K - 1.
-
-    Raises
-    ------
-    ValueError
-        When a margin of a test point's true class is NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._wins import beaten_and_tied
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
     >>> beaten.ravel().tolist(), tied.ravel().tolist()
@@ -82,34 +55,24 @@ def beaten_and_tied(margins, y):
     return beaten, up_to - beaten - 1
 
 
-def rank_tables(margins):
+def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Beaten and tied counts of one region, had each class in turn been the true one.
 
-    Parameters
-    ----------
-    margins : ndarray, shape (n_test, K)
-
-    Returns
-    -------
-    beaten, tied : ndarray of int32, shape (n_test, K)
-
-    Raises
-    ------
-    ValueError
-        When a margin is NaN.
+    Both are int32 and have the shape of ``margins``, (n_test, K).
     """
     if np.isnan(margins).any():
         raise ValueError(_NAN)
     n_test, n_classes = margins.shape
     order = np.argsort(margins, axis=1, kind="stable")
     ordered = np.take_along_axis(margins, order, axis=1)
-    place = np.broadcast_to(np.arange(n_classes), margins.shape)
+    rank = np.broadcast_to(np.arange(n_classes), margins.shape)
+    # in ascending order, the first and the last rank among equal margins
     starts = np.ones(margins.shape, dtype=bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
+    first = np.maximum.accumulate(np.where(starts, rank, 0), axis=1)
     ends = np.ones(margins.shape, dtype=bool)
     ends[:, :-1] = starts[:, 1:]
-    last = np.where(ends, place, n_classes)[:, ::-1]
+    last = np.where(ends, rank, n_classes)[:, ::-1]
     last = np.minimum.accumulate(last, axis=1)[:, ::-1]
     tables = np.empty((2, n_test, n_classes), dtype=np.int32)
     np.put_along_axis(tables[0], order, first.astype(np.int32), axis=1)
@@ -117,28 +80,16 @@ def rank_tables(margins):
     return tables[0], tables[1]
 
 
-def win_histogram(beaten, tied, weights, n_classes):
-    """Win distribution of every labeling from beaten and tied counts.
+def win_histogram(
+    beaten: np.ndarray, tied: np.ndarray, weights: Any, n_classes: int
+) -> np.ndarray:
+    """Win distribution (M, K) of every labeling from beaten and tied counts.
 
-    Parameters
-    ----------
-    beaten, tied : ndarray of int, shape (n_test, M)
-        Distractors beaten, and tied, by the true class.
-    weights : float or ndarray, shape (n_test, M) or (n_test, 1)
-        Weight of every test point; a float when all weigh the same.
-    n_classes : int
-        Number of classes K.
+    Counts have shape (n_test, M); ``weights`` of test points are (n_test, M) or
+    (n_test, 1), or a float when all weigh the same. A point with T ties spreads its
+    weight evenly over the T + 1 numbers of wins that breaking the ties at random can
+    give.
 
-    Returns
-    -------
-    wins : ndarray, shape (M, K)
-        Mass at 0..K-1 wins. A point with T ties spreads its weight evenly over the
-        T + 1 numbers of wins that breaking the ties at random can give.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.margins._wins import win_histogram
     >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """
@@ -155,7 +106,9 @@ def win_histogram(beaten, tied, weights, n_classes):
 _MAX_BINS = 16
 
 
-def _count_by_bins(beaten, keep, weights, n_classes):
+def _count_by_bins(
+    beaten: np.ndarray, keep: Any, weights: Any, n_classes: int
+) -> np.ndarray:
     """Count the points with v wins, one pass over the points for every v."""
     wins = np.zeros((n_classes, beaten.shape[1]))
     for v in range(n_classes):
@@ -169,23 +122,27 @@ def _count_by_bins(beaten, keep, weights, n_classes):
     return wins
 
 
-def _count_by_points(beaten, keep, weights, n_classes):
+def _count_by_points(
+    beaten: np.ndarray, keep: Any, weights: Any, n_classes: int
+) -> np.ndarray:
     """Count the points with v wins, one look-up for every point."""
     n_batch = beaten.shape[1]
-    place = beaten.astype(np.intp) * n_batch + np.arange(n_batch)
+    flat_index = beaten.astype(np.intp) * n_batch + np.arange(n_batch)
     mass = None if np.ndim(weights) == 0 else np.broadcast_to(weights, beaten.shape)
     if keep is not None:
-        place, mass = place[keep], None if mass is None else mass[keep]
+        flat_index, mass = flat_index[keep], None if mass is None else mass[keep]
     mass = None if mass is None else mass.reshape(-1)
-    flat = np.bincount(place.reshape(-1), mass, minlength=n_classes * n_batch)
+    flat = np.bincount(flat_index.reshape(-1), mass, minlength=n_classes * n_batch)
     return flat.reshape(n_classes, n_batch).astype(float)
 
 
-def _spread_ties(wins, beaten, tied, weights):
+def _spread_ties(
+    wins: np.ndarray, beaten: np.ndarray, tied: np.ndarray, weights: Any
+) -> None:
     """Add the mass of tied points, 1 / (T + 1) to each of L..L+T, in place."""
     point, column = np.nonzero(tied)
     low, n_ties = beaten[point, column].astype(int), tied[point, column].astype(int)
     share = np.broadcast_to(weights, beaten.shape)[point, column] / (n_ties + 1)
-    for step in range(int(n_ties.max()) + 1):
-        some = n_ties >= step
-        np.add.at(wins, (low[some] + step, column[some]), share[some])
+    for extra in range(int(n_ties.max()) + 1):
+        reach = n_ties >= extra
+        np.add.at(wins, (low[reach] + extra, column[reach]), share[reach])

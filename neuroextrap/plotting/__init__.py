@@ -9,13 +9,12 @@ from neuroextrap.plotting._canonical_space import (
     plot_canonical_coordinates,
     plot_sensitivity_map,
 )
-from neuroextrap.plotting._confusion import plot_confusion_matrix
+from neuroextrap.plotting._confusion import plot_confusion_discs, plot_confusion_matrix
 from neuroextrap.plotting._information import (
     plot_information_vs_size,
     plot_model_comparison,
 )
 from neuroextrap.plotting._learning_curves import (
-    plot_confusion_discs,
     plot_information_vs_reproducibility,
     plot_learning_curves,
 )

@@ -4,13 +4,14 @@ import numpy as np
 
 from neuroextrap.plotting._axes import (
     COLORS,
+    Z95,
     add_legend,
     log_set_sizes,
     resolve_axes,
     same_length,
 )
 
-_Z95 = 1.959963984540054
+_BOUND = "average Bayes\naccuracy bound"
 
 
 def plot_accuracy_curve(  # noqa: PLR0913
@@ -28,27 +29,28 @@ def plot_accuracy_curve(  # noqa: PLR0913
 
     Parameters
     ----------
-    set_sizes : array-like of int, shape (n_sizes,)
-        Number of stimuli k to choose from.
-    accuracy : array-like, shape (n_sizes,)
-        Average accuracy A_k, proportions.
-    standard_error : array-like, shape (n_sizes,), or None, default=None
-        Draws the pointwise 95% band A_k +- 1.96 standard errors, cut to [0, 1].
-    lower_bound : array-like, shape (n_sizes,), or None, default=None
-        Lower confidence bound on the average Bayes accuracy, dashed.
+    set_sizes : array-like of int of shape (n_sizes,)
+        Numbers of stimuli k to choose from.
+    accuracy : array-like of shape (n_sizes,)
+        Average accuracy A_k at each set size, as a proportion.
+    standard_error : array-like of shape (n_sizes,) or None, default=None
+        Standard errors of the accuracy. They give the pointwise 95% band A_k +- 1.96
+        standard errors, cut to [0, 1].
+    lower_bound : array-like of shape (n_sizes,) or None, default=None
+        Lower confidence bound on the average Bayes accuracy, drawn dashed.
     chance : bool, default=True
-        Draw the accuracy of guessing, 1 / k.
+        Whether to draw the accuracy of guessing, 1 / k.
     label : str or None, default=None
-        Name of the curve in the legend.
-    color : matplotlib color, default=blue
-        Color of curve, band and bound.
+        Name of the curve in the legend; None is "observed".
+    color : str or tuple, default="#0072B2"
+        Color of curve, band and bound, as matplotlib takes it.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
@@ -76,11 +78,11 @@ def plot_accuracy_curve(  # noqa: PLR0913
     ax = resolve_axes(ax)
     ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label or "observed")
     if standard_error is not None:
-        low, high = accuracy - _Z95 * standard_error, accuracy + _Z95 * standard_error
-        band = np.clip([low, high], 0, 1)
+        half = Z95 * standard_error
+        band = np.clip([accuracy - half, accuracy + half], 0, 1)
         ax.fill_between(sizes, *band, color=color, alpha=0.2, lw=0, label="95% band")
     if lower_bound is not None:
-        ax.plot(sizes, lower_bound, "--", color=color, label="lower bound")
+        ax.plot(sizes, lower_bound, "--", color=color, label=_BOUND)
     _finish(ax, sizes, chance)
     return ax
 
@@ -92,23 +94,23 @@ def plot_extrapolation_fan(
 
     Parameters
     ----------
-    set_sizes : array-like of int, shape (n_sizes,)
+    set_sizes : array-like of int of shape (n_sizes,)
         Set sizes at which accuracy was observed.
-    accuracy : array-like, shape (n_sizes,)
-        Observed average accuracy, proportions.
-    target_sizes : array-like of int, shape (n_targets,)
+    accuracy : array-like of shape (n_sizes,)
+        Observed average accuracy, as a proportion.
+    target_sizes : array-like of int of shape (n_targets,)
         Set sizes of the predictions.
-    predictions : dict of str to array-like, shape (n_targets,)
-        Method name to predicted accuracy.
-    truth : array-like, shape (n_targets,), or None, default=None
+    predictions : dict of str to array-like of shape (n_targets,)
+        Predicted accuracy by the name of the method.
+    truth : array-like of shape (n_targets,) or None, default=None
         True accuracy at the target sizes, where it is known.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------

@@ -1,23 +1,18 @@
 """Axes and colors shared by the figures."""
 
+import numpy as np
+
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colors, told apart by color-blind readers."""
 
+Z95 = 1.959963984540054
+"""Standard errors on either side of a 95% interval."""
 
 _LONG_LEGEND, _MOST_TICKS = 6, 20
 
 
 def resolve_axes(ax):
-    """Return the given axes, or those of a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -26,48 +21,27 @@ def resolve_axes(ax):
 
 
 def same_length(reference, **others):
-    """Return arrays of one shape, or say which one differs.
+    """Return arrays of one shape as floats; None stays None.
 
-    Parameters
-    ----------
-    reference : tuple of (str, array-like)
-        Name and values that give the shape.
-    **others : array-like or None
-        Checked against it; None stays None.
-
-    Returns
-    -------
-    list of ndarray or None
-        The reference, then the others.
-
-    Raises
-    ------
-    ValueError
-        If a shape differs from the reference's.
+    `reference` is a pair of name and values that give the shape. Raises ValueError
+    naming the argument whose shape differs.
     """
-    import numpy as np
-
     name, values = reference
     values = np.asarray(values, dtype=float)
-    found = [values]
+    arrays = [values]
     for other, given in others.items():
         array = None if given is None else np.asarray(given, dtype=float)
         if array is not None and array.shape != values.shape:
             raise ValueError(
-                f"{other} must have the shape of {name}, {values.shape}; got "
-                f"{array.shape}"
+                f"{other} of shape {array.shape} must have the shape of {name}, "
+                f"{values.shape}"
             )
-        found.append(array)
-    return found
+        arrays.append(array)
+    return arrays
 
 
 def add_legend(ax):
-    """Name what is drawn: inside the axes, readable over lines; beside them when long.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    """
+    """Draw the legend inside the axes, readable over lines; beside them when long."""
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
         look |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
@@ -75,16 +49,7 @@ def add_legend(ax):
 
 
 def class_ticks(ax, names):
-    """Label both axes with classes, some of them where all would overlap.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    names : sequence of str
-        In the order of rows and columns.
-    """
-    import numpy as np
-
+    """Label both axes with classes, only with some of them where all would overlap."""
     ticks = np.arange(0, len(names), -(-len(names) // _MOST_TICKS))
     labels = [str(names[tick]) for tick in ticks]
     size = "small" if len(ticks) > _MOST_TICKS // 2 else "medium"
@@ -94,13 +59,7 @@ def class_ticks(ax, names):
 
 
 def log_set_sizes(ax, label="set size (number of stimuli)"):
-    """Label the horizontal axis as set sizes, on a log scale with plain numbers.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    label : str, default="set size (number of stimuli)"
-    """
+    """Label the horizontal axis as set sizes, on a log scale with plain numbers."""
     from matplotlib.ticker import (
         LogLocator,
         MultipleLocator,

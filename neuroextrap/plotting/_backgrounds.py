@@ -10,59 +10,47 @@ _FINEST = 160
 
 
 def anatomy(places, bg_img=None):
-    """Choose the anatomy to be drawn under voxels.
+    """Choose the anatomy to be drawn under voxels at `places` (n_voxels, 3) in mm.
 
-    Parameters
-    ----------
-    places : ndarray, shape (n_voxels, 3)
-        Where the voxels are (mm).
-    bg_img : path, Niimg, None or False, default=None
-        None is the MNI152 template that nilearn ships when at least 95% of the places
-        lie in its brain; False is nothing.
-
-    Returns
-    -------
-    img : Niimg or None
-        One volume with upright cubic voxels, at most 160 along its longest side; None
-        where there is nothing to draw.
-
-    Raises
-    ------
-    TypeError
-        If ``bg_img`` is no image of a volume.
-    ValueError
-        If it holds several volumes, or nothing finite.
+    Without `bg_img` it is the MNI152 template that nilearn ships when at least 95% of
+    the places lie in its brain; False is nothing. Returns one volume with upright cubic
+    voxels, at most 160 along its longest side, or None. Raises TypeError if `bg_img` is
+    no image of a volume, ValueError if it holds several or nothing finite.
     """
-    from neuroextrap.images._opening import open_image, read_image
+    from nibabel import Nifti1Image
 
     if bg_img is False:
         return None
     if bg_img is None:
         return mni152_template() if lies_in_mni152(places) else None
-    opened = read_image(open_image(bg_img, "bg_img"))
+    data, affine = read_volume(
+        bg_img, "bg_img", "give a Niimg, a file, or False for none"
+    )
+    return _upright(Nifti1Image(np.where(np.isfinite(data), data, 0.0), affine))
+
+
+def read_volume(img, name, instead_of_surface):
+    """Read a volume that is about to be drawn: data (nx, ny, nz), and affine (mm).
+
+    Raises TypeError if it is a surface, with the advice `instead_of_surface`, and
+    ValueError if it is not one volume or has no finite value; `name` is the argument's.
+    """
+    from neuroextrap.images._opening import open_image, read_image
+
+    opened = read_image(open_image(img, name))
     if opened.is_surface:
         raise TypeError(
-            "bg_img must be a volume for maps of volumes, got a SurfaceImage; give a "
-            "Niimg, a file, or False for none"
+            f"{name} must be a volume, got a SurfaceImage; {instead_of_surface}"
         )
     if opened.n_samples not in (None, 1):
         raise ValueError(
             f"{opened.name} must be one volume, got {opened.n_samples}; pick one with "
             "nilearn.image.index_img"
         )
-    return _upright(_finite(opened))
-
-
-def _finite(opened):
-    """Return the volume with NaN as nothing: this is a picture, no result."""
-    from nibabel import Nifti1Image
-
     data = np.asarray(opened.img.dataobj, dtype=float)
-    data = data.reshape(data.shape[:3])
-    known = np.isfinite(data)
-    if not known.any():
+    if not np.isfinite(data).any():
         raise ValueError(f"{opened.name} has no finite voxel; give another image")
-    return Nifti1Image(np.where(known, data, 0.0), opened.img.affine)
+    return data.reshape(data.shape[:3]), opened.img.affine
 
 
 def _upright(img):
@@ -80,29 +68,16 @@ def _upright(img):
 
 @functools.cache
 def mni152_template():
-    """Load the template brain at 2 mm, from nilearn's own files.
-
-    Returns
-    -------
-    nibabel.Nifti1Image
-    """
+    """Load the template brain at 2 mm, from nilearn's own files."""
     from nilearn.datasets import load_mni152_template
 
     return load_mni152_template(resolution=2)
 
 
 def lies_in_mni152(places):
-    """Tell whether places lie in the brain of the MNI152 template.
+    """Return whether places (n_voxels, 3) in mm lie in the MNI152 template's brain.
 
-    Parameters
-    ----------
-    places : ndarray, shape (n_voxels, 3)
-        In mm.
-
-    Returns
-    -------
-    bool
-        Images in another space can lie there too; only their maker knows.
+    Images in another space can lie there too; only their maker knows.
     """
     from nibabel.affines import apply_affine
 
@@ -114,27 +89,12 @@ def lies_in_mni152(places):
 
 
 def surface_grays(masker, bg_img=None):
-    """Choose grays for every vertex of a surface masker's mesh.
+    """Choose grays for every vertex of a fitted surface masker's mesh.
 
-    Parameters
-    ----------
-    masker : nilearn.maskers.SurfaceMasker
-        Fitted.
-    bg_img : SurfaceImage, None or False, default=None
-        High values are drawn dark. None is the sulcal depth that nilearn ships when
-        the mesh has the triangles of fsaverage5; False is one gray.
-
-    Returns
-    -------
-    list of ndarray of uint8
-        One array a hemisphere.
-
-    Raises
-    ------
-    TypeError
-        If ``bg_img`` is no SurfaceImage.
-    ValueError
-        If it has other hemispheres or vertices than the mesh.
+    High values of `bg_img` are drawn dark. Without it, the sulcal depth that nilearn
+    ships is taken when the mesh has the triangles of fsaverage5; False is one gray.
+    Returns one array of uint8 per hemisphere. Raises TypeError if `bg_img` is no
+    SurfaceImage, ValueError if it has other hemispheres or vertices than the mesh.
     """
     from neuroextrap.images._geometry import surface_mesh
 
@@ -162,24 +122,23 @@ def _depths(sides, bg_img):
             f"{type(bg_img).__name__}; or False for none"
         )
     parts = {name: np.asarray(x, float) for name, x in bg_img.data.parts.items()}
-    found = [parts.get(side.name, np.empty(0)).ravel() for side in sides]
-    for side, values in zip(sides, found, strict=True):
+    depths = [parts.get(side.name, np.empty(0)).ravel() for side in sides]
+    for side, values in zip(sides, depths, strict=True):
         if len(values) != len(side.coordinates):
             raise ValueError(
                 f"bg_img must have one value for each of the {len(side.coordinates)} "
                 f"vertices of the {side.name} mesh, got {len(values)}"
             )
-    return found
+    return depths
 
 
 def _fsaverage5_depth(sides):
     """Return nilearn's sulcal depth where the triangles are those of fsaverage5."""
     from nilearn.datasets import load_fsaverage, load_fsaverage_data
 
-    known = load_fsaverage("fsaverage5")["pial"].parts
+    meshes = load_fsaverage("fsaverage5")["pial"].parts
     for side in sides:
-        if side.name not in known:
-            return None
-        if not np.array_equal(side.faces, known[side.name].faces):
+        mesh = meshes.get(side.name)
+        if mesh is None or not np.array_equal(side.faces, mesh.faces):
             return None
     return load_fsaverage_data(mesh="fsaverage5", data_type="sulcal")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import anatomy
+from neuroextrap.plotting._backgrounds import anatomy, read_volume
 
 _TRANSPARENT = 1e-9
 
@@ -10,14 +10,14 @@ _TRANSPARENT = 1e-9
 def plot_map(img, *, bg_img=None, threshold=None, **options):
     """Plot slices of a map over an anatomy; voxels without a value are transparent.
 
-    Maps hold NaN outside the analyzed voxels. Nilearn warns of NaN and replaces it;
-    here a copy is drawn, the map itself is left alone.
+    Maps hold NaN outside the analyzed voxels. Nilearn warns about NaN and replaces it;
+    here a copy is drawn, and the map itself stays as it is.
 
     Parameters
     ----------
-    img : Niimg or path
-        A map of a volume, such as ``maps_["implied_information"]``.
-    bg_img : Niimg, path, None or False, default=None
+    img : Niimg or path-like
+        Map of a volume, such as ``maps_["implied_information"]``.
+    bg_img : Niimg, path-like, False or None, default=None
         Anatomy in the space of the map. None is the MNI152 template that nilearn ships
         if 95% of the voxels with a value lie in its brain, otherwise nothing; False is
         nothing.
@@ -25,17 +25,17 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
         Values nearer to zero than this, in the map's unit, are transparent. None draws
         all that is not zero.
     **options : dict
-        Passed on to ``nilearn.plotting.plot_stat_map``.
+        Further arguments of ``nilearn.plotting.plot_stat_map``.
 
     Returns
     -------
     display : nilearn.plotting.displays.OrthoSlicer
-        Of another class with another ``display_mode``.
+        Display of nilearn; its class depends on ``display_mode``.
 
     Raises
     ------
     TypeError
-        If an image is one of a surface.
+        If an image is a surface.
     ValueError
         If an image is not one volume, or the map has no value anywhere.
 
@@ -57,9 +57,9 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
     from nilearn.plotting import plot_stat_map
 
     data, affine = read_map(img)
-    known = np.isfinite(data)
-    below = anatomy(apply_affine(affine, np.argwhere(known)), bg_img)
-    low, high = float(data[known].min()), float(data[known].max())
+    finite = np.isfinite(data)
+    below = anatomy(apply_affine(affine, np.argwhere(finite)), bg_img)
+    low, high = float(data[finite].min()), float(data[finite].max())
     settings = {
         "cmap": "cividis",
         "symmetric_cbar": False,
@@ -70,7 +70,7 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
         "resampling_interpolation": "nearest",
     } | options
     return plot_stat_map(
-        Nifti1Image(np.where(known, data, 0.0), affine),
+        Nifti1Image(np.where(finite, data, 0.0), affine),
         bg_img=below,
         threshold=max(_TRANSPARENT, threshold or 0.0),
         **settings,
@@ -78,41 +78,6 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
 
 
 def read_map(img):
-    """Read a map that is about to be drawn.
-
-    Parameters
-    ----------
-    img : Niimg or path
-        One volume.
-
-    Returns
-    -------
-    data : ndarray, shape (nx, ny, nz)
-        NaN where nothing is known.
-    affine : ndarray, shape (4, 4)
-        Voxel to mm.
-
-    Raises
-    ------
-    TypeError
-        If it is a surface.
-    ValueError
-        If it is not one volume, or has no finite value.
-    """
-    from neuroextrap.images._opening import open_image, read_image
-
-    opened = read_image(open_image(img, "img"))
-    if opened.is_surface:
-        raise TypeError(
-            "img must be a map of a volume, got a SurfaceImage; plot surfaces with "
-            "nilearn.plotting.plot_surf_stat_map"
-        )
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} must be one map, got {opened.n_samples}; pick one with "
-            "nilearn.image.index_img"
-        )
-    data = np.asarray(opened.img.dataobj, dtype=float)
-    if not np.isfinite(data).any():
-        raise ValueError(f"{opened.name} has no finite value; nothing can be drawn")
-    return data.reshape(data.shape[:3]), opened.img.affine
+    """Read a map of a volume: data (nx, ny, nz), NaN where unknown, and affine (mm)."""
+    advice = "plot surfaces with nilearn.plotting.plot_surf_stat_map"
+    return read_volume(img, "img", advice)

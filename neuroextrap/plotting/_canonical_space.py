@@ -9,33 +9,36 @@ from neuroextrap.plotting._brain_maps import plot_map, read_map
 def plot_canonical_coordinates(
     coordinates, labels, *, class_means=None, directions=(0, 1), ax=None
 ):
-    """Plot scans in canonical space, every scan as its label, with class circles.
+    """Plot scans in canonical space, each by the symbol of its label.
+
+    A circle of radius one, the standard deviation of the classes, is drawn around the
+    mean of every class.
 
     Parameters
     ----------
-    coordinates : array of shape (n_samples, n_directions)
+    coordinates : array-like of shape (n_samples, n_directions)
         Canonical coordinates, in within-class standard deviations. With a single
         direction the scans are spread by their order.
-    labels : array of shape (n_samples,)
-        Labels; drawn is the first character of each, or the last, or its number:
-        the first of these that tells all labels apart.
-    class_means : array of shape (n_classes, n_directions), optional
-        Means of the sorted labels; None: those of ``coordinates``. The circles have
-        radius one, the standard deviation of the classes.
-    directions : tuple of int
-        Which two directions to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
+    labels : array-like of shape (n_samples,)
+        Labels of the scans. Their symbol is the first character, or the last, or their
+        number: the first of these that tells all labels apart.
+    class_means : array-like of shape (n_classes, n_directions) or None, default=None
+        Means of the classes, in the order of the sorted labels; None takes them from
+        ``coordinates``.
+    directions : tuple of int, default=(0, 1)
+        The two directions to draw.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The axes drawn on.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
     ValueError
-        No canonical direction, or not one label a scan.
+        If there is no canonical direction, or not one label per scan.
 
     References
     ----------
@@ -55,12 +58,13 @@ def plot_canonical_coordinates(
     coordinates, labels = np.asarray(coordinates, dtype=float), np.asarray(labels)
     if coordinates.ndim != 2 or coordinates.shape[1] < 1:
         raise ValueError(
-            f"coordinates of shape {coordinates.shape} given; (n_samples, "
-            "n_directions) with at least one direction needed."
+            f"coordinates of shape {coordinates.shape} must have shape (n_samples, "
+            "n_directions) with at least one direction"
         )
     if labels.shape != coordinates.shape[:1]:
         raise ValueError(
-            f"{len(labels)} labels given for {len(coordinates)} scans; one each needed."
+            f"labels of shape {labels.shape} must hold one label for each of the "
+            f"{len(coordinates)} scans"
         )
     classes = np.unique(labels)
     if class_means is None:
@@ -69,9 +73,9 @@ def plot_canonical_coordinates(
     ax = resolve_axes(ax)
     symbols = _symbols([str(label) for label in classes])
     for i, label in enumerate(classes):
-        color, mine = COLORS[i % len(COLORS)], labels == label
-        ax.plot(*points[mine].T, "o", ms=1, color=color)
-        for x, y in points[mine]:
+        color, scans = COLORS[i % len(COLORS)], points[labels == label]
+        ax.plot(*scans.T, "o", ms=1, color=color)
+        for x, y in scans:
             ax.annotate(symbols[i], (x, y), ha="center", va="center", color=color)
         name = f"{symbols[i]}  {label}"
         ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
@@ -82,7 +86,7 @@ def plot_canonical_coordinates(
 
 
 def _symbols(names):
-    """One character a label that tells them apart; their numbers if none does."""
+    """Return one character per label that tells them apart, or else their numbers."""
     for characters in ([name[:1] for name in names], [name[-1:] for name in names]):
         if len(set(characters)) == len(names):
             return characters
@@ -90,7 +94,7 @@ def _symbols(names):
 
 
 def _two_axes(coordinates, class_means, directions):
-    """Points and means in two directions; the order of scans replaces a missing one."""
+    """Return points, means and axis names; the order of scans replaces a direction."""
     if coordinates.shape[1] == 1:
         spread = np.linspace(-1, 1, len(coordinates))
         points = np.stack([coordinates[:, 0], spread], axis=1)
@@ -106,19 +110,19 @@ def plot_sensitivity_map(img, *, background=None, threshold=None, **options):
 
     Parameters
     ----------
-    img : 3-D image or path
-        Sensitivity map as an image.
-    background : 3-D image, path or False, optional
-        Anatomy underneath, as ``bg_img`` of :func:`plot_map`.
-    threshold : float, optional
-        Values below are transparent. None: the 95th percentile of the map.
+    img : Niimg or path-like
+        Sensitivity map.
+    background : Niimg, path-like, False or None, default=None
+        Anatomy under the map, the ``bg_img`` of :func:`plot_map`.
+    threshold : float or None, default=None
+        Values below are transparent; None is the 95th percentile of the map.
     **options : dict
-        Passed on to :func:`plot_map`.
+        Further arguments of :func:`plot_map`.
 
     Returns
     -------
-    nilearn.plotting.displays.OrthoSlicer
-        The display.
+    display : nilearn.plotting.displays.OrthoSlicer
+        Display of nilearn.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""A confusion matrix."""
+"""Confusion matrices, of answers and of predicted probabilities."""
 
 import numpy as np
 
-from neuroextrap.plotting._axes import class_ticks, resolve_axes
+from neuroextrap.plotting._axes import COLORS, class_ticks, resolve_axes
 
 
 def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
@@ -10,23 +10,23 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
 
     Parameters
     ----------
-    confusion : array-like, shape (n_classes, n_classes)
-        Counts or proportions; row = true class, column = answer.
-    class_names : sequence of str, shape (n_classes,), or None, default=None
-        Names of the classes.
+    confusion : array-like of shape (n_classes, n_classes)
+        Counts or proportions; rows are true classes, columns are answers.
+    class_names : sequence of str of length n_classes or None, default=None
+        Names of the classes; None numbers them.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
     ValueError
         If the matrix is not square, has a negative or non-finite entry or an empty row,
-        or there is not one name a class.
+        or there is not one name per class.
 
     References
     ----------
@@ -40,29 +40,92 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('answer', 'true class')
     """
-    shares, names = _shares(confusion, class_names)
+    confusion, names = _checked(confusion, class_names)
+    totals = confusion.sum(axis=1, keepdims=True)
+    if totals.min() <= 0:
+        raise ValueError("confusion must have at least one answer in every row")
     ax = resolve_axes(ax)
-    image = ax.imshow(shares, vmin=0, vmax=1, cmap="cividis")
+    image = ax.imshow(confusion / totals, vmin=0, vmax=1, cmap="cividis")
     class_ticks(ax, names)
     ax.set(xlabel="answer", ylabel="true class")
     ax.figure.colorbar(image, ax=ax, label="proportion of the true class")
     return ax
 
 
-def _shares(confusion, class_names):
-    """Return row proportions and names, or say what is wrong."""
+def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
+    """Plot mean predicted probabilities as discs, their area the probability.
+
+    True classes stand from left to right, predicted ones from top to bottom, so that
+    every column holds the same area.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (n_classes, n_classes)
+        Mean predicted probabilities; rows are true classes, columns predicted ones.
+    class_names : sequence of str of length n_classes or None, default=None
+        Names of the classes; None numbers them.
+    title : str or None, default=None
+        Title, such as the number of training subjects; None draws none.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, has an entry that is negative, not finite or above
+        one, or there is not one name per class.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, figure 5.
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_confusion_discs
+    >>> ax = plot_confusion_discs([[0.9, 0.1], [0.3, 0.7]], ["rest", "task"])
+    >>> ax.get_xlabel()
+    'true class'
+    """
+    from matplotlib.patches import Circle
+
+    confusion, names = _checked(confusion, class_names)
+    if confusion.max() > 1 + 1e-9:
+        raise ValueError(
+            f"confusion must hold probabilities, got {confusion.max():g}; divide "
+            "counts by the sum of their row"
+        )
+    ax = resolve_axes(ax)
+    for (true, predicted), value in np.ndenumerate(confusion):
+        color = COLORS[0] if true == predicted else "0.4"
+        ax.add_patch(Circle((true, predicted), 0.48 * np.sqrt(value), color=color))
+    class_ticks(ax, names)
+    ax.set(
+        xlabel="true class",
+        ylabel="predicted class",
+        aspect="equal",
+        title=title or "",
+        xlim=(-0.6, len(confusion) - 0.4),
+        ylim=(len(confusion) - 0.4, -0.6),
+    )
+    return ax
+
+
+def _checked(confusion, class_names):
+    """Return a square matrix and the classes' names; check entries and names."""
     confusion = np.asarray(confusion, dtype=float)
     if confusion.ndim != 2 or confusion.shape[0] != confusion.shape[1]:
-        raise ValueError(f"confusion must be square, got shape {confusion.shape}")
-    totals = confusion.sum(axis=1, keepdims=True)
-    if not (np.isfinite(confusion).all() and confusion.min() >= 0 and totals.min() > 0):
-        raise ValueError(
-            "confusion must be finite and not negative, with at least one answer a row"
-        )
+        raise ValueError(f"confusion of shape {confusion.shape} must be square")
+    if not (np.isfinite(confusion).all() and confusion.min() >= 0):
+        raise ValueError("confusion must be finite and not negative")
     if class_names is None:
-        class_names = [str(number) for number in range(len(confusion))]
+        class_names = range(len(confusion))
     if len(class_names) != len(confusion):
         raise ValueError(
             f"class_names must hold {len(confusion)} names, got {len(class_names)}"
         )
-    return confusion / totals, list(class_names)
+    return confusion, [str(name) for name in class_names]

@@ -4,13 +4,12 @@ import numpy as np
 
 from neuroextrap.plotting._axes import (
     COLORS,
+    Z95,
     add_legend,
     log_set_sizes,
     resolve_axes,
     same_length,
 )
-
-_Z95 = 1.959963984540054
 
 
 def plot_information_vs_size(
@@ -27,25 +26,25 @@ def plot_information_vs_size(
 
     Parameters
     ----------
-    n_voxels : array-like of int, shape (n_sizes,)
-        Voxels (or vertices) per region.
-    information : array-like, shape (n_sizes,)
+    n_voxels : array-like of int of shape (n_sizes,)
+        Number of voxels (or vertices) per region.
+    information : array-like of shape (n_sizes,)
         Information in bits.
-    standard_error : array-like, shape (n_sizes,), or None, default=None
-        In bits; drawn as 95% bars.
-    lower_bound : array-like, shape (n_sizes,), or None, default=None
-        Lower confidence bound in bits, dashed.
-    truth : array-like, shape (n_sizes,), or None, default=None
+    standard_error : array-like of shape (n_sizes,) or None, default=None
+        Standard errors of the information in bits, drawn as 95% bars.
+    lower_bound : array-like of shape (n_sizes,) or None, default=None
+        Lower confidence bound on the information in bits, drawn dashed.
+    truth : array-like of shape (n_sizes,) or None, default=None
         True information in bits, where it is known.
     label : str, default="implied information"
         Name of the curve in the legend.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
@@ -72,10 +71,10 @@ def plot_information_vs_size(
         truth=truth,
     )
     ax = resolve_axes(ax)
-    bars = None if standard_error is None else _Z95 * standard_error
+    bars = None if standard_error is None else Z95 * standard_error
     ax.errorbar(sizes, information, bars, fmt="o-", ms=3, color=COLORS[0], label=label)
     if lower_bound is not None:
-        ax.plot(sizes, lower_bound, "--", color=COLORS[0], label="lower bound")
+        ax.plot(sizes, lower_bound, "--", color=COLORS[0], label="information bound")
     if truth is not None:
         ax.plot(sizes, truth, color="0.25", label="truth")
     log_set_sizes(ax, "voxels in the region")
@@ -88,33 +87,33 @@ def plot_information_vs_size(
 def plot_model_comparison(
     names, values, *, standard_error=None, chance=None, xlabel="accuracy", ax=None
 ):
-    """Plot one value a model, as dots with 95% bars, first model on top.
+    """Plot one value per model, as dots with 95% bars, first model on top.
 
     Parameters
     ----------
-    names : sequence of str, shape (n_models,)
+    names : sequence of str of length n_models
         Names of the models.
-    values : array-like, shape (n_models,)
-        What each reached.
-    standard_error : array-like, shape (n_models,), or None, default=None
-        Drawn as bars of +- 1.96 standard errors. Overlap of bars is no test: models
-        that saw the same stimuli are compared pairwise.
+    values : array-like of shape (n_models,)
+        Value that each model reached.
+    standard_error : array-like of shape (n_models,) or None, default=None
+        Standard errors of the values, drawn as bars of +- 1.96. Overlapping bars are no
+        test: models that saw the same stimuli are to be compared pairwise.
     chance : float or None, default=None
-        Value reached by guessing, a vertical line.
+        Value reached by guessing, drawn as a vertical line.
     xlabel : str, default="accuracy"
-        What the values are, with their unit.
+        Name of the values, with their unit.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
     ValueError
-        If there is not one value (and standard error) a name.
+        If there is not one value (and standard error) per name.
 
     References
     ----------
@@ -133,12 +132,12 @@ def plot_model_comparison(
     )
     if values.shape != (len(names),):
         raise ValueError(
-            f"values must hold one number for each of the {len(names)} names, got "
-            f"shape {values.shape}"
+            f"values of shape {values.shape} must hold one number for each of the "
+            f"{len(names)} names"
         )
     ax = resolve_axes(ax)
     rows = np.arange(len(names))
-    bars = None if standard_error is None else _Z95 * standard_error
+    bars = None if standard_error is None else Z95 * standard_error
     ax.errorbar(values, rows, xerr=bars, fmt="o", color=COLORS[0])
     if chance is not None:
         ax.axvline(chance, ls=":", color="0.5", label="chance")

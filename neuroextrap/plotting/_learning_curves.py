@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, add_legend, class_ticks, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
 
 _PANELS = {
     "information": ("information (bits)", "label entropy"),
@@ -12,25 +12,27 @@ _PANELS = {
 
 
 def plot_information_vs_reproducibility(curves, *, ax=None):
-    """Plot information against reproducibility, one line a data set or model.
+    """Plot information against reproducibility, one line per data set or model.
+
+    Each training size up to half of the subjects is a point; the size is written
+    beside the first and the last.
 
     Parameters
     ----------
     curves : dict of str to Bunch
-        Results of ``information_learning_curve``; each training size up to half of
-        the subjects is a point; its number is written beside the first and the last.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
+        Results of ``information_learning_curve`` by their names in the legend.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The axes drawn on.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
     ValueError
-        A curve without reproducibility.
+        If a curve has no reproducibility.
 
     References
     ----------
@@ -49,17 +51,17 @@ def plot_information_vs_reproducibility(curves, *, ax=None):
     """
     ax = resolve_axes(ax)
     for i, (name, curve) in enumerate(curves.items()):
-        known = np.isfinite(curve.reproducibility).all(axis=1)
-        if not known.any():
+        finite = np.isfinite(curve.reproducibility).all(axis=1)
+        if not finite.any():
             raise ValueError(
                 f"curve {name!r} has no reproducibility; compute it with a pattern and "
-                "train_sizes up to half of the subjects."
+                "train_sizes up to half of the subjects"
             )
-        x = curve.reproducibility[known].mean(axis=1)
-        y = curve.information[known].mean(axis=1)
+        x = curve.reproducibility[finite].mean(axis=1)
+        y = curve.information[finite].mean(axis=1)
         ax.plot(x, y, "o-", ms=3, color=COLORS[i % len(COLORS)], label=name)
         for end in {0, len(x) - 1}:
-            size = str(curve.train_sizes[known][end])
+            size = str(curve.train_sizes[finite][end])
             place = {"xytext": (3, 3), "textcoords": "offset points", "size": 7}
             ax.annotate(size, (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
@@ -77,27 +79,27 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
     Parameters
     ----------
     curves : dict of str to Bunch
-        Results of ``information_learning_curve``.
-    panel : {"information", "error_rate", "reproducibility"}
-        What is drawn against the number of training subjects. Information comes
-        with the label entropy and with a remark where a curve is negative while its
+        Results of ``information_learning_curve`` by their names in the legend.
+    panel : {"information", "error_rate", "reproducibility"}, default="information"
+        Quantity drawn against the number of training subjects. Information comes
+        with the label entropy, and with a remark where a curve is negative while its
         error is below the baseline; the error rate with a gray band for each
         baseline, the rate of guessing the most common label.
-    spread : bool
-        Draw one standard deviation over splits as a band. Splits share subjects:
-        this is no standard error.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
+    spread : bool, default=True
+        Whether to draw one standard deviation over splits as a band. Splits share
+        subjects: this is no standard error.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The axes drawn on.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
     ValueError
-        An unknown panel.
+        If the panel is unknown.
 
     References
     ----------
@@ -116,8 +118,7 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
     """
     if panel not in _PANELS:
         raise ValueError(
-            f"panel={panel!r} is unknown; allowed: 'information', 'error_rate', "
-            "'reproducibility'."
+            f"panel={panel!r} must be 'information', 'error_rate' or 'reproducibility'"
         )
     ax = resolve_axes(ax)
     for i, (name, curve) in enumerate(curves.items()):
@@ -129,10 +130,10 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
 
 
 def _draw_curve(ax, curve, panel, name, color, spread):
-    """One curve with its band, where it is finite."""
+    """Draw one curve with its band, where it is finite."""
     values = curve[panel]
-    known = np.isfinite(values).all(axis=1)
-    sizes, values = curve.train_sizes[known], values[known]
+    finite = np.isfinite(values).all(axis=1)
+    sizes, values = curve.train_sizes[finite], values[finite]
     mean = values.mean(axis=1)
     ax.plot(sizes, mean, "o-", ms=3, color=color, label=name)
     if spread and values.shape[1] > 1:
@@ -141,7 +142,7 @@ def _draw_curve(ax, curve, panel, name, color, spread):
 
 
 def _draw_reference(ax, curves, panel):
-    """Label entropy, baseline band, or nothing; and what negative values mean."""
+    """Draw label entropy or baselines, and a remark on negative information."""
     label = _PANELS[panel][1]
     if panel == "information":
         ax.axhline(0, ls=":", color="0.5")
@@ -163,77 +164,7 @@ def _draw_reference(ax, curves, panel):
 
 
 def _overfits(curve):
-    """Whether information is negative somewhere with the error below the baseline."""
+    """Return whether information is negative somewhere, error below the baseline."""
     negative = curve.information.mean(axis=1) < 0
     better = curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
     return bool(np.any(negative & better))
-
-
-def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
-    """Plot mean predicted probabilities as discs, their area the probability.
-
-    Parameters
-    ----------
-    confusion : array of shape (n_classes, n_classes)
-        Mean predicted probabilities; row = true class, column = predicted.
-    class_names : sequence of str, optional
-        Names of the classes.
-    title : str, optional
-        Title, such as the number of training subjects.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on; true classes from left to right, predicted ones from top
-        to bottom, so that every column holds the same area.
-
-    Raises
-    ------
-    ValueError
-        A matrix that is not square, negative, not finite or above one, or names that
-        do not fit.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, figure 5.
-
-    Examples
-    --------
-    >>> from neuroextrap.plotting import plot_confusion_discs
-    >>> ax = plot_confusion_discs([[0.9, 0.1], [0.3, 0.7]], ["rest", "task"])
-    >>> ax.get_xlabel()
-    'true class'
-    """
-    from matplotlib.patches import Circle
-
-    confusion = np.asarray(confusion, dtype=float)
-    if confusion.ndim != 2 or confusion.shape[0] != confusion.shape[1]:
-        raise ValueError(f"confusion must be square; got shape {confusion.shape}.")
-    if not (np.isfinite(confusion).all() and confusion.min() >= 0):
-        raise ValueError("confusion must be finite and not negative.")
-    if confusion.max() > 1 + 1e-9:
-        raise ValueError(
-            f"confusion must hold probabilities, got {confusion.max():g}; divide "
-            "counts by their row's sum."
-        )
-    names = range(len(confusion)) if class_names is None else class_names
-    if len(names) != len(confusion):
-        raise ValueError(
-            f"{len(names)} class_names given for {len(confusion)} classes."
-        )
-    ax = resolve_axes(ax)
-    for (true, predicted), value in np.ndenumerate(confusion):
-        color = COLORS[0] if true == predicted else "0.4"
-        ax.add_patch(Circle((true, predicted), 0.48 * np.sqrt(value), color=color))
-    class_ticks(ax, names)
-    ax.set(
-        xlabel="true class",
-        ylabel="predicted class",
-        aspect="equal",
-        title=title or "",
-        xlim=(-0.6, len(confusion) - 0.4),
-        ylim=(len(confusion) - 0.4, -0.6),
-    )
-    return ax

@@ -18,24 +18,24 @@ def plot_null_distribution(
 
     Parameters
     ----------
-    null_scores : array-like, shape (n_permutations,)
-        Permuted scores, the maxima over regions for a family-wise test.
+    null_scores : array-like of shape (n_permutations,)
+        Permuted scores; for a family-wise test the maxima over regions.
     observed : float, array-like or None, default=None
-        Observed score or scores, vertical lines.
+        Observed score or scores, drawn as vertical lines.
     level : float, default=0.05
-        The smallest score with p <= level is marked, p = (1 + #>=) / (B + 1); nothing
-        is marked when no score can get that small a p-value.
+        Level of the test. The smallest score with p <= level is marked, p = (1 + #>=) /
+        (B + 1); nothing is marked when no score can get that small a p-value.
     xlabel : str, default="largest accuracy over regions"
-        What the score is, with its unit.
+        Name of the score, with its unit.
     n_bins : int or str, default="auto"
-        Bins, as in ``numpy.histogram_bin_edges``.
+        Number of bins, or a rule of ``numpy.histogram_bin_edges``.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Where it was drawn.
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
 
     Raises
     ------
@@ -57,8 +57,8 @@ def plot_null_distribution(
     null_scores = np.asarray(null_scores, dtype=float)
     if null_scores.ndim != 1 or not len(null_scores):
         raise ValueError(
-            f"null_scores must hold one score a permutation, got shape "
-            f"{null_scores.shape}; run with n_permutations > 0"
+            f"null_scores of shape {null_scores.shape} must hold one score per "
+            "permutation; run with n_permutations > 0"
         )
     if not np.isfinite(null_scores).all():
         raise ValueError("null_scores must be finite; drop regions without a score")
@@ -76,7 +76,7 @@ def plot_null_distribution(
 
 
 def _critical_value(null_scores, level):
-    """Score above which p <= level, or None when there is none."""
+    """Return the score from which on p <= level, or None when there is none."""
     allowed = int(np.floor(level * (len(null_scores) + 1) + 1e-9)) - 1
     if allowed < 0:
         return None

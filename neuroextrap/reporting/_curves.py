@@ -12,39 +12,12 @@ _FEWEST_CLASSES = 10
 
 
 def curve_axes(fitted, region):
-    """Draw the accuracy curve of one region: band, bound and extrapolation.
+    """Draw the accuracy curve of one region with band, bound and extrapolation.
 
-    The band is left out where there are no standard errors, the bound where none
-    holds, the extrapolation (to ten times the classes) with fewer than ten classes.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted. Read from a folder it has no data, hence no band.
-    region : int or tuple of float
-        Index of the region, or (x, y, z) in mm of the nearest center.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Of a new figure.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, JMLR 19 (average accuracy against the number of
-    classes, and beyond).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting._curves import curve_axes
-    >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
-    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
-    >>> [line.get_label() for line in curve_axes(fitted, 0).lines]
-    ['observed', 'chance', 'lower bound']
+    `region` is an index, or (x, y, z) in mm of the nearest center. The band is left out
+    where there are no standard errors (results read from a folder), the bound where
+    none holds, the extrapolation (to ten times the classes) with fewer than ten
+    classes. Returns the matplotlib axes, those of a new figure.
     """
     sizes, accuracy = fitted.accuracy_curve(region)
     error = fitted.standard_error(region)
@@ -53,7 +26,9 @@ def curve_axes(fitted, region):
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)
-        ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label="lower bound")
+        level = fitted.results_.confidence_level
+        label = f"average Bayes\naccuracy bound ({level:.0%})"
+        ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label=label)
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond = _extrapolated(fitted, region)
         ax.plot(targets, beyond, ":", color="#0072B2", label="extrapolated")

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from neuroextrap.maps._identification import MAP_DESCRIPTIONS
+from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
-from neuroextrap.reporting._map_data import first_threshold
 from neuroextrap.reporting._page import (
     escape,
     figure_tag,
@@ -27,11 +26,12 @@ def identification_report(fitted, title=None, *, bg_img=None):
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted, or read from a folder (then without standard errors of the curves).
+        A fitted analysis, or one read from a folder (then the curves have no standard
+        errors). See Notes for what is read of it.
     title : str or None, default=None
         Title of the page; None is "Identification report".
-    bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps, as in :func:`interactive_viewer`.
+    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
+        Image drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
     -------
@@ -42,6 +42,16 @@ def identification_report(fitted, title=None, *, bg_img=None):
     ------
     ValueError
         If no region was analyzed.
+
+    Notes
+    -----
+    Any object will do that has the attributes ``region_scores_``, ``maps_``,
+    ``masker_``, ``classes_``, ``wins_``, ``set_sizes_``, ``n_elements_``, ``notes_``,
+    ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only) and
+    ``results_`` (with ``choice``, ``scores.score``, ``n_voxels``, ``n_test``,
+    ``set_sizes``, ``n_repeats``, ``confidence_level``, ``curve``, ``bound_curve`` and
+    ``best_bound``), and the methods ``accuracy_curve``, ``bound_curve``,
+    ``standard_error``, ``find_region`` and ``get_params``. All are public.
 
     References
     ----------
@@ -66,16 +76,16 @@ def identification_report(fitted, title=None, *, bg_img=None):
 
 
 def identification_sections(fitted, *, n_peaks=10, bg_img=None):
-    """Return the parts of a report, to be put on a page with others.
+    """Make the parts of a report, to be put on a page with others.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted.
+        A fitted analysis, as in :func:`identification_report`.
     n_peaks : int, default=10
-        Rows of the peak table.
-    bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps, as in :func:`interactive_viewer`.
+        Largest number of rows of the peak table.
+    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
+        Image drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
     -------
@@ -123,7 +133,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
 
 
 def _summary(fitted):
-    """Count what was analyzed and what was left out."""
+    """Tabulate what was analyzed and what was left out."""
     scores = fitted.region_scores_
     analyzed = np.isfinite(scores["accuracy"])
     n_voxels = scores["n_voxels"][analyzed]
@@ -142,13 +152,13 @@ def _summary(fitted):
         "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
     }
     if "p_value_fwe" in scores:
-        found = int(np.sum(scores["p_value_fwe"] <= 0.05))
-        items["regions with family-wise p ≤ .05"] = found
+        significant = int(np.sum(scores["p_value_fwe"] <= 0.05))
+        items["regions with family-wise p ≤ .05"] = significant
     return key_value_table(items) + paragraphs(*vacuity_notes(fitted), note=True)
 
 
 def _dropped(fitted):
-    """Say how many voxels of the regions could not be used."""
+    """Describe how many voxels of the regions could not be used."""
     results = fitted.results_
     members = np.diff(results.choice.regions.indptr)
     missing = members - results.n_voxels
@@ -161,7 +171,7 @@ def _dropped(fitted):
 
 
 def _listed(classes):
-    """Name the first classes."""
+    """Return the names of the first classes."""
     names = ", ".join(str(name) for name in classes[:12])
     return names + (", ..." if len(classes) > 12 else "")
 
@@ -182,33 +192,33 @@ def _maps(fitted, peaks, bg_img):
     places = region_places(fitted)
     place = None if places is None else places[peaks["region"].iloc[0]]
     pictures = map_pictures(fitted, place, bg_img)
-    nothing = [_spoken(name) for name, picture in pictures.items() if picture is None]
-    parts = [
-        figure_tag(picture, _map_caption(name, len(fitted.classes_)))
-        for name, picture in pictures.items()
-        if picture is not None
-    ]
-    if nothing:
-        parts.append(paragraphs(f"Nothing to draw: {'; '.join(nothing)}."))
+    n_classes = len(fitted.classes_)
+    parts, empty = [], []
+    for name, picture in pictures.items():
+        record = record_of(name)
+        if picture is None:
+            empty.append(_nothing_to_draw(record, n_classes))
+        else:
+            parts.append(figure_tag(picture, _map_caption(record, n_classes)))
+    if empty:
+        parts.append(paragraphs(f"Nothing to draw: {'; '.join(empty)}."))
     return "\n".join(parts)
 
 
-def _spoken(name):
-    """Say that a map is nowhere high."""
-    if name == "neg_log10_p_fwe":
-        return "no region has a family-wise p of .05 or less"
-    than = "chance" if "accuracy" in name else "zero"
-    return f"{name.replace('_', ' ')} is nowhere above {than}"
+def _nothing_to_draw(record, n_classes):
+    """Return the words for a map that is nowhere above its first threshold."""
+    if record.threshold_meaning:
+        return f"no region has {record.threshold_meaning}"
+    limit = "chance" if record.chance_level(n_classes) else "zero"
+    return f"{record.label} is nowhere above {limit}"
 
 
-def _map_caption(name, n_classes):
-    """Say what a map shows, in which unit, and what is drawn of it."""
-    what, unit = MAP_DESCRIPTIONS[name]
-    threshold = first_threshold(name, n_classes)
-    meaning = " (p = .05)" if name == "neg_log10_p_fwe" else ""
+def _map_caption(record, n_classes):
+    """Describe a map, its unit, and what is drawn of it."""
+    meaning = f" ({record.threshold_meaning})" if record.threshold_meaning else ""
     return (
-        f"{name.replace('_', ' ')}: {what} ({unit}). Drawn above {threshold:.4g}"
-        f"{meaning}."
+        f"{record.label}: {record.description} ({record.unit}). Drawn above "
+        f"{record.first_threshold(n_classes):.4g}{meaning}."
     )
 
 
@@ -217,9 +227,9 @@ def _curves(fitted, peaks):
     if len(fitted.classes_) < 3:
         return ""
     hint = (
-        "The lower bound is one on average Bayes accuracy, each set size and region by "
-        f"itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}), for classes "
-        "of which those of the data are an exchangeable sample."
+        "The lower bound on average Bayes accuracy holds for each set size and region "
+        f"by itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}), for "
+        "classes of which those of the data are an exchangeable sample."
     )
     return paragraphs(hint) + "\n".join(
         embed_figure(curve_axes(fitted, int(row["region"])).figure, _name_of(row))

@@ -4,156 +4,85 @@ import base64
 
 import numpy as np
 
-from neuroextrap.maps._identification import MAP_DESCRIPTIONS
-
-FIRST_MAPS = (
-    "accuracy",
-    "implied_information",
-    "bayes_accuracy_bound",
-    "information_bound",
-    "neg_log10_p_fwe",
-)
-"""Maps that a first look needs."""
+from neuroextrap.maps._registry import MAPS, record_of
 
 COLORMAP = "cividis"
 _MOST_NUMBERS = 1_200_000
-_LEVEL = 0.05
 
 
 def map_data(fitted, map_name):
     """Collect the maps that a viewer offers, ready for JSON.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        With regions that have a place.
-    map_name : str
-        The map shown first; it is always among them.
-
-    Returns
-    -------
-    data : dict
-        ``maps``: of each its label, title, unit, range of colors (low, high), first
-        threshold (start), whether small values are strong (smaller) and its values of
-        all regions (float32, base64); ``shown``: which is first; ``region_of``: region
-        of every voxel or vertex, -1 for none (int32, base64); ``colors``: 256 times
-        rrggbb. As many maps as fit into 1.2 million numbers.
+    `map_name` is shown first; the others are those of the overview, as many as fit
+    into 1.2 million numbers. The returned dict has ``maps``: of each its label, title,
+    unit, range of colors (low, high), first threshold (start), whether small values
+    are strong (smaller) and its values of all regions (float32, base64); ``shown``:
+    which is first; ``region_of``: region of every voxel or vertex, -1 for none (int32,
+    base64); ``colors``: 256 times rrggbb.
     """
-    scores = fitted.region_scores_
-    names = [name for name in FIRST_MAPS if name in scores and name != map_name]
-    n_regions = fitted.results_.choice.n_regions
-    names = names[: max(0, _MOST_NUMBERS // n_regions - 1)]
+    choice, scores = fitted.results_.choice, fitted.region_scores_
+    names = [name for name in overview_maps(scores) if name != map_name]
+    names = names[: max(0, _MOST_NUMBERS // choice.n_regions - 1)]
     names = [name for name in names if np.nanmax(scores[name], initial=0.0) > 0]
-    shown = sum(name in FIRST_MAPS[: _rank(map_name)] for name in names)
-    names.insert(shown, map_name)
-    region = fitted.results_.choice.to_features(np.arange(n_regions))
+    names = overview_maps([*names, map_name])
+    if map_name not in names:
+        names.append(map_name)
+    region = choice.to_features(np.arange(choice.n_regions))
     return {
         "maps": [_one_map(fitted, name) for name in names],
-        "shown": shown,
+        "shown": names.index(map_name),
         "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
-        "colors": colors(),
+        "colors": _colors(),
     }
 
 
-def _rank(map_name):
-    """Return a map's place in the menu; maps of no fixed place are last."""
-    return FIRST_MAPS.index(map_name) if map_name in FIRST_MAPS else len(FIRST_MAPS)
+def overview_maps(names):
+    """Return the names of the overview's maps among these, in the registry's order."""
+    return [name for name, record in MAPS.items() if record.overview and name in names]
 
 
 def _one_map(fitted, name):
     """Describe one map."""
-    values = fitted.region_scores_[name]
+    record, values = record_of(name), fitted.region_scores_[name]
     low, high = color_range(values)
-    what, unit = MAP_DESCRIPTIONS[name]
     return {
-        "label": name.replace("_", " "),
-        "title": what,
-        "unit": unit,
+        "label": record.label,
+        "title": record.description,
+        "unit": record.unit,
         "low": low,
         "high": high,
-        "start": float(first_threshold(name, len(fitted.classes_))),
-        "begins": _begins(name, len(fitted.classes_)),
-        "smaller": name.startswith("p_value"),
+        "start": record.first_threshold(len(fitted.classes_)),
+        "begins": _first_threshold_text(record, len(fitted.classes_)),
+        "smaller": record.tail == "lower",
         "values": packed(values, "<f4"),
     }
 
 
 def color_range(values):
-    """Return the range of values over which colors go, from zero at most.
-
-    Parameters
-    ----------
-    values : ndarray
-        NaN is left out.
-
-    Returns
-    -------
-    low, high : float
-        ``low < high``.
-    """
+    """Return where colors begin (at zero or below) and end, low < high."""
     low, high = min(float(np.nanmin(values)), 0.0), float(np.nanmax(values))
     return low, (high if high > low else low + 1.0)
 
 
-def first_threshold(name, n_classes):
-    """Return from where on a map is worth a look: chance, significance or nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the map.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    threshold : float
-        In the map's unit. What is drawn lies above it (p-values: at or below it).
-    """
-    if name.startswith("p_value"):
-        return _LEVEL
-    if name == "neg_log10_p_fwe":
-        return np.floor(-1000 * np.log10(_LEVEL)) / 1000  # p = .05 is just above
-    if name == "pairwise_accuracy":
-        return 0.5
-    return 1 / n_classes if "accuracy" in name else 0.0
-
-
-def _begins(name, n_classes):
-    """Say where the threshold of a map starts."""
-    start = first_threshold(name, n_classes)
-    if name == "neg_log10_p_fwe":
-        return f"The threshold starts at {start:.3f}: p = {_LEVEL}, family-wise."
-    if "accuracy" in name:
-        chance = "0.5" if name.startswith("pairwise") else f"1/{n_classes}"
+def _first_threshold_text(record, n_classes):
+    """Explain in a sentence where the threshold of a map starts."""
+    start = record.first_threshold(n_classes)
+    if record.threshold_meaning:
+        return f"The threshold starts at {start:g}: {record.threshold_meaning}."
+    chance = record.chance_level(n_classes)
+    if chance and record.threshold is None:
         return f"The threshold starts at chance, {chance}."
     return f"The threshold starts at {start:g}."
 
 
 def packed(values, kind):
-    """Return numbers as base64 text, little-endian.
-
-    Parameters
-    ----------
-    values : array-like
-    kind : str
-        As numpy names it, such as ``"<f4"``.
-
-    Returns
-    -------
-    str
-    """
+    """Return numbers as base64 text; `kind` is a type of numpy such as ``"<f4"``."""
     data = np.ascontiguousarray(values, dtype=kind).tobytes()
     return base64.b64encode(data).decode("ascii")
 
 
-def colors():
-    """Return the 256 colors of the maps as one text of rrggbb.
-
-    Returns
-    -------
-    str
-    """
+def _colors():
+    """Return the 256 colors of the maps as one text of rrggbb."""
     import matplotlib
 
     table = matplotlib.colormaps[COLORMAP](np.arange(256), bytes=True)[:, :3]

@@ -44,32 +44,11 @@ $body
 
 
 def make_page(title, sections):
-    """Put sections on one self-contained page.
+    """Put sections on one self-contained page, a nilearn.reporting.HTMLReport.
 
-    Parameters
-    ----------
-    title : str
-        Plain text; escaped here.
-    sections : sequence of (str, str)
-        Heading (plain text, escaped here; an empty one has no heading line) and the
-        section's HTML.
-
-    Returns
-    -------
-    nilearn.reporting.HTMLReport
-        ``get_standalone()`` is the whole page; ``save_as_html(path)`` writes it, in a
-        frame, ``open_in_browser()`` shows it.
-
-    References
-    ----------
-    nilearn's user guide, "Reporting", for the type of the page.
-
-    Examples
-    --------
-    >>> from neuroextrap.reporting._page import make_page
-    >>> page = make_page("a < b", [("First", "<p>text</p>")])
-    >>> "<h1>a &lt; b</h1>" in page.get_standalone()
-    True
+    `title` and the heading of each section, a pair (heading, HTML), are plain text and
+    escaped here; an empty heading has no line. ``get_standalone()`` of the page is its
+    HTML, ``save_as_html(path)`` writes it, ``open_in_browser()`` shows it.
     """
     from nilearn.reporting import HTMLReport
 
@@ -82,38 +61,13 @@ def make_page(title, sections):
 
 
 def escape(text):
-    """Return text that shows as itself in HTML.
-
-    Parameters
-    ----------
-    text : object
-        Turned into a string first.
-
-    Returns
-    -------
-    str
-    """
+    """Return the text of an object so that it shows as itself in HTML."""
     return html.escape(str(text), quote=True)
 
 
 def paragraphs(*texts, note=False):
-    """Return escaped paragraphs, empty ones left out.
+    """Return texts as escaped paragraphs without empty ones; notes are set apart.
 
-    Parameters
-    ----------
-    *texts : str
-        Plain text.
-    note : bool, default=False
-        Set apart, as a caution.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from neuroextrap.reporting._page import paragraphs
     >>> paragraphs("1 < 2", "")
     '<p>1 &lt; 2</p>'
     """
@@ -122,17 +76,7 @@ def paragraphs(*texts, note=False):
 
 
 def key_value_table(items):
-    """Return a two-column table of names and values, escaped.
-
-    Parameters
-    ----------
-    items : dict
-        Name to value.
-
-    Returns
-    -------
-    str
-    """
+    """Return a dict as an escaped HTML table of two columns."""
     rows = "\n".join(
         f'<tr><td>{escape(name)}</td><td class="text">{escape(value)}</td></tr>'
         for name, value in items.items()
@@ -141,66 +85,33 @@ def key_value_table(items):
 
 
 def frame_table(frame):
-    """Return a data frame as an HTML table, escaped, numbers rounded for reading.
+    """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Columns become headings, underscores spaces; the index is left out.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> from neuroextrap.reporting._page import frame_table
-    >>> "<td>0.333</td>" in frame_table(pandas.DataFrame({"share": [1 / 3]}))
-    True
+    Underscores of column names become spaces, so that they break into lines; the index
+    is left out. (pandas' own HTML cannot tell cells of text from numbers.)
     """
-    head = "".join(_heading(name, column) for name, column in frame.items())
-    rows = []
-    for row in frame.itertuples(index=False):
-        cells = "".join(_cell(value) for value in row)
-        rows.append(f"<tr>{cells}</tr>")
+    head = "".join(
+        _cell(str(name).replace("_", " "), "th", column.iloc[0] if len(column) else 0)
+        for name, column in frame.items()
+    )
+    rows = [
+        "".join(_cell(format_number(value), "td", value) for value in row)
+        for row in frame.itertuples(index=False)
+    ]
+    body = "\n".join(f"<tr>{row}</tr>" for row in [head, *rows])
     wide = ' class="wide"' if len(frame.columns) > _WIDE else ""
-    return f"<table{wide}>\n<tr>{head}</tr>\n{chr(10).join(rows)}\n</table>"
+    return f"<table{wide}>\n{body}\n</table>"
 
 
-def _cell(value):
-    """Return a cell; text is set apart from numbers."""
-    return f"<td{_kind(value)}>{escape(format_number(value))}</td>"
-
-
-def _heading(name, column):
-    """Return a column's name in words, so that it can be broken into lines."""
-    kind = _kind(column.iloc[0]) if len(column) else ""
-    return f"<th{kind}>{escape(str(name).replace('_', ' '))}</th>"
-
-
-def _kind(value):
-    """Return the class of a cell with this value."""
-    return ' class="text"' if isinstance(value, str) else ""
+def _cell(text, tag, value):
+    """Return a cell; one that belongs to a value of text is set apart from numbers."""
+    kind = ' class="text"' if isinstance(value, str) else ""
+    return f"<{tag}{kind}>{escape(text)}</{tag}>"
 
 
 def format_number(value):
-    """Return a value as a reader wants it: three significant digits, no NaN.
+    """Return a value as a reader wants it: three significant digits, a dash for NaN.
 
-    Parameters
-    ----------
-    value : object
-        Floats are rounded, NaN becomes a dash, anything else its text.
-
-    Returns
-    -------
-    str
-        Plain text.
-
-    Examples
-    --------
-    >>> from neuroextrap.reporting._page import format_number
     >>> [format_number(value) for value in (0.12345, 51.0, float("nan"), "V1")]
     ['0.123', '51', '-', 'V1']
     """
@@ -214,19 +125,7 @@ def format_number(value):
 
 
 def figure_tag(source, caption):
-    """Return a figure with its caption.
-
-    Parameters
-    ----------
-    source : str
-        Data URI of the picture.
-    caption : str
-        Plain text.
-
-    Returns
-    -------
-    str
-    """
+    """Return a figure with its caption from the data URI of a picture."""
     alt = escape(caption)
     return (
         f'<figure><img src="{source}" alt="{alt}"><figcaption>{alt}</figcaption>'

@@ -2,20 +2,7 @@
 
 import numpy as np
 
-_COLUMNS = (
-    "n_voxels",
-    "accuracy",
-    "pairwise_accuracy",
-    "implied_information",
-    "bayes_accuracy_bound",
-    "bayes_accuracy_bound_fwe",
-    "average_bayes_accuracy_bound",
-    "average_bayes_accuracy_bound_fwe",
-    "information_bound",
-    "information_bound_fwe",
-    "p_value",
-    "p_value_fwe",
-)
+from neuroextrap.maps._registry import MAPS, record_of
 
 
 def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
@@ -28,25 +15,27 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     fitted : IdentificationSearchLight or EncodingIdentification
         Fitted.
     n_peaks : int, default=10
-        At most how many.
+        Largest number of rows.
     min_distance : float or None, default=None
-        A center is listed when no stronger one lies within this distance (mm); None is
+        Distance in mm. A center is listed when no stronger one lies within it; None is
         twice the radius, so that two spheres hardly share a voxel. Atlas regions are
         not kept apart.
     statistic : str, default="accuracy"
-        Name of the number by which to order, a key of ``region_scores_``.
+        Name of the map that orders the regions, a key of ``region_scores_``. Of
+        p-values the smallest are the strongest.
 
     Returns
     -------
     table : pandas.DataFrame
-        One row a region, strongest first: ``region`` (its index), ``name`` (atlas) or
-        ``x``, ``y``, ``z`` (mm; searchlights), then what ``region_scores_`` holds of
-        voxel counts, accuracies (proportions), information (bits), bounds and p-values.
+        One row per region, strongest first: ``region`` (its index), ``name`` (atlas)
+        or ``x``, ``y``, ``z`` (mm; searchlights), then number of voxels, accuracies
+        (proportions), information (bits), bounds and p-values, as far as
+        ``region_scores_`` has them.
 
     Raises
     ------
     ValueError
-        If ``n_peaks`` is below 1 or the statistic is not there.
+        If ``n_peaks`` is below 1, or the analysis has no such statistic.
 
     References
     ----------
@@ -69,39 +58,29 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
 
     scores = fitted.region_scores_
     if n_peaks < 1:
-        raise ValueError(f"n_peaks must be at least 1, got {n_peaks}")
+        raise ValueError(f"n_peaks={n_peaks} must be at least 1")
     if statistic not in scores:
-        raise ValueError(f"statistic={statistic!r} is not one of {sorted(scores)}")
+        raise ValueError(f"statistic={statistic!r} must be one of {sorted(scores)}")
     places = region_places(fitted)
     if places is not None and min_distance is None:
         min_distance = 2 * fitted.radius
-    values = scores[statistic]
+    strength = record_of(statistic).strength(scores[statistic])
     if places is not None:
-        values = _plateaus_broken(values, fitted.results_.choice)
-    chosen = _strongest(values, places, n_peaks, min_distance)
-    columns = {"region": chosen}
+        strength = _plateaus_broken(strength, fitted.results_.choice)
+    peaks = _strongest(strength, places, n_peaks, min_distance)
+    columns = {"region": peaks}
     if places is not None:
-        for axis, name in enumerate("xyz"):
-            columns[name] = places[chosen, axis]
+        columns |= dict(zip("xyz", places[peaks].T, strict=True))
     names = fitted.results_.choice.names
     if names is not None:
-        columns["name"] = [names[region] for region in chosen]
-    columns |= {name: scores[name][chosen] for name in _COLUMNS if name in scores}
+        columns["name"] = [names[region] for region in peaks]
+    tabulated = [name for name, record in MAPS.items() if record.tabulated]
+    columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
     return pd.DataFrame(columns)
 
 
 def region_places(fitted):
-    """Return where the regions' centers are.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-
-    Returns
-    -------
-    places : ndarray, shape (n_regions, 3), or None
-        In mm; None for atlas regions and arrays.
-    """
+    """Return the regions' centers (mm), shape (n_regions, 3); None without centers."""
     centers = fitted.results_.choice.centers
     if centers is None or fitted.masker_ is None:
         return None
@@ -112,16 +91,16 @@ def region_places(fitted):
 
 def _plateaus_broken(values, choice):
     """Raise equal values a little where those around are higher: a plateau's middle."""
-    spread = choice.to_features(values)
-    known = np.isfinite(spread)
+    at_features = choice.to_features(values)
+    finite = np.isfinite(at_features)
     members = choice.regions.astype(float)
-    total = members @ np.where(known, spread, 0.0)
-    mean_around = total / np.maximum(members @ known.astype(float), 1)
+    total = members @ np.where(finite, at_features, 0.0)
+    mean_around = total / np.maximum(members @ finite.astype(float), 1)
     return values + 1e-9 * mean_around
 
 
 def _strongest(values, places, n_peaks, min_distance):
-    """Pick regions by value, strongest first; in space, local maxima only."""
+    """Return regions by value, strongest first; in space, local maxima only."""
     if places is None:
         order = np.argsort(-values, kind="stable")
         return order[~np.isnan(values[order])][:n_peaks]

@@ -2,36 +2,23 @@
 
 import base64
 import copy
+import functools
 import io
 from itertools import product
 
 import numpy as np
 
+from neuroextrap.maps._registry import record_of
 from neuroextrap.plotting import plot_map, plot_null_distribution
 from neuroextrap.plotting._backgrounds import surface_grays
-from neuroextrap.reporting._map_data import (
-    COLORMAP,
-    FIRST_MAPS,
-    color_range,
-    first_threshold,
-)
+from neuroextrap.reporting._map_data import COLORMAP, color_range, overview_maps
 from neuroextrap.reporting._page import figure_tag
 
 _TRANSPARENT = 1e-9
 
 
 def data_uri(figure, kind="svg"):
-    """Draw a figure into a data URI and close it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    kind : {"svg", "png"}, default="svg"
-
-    Returns
-    -------
-    str
-    """
+    """Draw a figure into a data URI, as "svg" or "png", and close it."""
     import matplotlib.pyplot as plt
 
     target = io.BytesIO()
@@ -43,43 +30,12 @@ def data_uri(figure, kind="svg"):
 
 
 def embed_figure(figure, caption):
-    """Put a matplotlib figure into a page, as vectors, and close it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    caption : str
-        Plain text; escaped here.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from neuroextrap.reporting._pictures import embed_figure
-    >>> "<figcaption>a &lt; b</figcaption>" in embed_figure(Figure(), "a < b")
-    True
-    """
+    """Return a matplotlib figure as HTML, as vectors with a caption, and close it."""
     return figure_tag(data_uri(figure), caption)
 
 
 def null_picture(fitted):
-    """Draw the distribution of the permuted maximum, with the observed maximum.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        With permutations.
-
-    Returns
-    -------
-    str
-        Data URI.
-    """
+    """Draw the distribution of the permuted maximum, with the observed maximum."""
     observed = float(np.nanmax(fitted.results_.scores.score))
     ax = plot_null_distribution(
         fitted.null_maxima_,
@@ -91,33 +47,18 @@ def null_picture(fitted):
 
 def _statistic_name(fitted):
     """Name the statistic of the permutation test, with its unit if it has one."""
-    name = fitted.statistic
-    if name == "implied_information":
-        return "implied information (bits)"
-    if isinstance(name, str):
-        return name.replace("_", " ")
-    return f"accuracy among {name}"
+    if isinstance(fitted.statistic, str):
+        return record_of(fitted.statistic).label_with_unit
+    return f"accuracy among {fitted.statistic}"
 
 
 def map_pictures(fitted, place=None, bg_img=None):
-    """Draw the maps that a first look needs, above chance or significance.
+    """Draw the maps of the overview, above chance or significance.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        With a masker.
-    place : sequence of 3 float or None, default=None
-        Where to cut volumes (mm); None lets nilearn choose.
-    bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps.
-
-    Returns
-    -------
-    dict of str to (str or None)
-        Name of the map to data URI; None for a map that is nowhere above its first
-        threshold.
+    Volumes are cut at `place` (mm); None lets nilearn choose. Returns a data URI by the
+    name of the map, None for a map that is nowhere above its first threshold.
     """
-    names = [name for name in FIRST_MAPS if name in fitted.maps_]
+    names = overview_maps(fitted.maps_)
     return {name: _map_picture(fitted, name, place, bg_img) for name in names}
 
 
@@ -126,7 +67,7 @@ def _map_picture(fitted, name, place, bg_img):
     from neuroextrap.images._maskers import is_surface_masker
 
     values, img = fitted.region_scores_[name], fitted.maps_[name]
-    threshold = first_threshold(name, len(fitted.classes_))
+    threshold = record_of(name).first_threshold(len(fitted.classes_))
     if not (values > threshold).any():
         return None
     if is_surface_masker(fitted.masker_):
@@ -140,7 +81,7 @@ def _map_picture(fitted, name, place, bg_img):
 
 
 def _volume_figure(img, mask_img, place, **options):
-    """Three slices through a place, the mask outlined; one slice of a flat volume."""
+    """Draw three slices, or one of a flat volume, with the outline of the mask."""
     import matplotlib.pyplot as plt
 
     thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
@@ -157,7 +98,7 @@ def _volume_figure(img, mask_img, place, **options):
 
 
 def _surface_figure(img, grays, span, threshold):
-    """Show the hemispheres from outside and from inside."""
+    """Draw the hemispheres from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
@@ -193,3 +134,29 @@ def _surface_figure(img, grays, span, threshold):
     colors = plt.cm.ScalarMappable(plt.Normalize(*span), COLORMAP)
     figure.colorbar(colors, cax=figure.add_axes([0.88, 0.25, 0.02, 0.5]))
     return figure
+
+
+@functools.cache
+def glass_outlines():
+    """Return nilearn's empty glass brain of MNI space, seen along x, y and z.
+
+    For every axis a dict of ``source``, a data URI with a transparent background, and
+    ``frame``, where its left, right, bottom and top edges are (mm).
+    """
+    return {axis: _glass_outline(axis) for axis in "xyz"}
+
+
+def _glass_outline(axis):
+    """Draw one side, the figure's edges at the limits of its axes."""
+    import matplotlib.pyplot as plt
+    from nilearn.plotting import plot_glass_brain
+
+    figure = plt.figure()
+    display = plot_glass_brain(None, display_mode=axis, figure=figure, annotate=False)
+    ax = display.axes[axis].ax
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    figure.set_size_inches(4, 4 * (top - bottom) / (right - left))
+    ax.set_position([0, 0, 1, 1])
+    figure.patch.set_alpha(0)
+    frame = [float(edge) for edge in (left, right, bottom, top)]
+    return {"source": data_uri(figure), "frame": frame}

@@ -1,4 +1,4 @@
-"""Slices to click into: nilearn's viewer in a frame that talks with the page."""
+"""Slices to click into: nilearn's viewer in a frame that reports clicks to the page."""
 
 from importlib import resources
 from string import Template
@@ -21,28 +21,11 @@ _FRAME = Template("""<!DOCTYPE html>
 
 
 def slices_frame(fitted, map_name, place, bg_img=None):
-    """Return nilearn's viewer in an inline frame that tells where it was clicked.
+    """Return nilearn's viewer of volumes in an inline frame, as HTML.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        On volumes.
-    map_name : str
-        The map that is drawn until the page's own script colors it.
-    place : sequence of 3 float
-        Where the cuts are at first (mm).
-    bg_img : path, Niimg, None or False, default=None
-        As :func:`neuroextrap.plotting._backgrounds.anatomy` takes it.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Raises
-    ------
-    RuntimeError
-        If the installed nilearn draws its viewer in another way than nilearn 0.14.
+    The frame tells the page where it was clicked. The map `map_name` is drawn until the
+    page's own script colors it; the cuts are at `place` (mm) at first. Raises
+    RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
     """
     view = _view(fitted, map_name, place, bg_img)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
@@ -61,23 +44,13 @@ def slices_frame(fitted, map_name, place, bg_img=None):
 
 
 def read_script(name):
-    """Read one of the package's own scripts.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, without its ending.
-
-    Returns
-    -------
-    str
-    """
-    here = resources.files("neuroextrap.reporting").joinpath("_javascript")
-    return here.joinpath(f"{name}.js").read_text(encoding="utf-8")
+    """Read one of the package's own scripts; `name` is without its ending."""
+    folder = resources.files("neuroextrap.reporting").joinpath("_javascript")
+    return folder.joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
 def _view(fitted, map_name, place, bg_img):
-    """Let nilearn draw the map over its background, cut at a place."""
+    """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
     from neuroextrap.images import feature_coordinates
@@ -101,7 +74,7 @@ def _view(fitted, map_name, place, bg_img):
 
 
 def _drawable(img, masker):
-    """Return a copy to be drawn, unknown voxels below the threshold: transparent."""
+    """Return a copy of a map to be drawn, NaN as zero, which is transparent."""
     from nibabel import Nifti1Image
 
     data, affine = _framed(np.asarray(img.dataobj, dtype=float), masker)

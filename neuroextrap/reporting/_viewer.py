@@ -6,8 +6,8 @@ from string import Template
 
 import numpy as np
 
-from neuroextrap.reporting._glass import glass_outlines
 from neuroextrap.reporting._page import escape, make_page, paragraphs
+from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._slices import read_script, slices_frame
 from neuroextrap.reporting._viewer_data import viewer_data
 
@@ -86,22 +86,22 @@ def interactive_viewer(
     own units. Volumes are drawn as slices, by the script of
     :func:`nilearn.plotting.view_img` taken from the installed nilearn, and as a glass
     brain; surfaces as hemispheres that can be turned. A click shows accuracy against
-    set size, the lower bound where one holds, and the numbers of the region that the
-    voxel or vertex belongs to.
+    set size, the bound on average Bayes accuracy where it holds, and the numbers of
+    the region that the voxel or vertex belongs to.
 
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        Fitted on images, or read from a folder.
+        Analysis fitted on images, or read from a folder.
     map_name : str, default="implied_information"
-        Which of ``maps_`` is shown first.
+        Map that is shown first, a key of ``maps_``.
     max_regions : int, default=5000
-        Curves kept in the page when the regions are spheres: those strongest in the
-        map shown first (smallest, for p-values). At most about 400 bytes each. Atlas
+        Number of curves kept in the page (about 400 bytes each) when the regions are
+        spheres: those strongest in the map shown first (smallest, for p-values). Atlas
         regions are all kept.
-    bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps. Volumes: an anatomy in the space of the maps;
-        None is the MNI152 template that nilearn ships if the mask lies in its brain,
+    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
+        Image drawn under the maps. Volumes: an anatomy in the space of the maps; None
+        is the MNI152 template that nilearn ships if the mask lies in its brain,
         otherwise the mask's outline; False is the mask's outline. Surfaces: a
         SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
         mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
@@ -109,7 +109,7 @@ def interactive_viewer(
     Returns
     -------
     report : nilearn.reporting.HTMLReport
-        ``report.get_standalone()`` is its HTML.
+        The page; ``report.get_standalone()`` is its HTML.
 
     Raises
     ------
@@ -147,20 +147,7 @@ def interactive_viewer(
 def viewer_section(
     fitted, *, map_name="implied_information", max_regions=5000, bg_img=None
 ):
-    """Make the viewer as a part of a page.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-    map_name : str
-    max_regions : int
-    bg_img : path, Niimg, SurfaceImage, None or False
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Return the viewer as HTML, a part of a page; see :func:`interactive_viewer`."""
     _check(fitted, map_name, max_regions)
     data = viewer_data(
         fitted, map_name=map_name, max_regions=max_regions, bg_img=bg_img
@@ -179,7 +166,7 @@ def viewer_section(
 
 
 def _volume_views(frame, data):
-    """Slices with their sliders, and the glass brain."""
+    """Return slices with their sliders, and the glass brain."""
     sliders = "\n".join(_SLICE.substitute(axis=axis) for axis in "xyz")
     captions = ("from the right", "from behind", "from above")
     glass = "\n".join(
@@ -200,7 +187,7 @@ def _outline(data, axis):
 
 
 def _surface_views(data):
-    """Hemispheres, and from where they are looked at."""
+    """Return hemispheres, and the menu of directions to look from."""
     meshes = "\n".join(
         _MESH.substitute(name=escape(side["name"])) for side in data["hemispheres"]
     )
@@ -213,43 +200,27 @@ def _surface_views(data):
 
 
 def report_section(fitted, bg_img=None):
-    """Make the viewer for a report, or say why there is none.
+    """Return the viewer for a report, a note why there is none, or nothing.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-    bg_img : path, Niimg, SurfaceImage, None or False
-
-    Returns
-    -------
-    str
-        HTML; empty where there is no image at all.
+    Nothing where there is no image; a note where the installed nilearn draws its viewer
+    in another way: the other sections of the report still hold.
     """
     if not has_viewer(fitted):
         return ""
     try:
         return viewer_section(fitted, bg_img=bg_img)
-    except RuntimeError as error:  # a later nilearn: the other sections still hold
+    except RuntimeError as error:
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)
 
 
 def has_viewer(fitted):
-    """Tell whether a fitted analysis can be shown in the viewer.
-
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether the regions of a fitted analysis have a place in an image."""
     return fitted.masker_ is not None and fitted.results_.choice.has_place
 
 
 def _check(fitted, map_name, max_regions):
-    """Raise what is documented."""
+    """Check that there is a map to show."""
     if not has_viewer(fitted):
         raise ValueError(
             "fitted has no image to click into (it comes from an array or from regions "
@@ -257,20 +228,20 @@ def _check(fitted, map_name, max_regions):
         )
     scores = fitted.region_scores_
     if map_name not in scores:
-        raise ValueError(f"map_name={map_name!r} is not one of {sorted(scores)}")
+        raise ValueError(f"map_name={map_name!r} must be one of {sorted(scores)}")
     if max_regions < 1:
-        raise ValueError(f"max_regions must be at least 1, got {max_regions}")
+        raise ValueError(f"max_regions={max_regions} must be at least 1")
     if not np.isfinite(scores[map_name]).any():
         raise ValueError(f"map_name={map_name!r} has no finite value; choose another")
 
 
 def _hint(data):
-    """Say how to use it and what was left out."""
+    """Explain how to use the viewer and what was left out."""
     text = (
         "The slider moves the threshold of the map (weaker values are not drawn); the "
         f"number beside it can be typed. Click into the brain to see, below it, the "
         f"accuracy curve and the numbers of the region that the {data['element']} "
-        "belongs to. A lower bound is one on average Bayes accuracy, each set size and "
+        "belongs to. The bound on average Bayes accuracy holds for each set size and "
         "region by itself. "
     )
     if data["kept"] < data["analyzed"]:

@@ -1,12 +1,12 @@
-"""What the viewer's page knows of every region: numbers only, and not too many."""
+"""The data of the viewer's page: numbers of the regions, and not too many."""
 
 import numpy as np
 
-from neuroextrap.maps._identification import MAP_DESCRIPTIONS, bound_set_sizes
+from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_grays
-from neuroextrap.reporting._glass import glass_outlines
 from neuroextrap.reporting._map_data import map_data, packed
 from neuroextrap.reporting._peaks import peak_table
+from neuroextrap.reporting._pictures import glass_outlines
 
 _REACH = 4.0
 
@@ -14,44 +14,36 @@ _REACH = 4.0
 def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
     """Collect maps, curves, numbers and places of regions, ready for JSON.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        On images.
-    map_name : str
-        The map whose strongest regions are kept, strongest first.
-    max_regions : int
-        How many curves are kept, unless the regions are those of an atlas.
-    bg_img : path, Niimg, SurfaceImage, None or False, default=None
-        What is drawn under the maps; gives the vertices of surfaces their gray.
+    Kept are the curves of the `max_regions` regions that are strongest in the map
+    `map_name`, strongest first, or of all regions of an atlas. `bg_img` gives the
+    vertices of surfaces their gray.
 
-    Returns
-    -------
-    data : dict
-        What :func:`map_data` collects; ``curves`` at ``set_sizes``, ``bounds`` (or
-        None) at ``bound_sizes``, ``values`` of ``columns``, ``regions`` (their
-        numbers) and ``names`` (or None), one row a kept region; ``analyzed`` and
-        ``kept``, numbers of regions; ``start``, the row to begin with; ``element``,
-        voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel to mm) and
-        ``inverse``; ``features``, start and length of every run of mask voxels in C
-        order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
-        frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and
-        the feature of every vertex or -1.
+    The returned dict has what :func:`map_data` collects; ``curves`` at ``set_sizes``,
+    ``bounds`` (or None) at ``bound_sizes``, ``values`` of ``columns``, ``regions``
+    (their numbers) and ``names`` (or None), one row per kept region; ``analyzed`` and
+    ``kept``, numbers of regions; ``start``, the row to begin with; ``element``, voxel
+    or vertex. Of volumes, ``shape``, ``affine`` (voxel to mm) and ``inverse``;
+    ``features``, start and length of every run of mask voxels in C order; ``places``
+    (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``, frames of the outlines or
+    None. Of surfaces ``hemispheres``: mesh, grays, and the feature of every vertex or
+    -1.
     """
     from neuroextrap.images._maskers import is_surface_masker
 
     results, scores = fitted.results_, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
-    columns = [name for name in MAP_DESCRIPTIONS if name in scores]
+    columns = [record for name, record in MAPS.items() if name in scores]
     data = {
         "set_sizes": results.set_sizes.tolist(),
         "curves": _rounded(results.curve(kept)[1]),
         **_bounds(results, kept),
         "columns": [
-            {"label": name.replace("_", " "), "unit": unit, "title": what}
-            for name, (what, unit) in ((c, MAP_DESCRIPTIONS[c]) for c in columns)
+            {"label": record.label, "unit": record.unit, "title": record.description}
+            for record in columns
         ],
-        "values": _rounded(np.stack([scores[name][kept] for name in columns], axis=1)),
+        "values": _rounded(
+            np.stack([scores[record.name][kept] for record in columns], axis=1)
+        ),
         "regions": kept.tolist(),
         "names": None,
         "analyzed": int(np.isfinite(scores["accuracy"]).sum()),
@@ -61,16 +53,16 @@ def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
     names = results.choice.names
     if names is not None:
         data["names"] = [str(names[region]) for region in kept]
-    where = _on_surface if is_surface_masker(fitted.masker_) else _in_volume
-    return data | map_data(fitted, map_name) | where(fitted, kept, bg_img)
+    geometry = _on_surface if is_surface_masker(fitted.masker_) else _in_volume
+    return data | map_data(fitted, map_name) | geometry(fitted, kept, bg_img)
 
 
 def _strongest(fitted, map_name, max_regions):
     """Return kept regions, strongest first; ties go to the more accurate."""
     scores = fitted.region_scores_
-    values, accuracy = scores[map_name], scores["accuracy"]
-    sign = 1 if map_name.startswith("p_value") else -1
-    order = np.lexsort((-accuracy, sign * values))  # NaN comes last
+    accuracy = scores["accuracy"]
+    strength = record_of(map_name).strength(scores[map_name])
+    order = np.lexsort((-accuracy, -strength))  # NaN comes last
     order = order[np.isfinite(accuracy[order])]
     in_atlas = fitted.results_.choice.owner is not None
     return order if in_atlas else order[:max_regions]
@@ -78,31 +70,25 @@ def _strongest(fitted, map_name, max_regions):
 
 def _start(fitted, map_name, kept):
     """Return the row of the map's peak (a plateau's middle), 0 where it is not kept."""
-    if map_name.startswith("p_value"):
-        return 0
     peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
     return int(np.argmax(kept == peak))
 
 
 def _bounds(results, kept):
-    """Bound the average Bayes accuracy of kept regions, where a bound holds."""
+    """Return bounds on the average Bayes accuracy of kept regions, where they hold."""
     if results.n_repeats is None:
         return {"bound_sizes": [], "bounds": None}
-    wins = results.bound_wins[kept]
-    sizes = bound_set_sizes(wins.shape[1])
-    return {
-        "bound_sizes": sizes.tolist(),
-        "bounds": _rounded(results.bounds_at(wins, sizes)),
-    }
+    sizes, bounds = results.bound_curve(kept)
+    return {"bound_sizes": sizes.tolist(), "bounds": _rounded(bounds)}
 
 
 def _in_volume(fitted, kept, bg_img):
-    """Say where the mask's voxels are, and one place of every kept region."""
+    """Collect the places of the mask's voxels, and one of every kept region."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = mask_lattice(fitted.masker_)
-    row, own = _rows(fitted, kept)
+    row, features = _rows(fitted, kept)
     places = feature_coordinates(fitted.masker_)
     size = np.linalg.norm(affine[:3, :3], axis=0).max()
     glass = None
@@ -115,7 +101,7 @@ def _in_volume(fitted, kept, bg_img):
         "affine": affine.tolist(),
         "inverse": np.linalg.inv(affine).tolist(),
         "features": _runs(np.flatnonzero(mask)),
-        "places": _rounded(_central_places(places[own], row, len(kept))),
+        "places": _rounded(_central_places(places[features], row, len(kept))),
         "reach": float(_REACH * size),
         "glass": glass,
     }
@@ -149,8 +135,8 @@ def _rows(fitted, kept):
     row_of = np.full(choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
     row = choice.to_features(row_of)
-    own = np.flatnonzero(np.isfinite(row))
-    return row[own].astype(int), own
+    features = np.flatnonzero(np.isfinite(row))
+    return row[features].astype(int), features
 
 
 def _runs(flat):

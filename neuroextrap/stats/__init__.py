@@ -4,6 +4,7 @@ from neuroextrap.stats._accuracy import average_accuracy, default_set_sizes
 from neuroextrap.stats._bounds import (
     average_bayes_accuracy_lower_bound,
     bayes_accuracy_lower_bound,
+    information_lower_bound,
 )
 from neuroextrap.stats._classical import confusion_information, fano_information
 from neuroextrap.stats._drift import information_drift
@@ -14,18 +15,12 @@ from neuroextrap.stats._extrapolation import (
     extrapolate_wins,
 )
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
-from neuroextrap.stats._gaussian import gaussian_identification_accuracy
+from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information, resolution_information
-from neuroextrap.stats._information_bounds import (
-    best_information_lower_bound,
-    information_lower_bound,
-)
 from neuroextrap.stats._jackknife import (
     average_accuracy_jackknife,
     implied_information_jackknife,
 )
-from neuroextrap.stats._model_bounds import best_model_lower_bound
-from neuroextrap.stats._paired import paired_sign_flip_test
 from neuroextrap.stats._permutation import permute_labels
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -33,19 +28,20 @@ from neuroextrap.stats._pvalues import (
     permutation_p_value,
 )
 from neuroextrap.stats._risk import average_risk
-from neuroextrap.stats._tail import tail_p_value
+from neuroextrap.stats._sign_flips import paired_sign_flip_test
+from neuroextrap.stats._tail_p_value import tail_p_value
+from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._wins import win_distribution
 
 __all__ = [
     "AccuracyExtrapolator",
     "EXTRAPOLATION_METHODS",
+    "TestDesign",
     "average_accuracy",
     "average_accuracy_jackknife",
     "average_bayes_accuracy_lower_bound",
     "average_risk",
     "bayes_accuracy_lower_bound",
-    "best_information_lower_bound",
-    "best_model_lower_bound",
     "binomial_p_value",
     "confusion_information",
     "default_set_sizes",

@@ -16,9 +16,9 @@ _MAX_WEIGHTS = 20_000_000  # weights held at once by average_accuracy
 
 
 def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
-    """Return the set sizes at which curves are computed unless others are named.
+    """Return the set sizes at which curves are computed unless others are given.
 
-    All of 2..n_classes up to 32 classes; beyond, at most 32 distinct values
+    These are all of 2..n_classes up to 32 classes; beyond, at most 32 distinct values
     spaced evenly on a log scale, 2 and n_classes among them. With every size of
     a large problem nearly all weight of a fit would sit near n_classes.
 
@@ -29,8 +29,8 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
 
     Returns
     -------
-    set_sizes : array of int, shape (n_sizes,)
-        Increasing.
+    set_sizes : ndarray of int of shape (n_sizes,)
+        Set sizes, increasing.
 
     Raises
     ------
@@ -51,38 +51,13 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
 
 
 def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
-    """Return the matrix that turns win distributions into accuracy curves.
+    """Return the matrix (n_classes, n_sizes) that turns win distributions into curves.
 
     Entry [v, s] is the chance that a test point with v wins among n_classes is
     identified in a random set of set_sizes[s] classes that holds its own:
     C(v, k - 1) / C(n_classes - 1, k - 1), so ``wins @ accuracy_weights`` gives
-    the curves of a whole brain in one product.
+    the curves of a whole brain in one product. One size gives shape (n_classes,).
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, at least 2 (up to about 1e5).
-    set_sizes : int or array of int, shape (n_sizes,)
-        Sizes of 2..n_classes.
-
-    Returns
-    -------
-    weights : array of shape (n_classes, n_sizes), or (n_classes,) for one size
-        Never decreasing in v: 0 for v < k - 1, 1 for v = n_classes - 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n_classes` is not an integer of at least 2.
-    ValueError
-        If a size is not a whole number of 2..n_classes.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, eq. 3, with the inclusive rank.
-
-    Examples
-    --------
     >>> accuracy_weights(4, [2, 4])
     array([[0.        , 0.        ],
            [0.33333333, 0.        ],
@@ -119,14 +94,14 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    wins : array of shape (..., n_classes)
+    wins : array-like of shape (..., n_classes)
         Win distributions, see :func:`win_distribution`; rows of NaN give NaN.
-    set_sizes : int or array of int, shape (n_sizes,)
+    set_sizes : int or array-like of int of shape (n_sizes,)
         Sizes k of 2..n_classes.
 
     Returns
     -------
-    accuracy : array of shape (..., n_sizes), or (...) for one size
+    accuracy : ndarray of shape (..., n_sizes), or (...) for one size
         Never increasing with the size. A row does not depend on the rows beside
         it, to the last digit.
 
@@ -152,10 +127,10 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     n_classes = masses.shape[-1]
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     flat = np.atleast_1d(sizes)
-    step = max(1, _MAX_WEIGHTS // n_classes)
+    width = max(1, _MAX_WEIGHTS // n_classes)
     parts = [
-        row_product(masses, subset_weights(n_classes - 1, flat[i : i + step] - 1))
-        for i in range(0, len(flat), step)
+        row_product(masses, subset_weights(n_classes - 1, flat[i : i + width] - 1))
+        for i in range(0, len(flat), width)
     ]
     curve = np.clip(np.concatenate(parts, axis=-1), 0.0, 1.0)
     return curve.reshape((*masses.shape[:-1], *sizes.shape))

@@ -1,19 +1,15 @@
-"""Lower confidence bounds on Bayes accuracy."""
+"""Lower confidence bounds on Bayes accuracy and information, each in one call."""
 
 from __future__ import annotations
 
-import math
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method
-from neuroextrap.stats._repeats import check_design
-from neuroextrap.stats._validation import (
-    FloatArray,
-    check_probabilities,
-    check_set_sizes,
-)
+from neuroextrap.stats._test_design import TestDesign
+from neuroextrap.stats._validation import FloatArray, check_set_sizes
 
 
 def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
@@ -40,42 +36,41 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     for r test repeats per class. It holds for any score-based classifier, if
     test points are independent of the training data and of each other given the
     classes, the classes are an independent sample of their population, and the
-    regularization was fixed without the test points. Leave-one-out, and folds
-    that lack a class, are outside of it: a rule that predicts the class rarest in
-    training would score 1.
+    regularization was fixed without the test points. Leave-one-out, and folds that
+    lack a class, are not covered: a rule that predicts the class rarest in training
+    would score 1.
 
     Parameters
     ----------
-    accuracy : array of shape (..., n_sizes), or (...) for one size
+    accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curve of the test points (per fold first, then averaged with
         `fold_weights`, under cross-validation); NaN gives NaN.
     n_classes : int
         Number of classes K in the data.
-    n_repeats : float, array (n_classes,) or array (n_folds, n_classes)
-        Test points per class r. Unequal repeats enter as the mean of 1/r_i.
-        Under cross-validation whose every fold tests every class, the test
-        points per fold and class: s = sum_f p_f sqrt(mean_i 1/r_if).
-    set_sizes : int or array of int, shape (n_sizes,)
-        Sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
+    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
+        Test points per class r, under cross-validation per fold and class; see
+        :class:`TestDesign`.
+    set_sizes : int or array-like of int of shape (n_sizes,)
+        Set sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
     confidence_level : float, default=0.95
-        Confidence 1 - alpha, of each bound or of all bounds counted below.
+        Confidence level 1 - alpha, of each bound or of all bounds counted below.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-        "hybrid" is tighter near 0 and 1 (and with one or two repeats; it takes
-        the smallest number of repeats for all); "chebyshev" is the older bound,
-        wider than both.
+        Inequality behind the bound. "hybrid" is tighter near 0 and 1 (and with one or
+        two repeats; it takes the smallest number of repeats for all); "chebyshev" is
+        the older bound, wider than both.
     n_models : int, default=1
         Number of models compared on the same test points.
     n_regions : int, default=1
-        Number of regions whose bounds shall hold together.
+        Number of regions whose bounds hold simultaneously.
     n_set_sizes : int, default=1
-        Number of set sizes, declared in advance, whose bounds shall hold together.
-    fold_weights : array of shape (n_folds,), default=None
-        Weights p_f of the folds, summing to one; proportional to the folds' test
-        sizes by default.
+        Number of set sizes, declared in advance, whose bounds hold simultaneously.
+    fold_weights : array-like of shape (n_folds,) or None, default=None
+        Weights of the folds, summing to one. If None, they are proportional to the test
+        sizes of the folds.
 
     Returns
     -------
-    bound : array of the shape of `accuracy`
+    bound : ndarray of the shape of `accuracy`
         Never below 1/k, which the average Bayes accuracy always reaches.
 
     Raises
@@ -106,24 +101,102 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     ... )
     array([0.776..., 0.626...])
     """
-    curve = check_probabilities(accuracy, "accuracy")
-    sizes = check_set_sizes(set_sizes, n_classes=n_classes)
-    if sizes.ndim and (not curve.ndim or curve.shape[-1] != sizes.size):
-        raise ValueError(
-            f"accuracy must have one value per set size ({sizes.size}) on its last "
-            f"axis; got shape {curve.shape}"
-        )
-    bound = bound_method(method)
-    design = check_design(
+    design = TestDesign(
         n_classes,
         n_repeats,
-        fold_weights,
-        confidence_level,
+        fold_weights=fold_weights,
+        confidence_level=confidence_level,
         n_models=n_models,
         n_regions=n_regions,
         n_set_sizes=n_set_sizes,
     )
-    return np.asarray(np.maximum(bound(curve, sizes, design), 1 / sizes))
+    _warn_if_vacuous(design, set_sizes, method)
+    return design.average_bayes_accuracy_bound(accuracy, set_sizes, method=method)
+
+
+def information_lower_bound(  # noqa: PLR0913
+    accuracy: ArrayLike,
+    *,
+    n_classes: int,
+    n_repeats: ArrayLike,
+    set_sizes: ArrayLike,
+    confidence_level: float = 0.95,
+    method: str = "subgaussian",
+    n_models: int = 1,
+    n_regions: int = 1,
+    n_set_sizes: int = 1,
+    fold_weights: ArrayLike | None = None,
+) -> FloatArray:
+    """Bound the mutual information of stimulus and response from below, in bits.
+
+    This is :func:`min_information` of :func:`average_bayes_accuracy_lower_bound`, at
+    each set size. One size must be fixed in advance (it does best where the accuracy
+    is about 0.75 to 0.85); :meth:`TestDesign.best_information_bound` gives the best of
+    several.
+
+    Parameters
+    ----------
+    accuracy : array-like of shape (..., n_sizes), or (...) for one size
+        Accuracy curve of the test points; NaN gives NaN.
+    n_classes : int
+        Number of classes K in the data.
+    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
+        Test points per class r, under cross-validation per fold and class; see
+        :class:`TestDesign`.
+    set_sizes : int or array-like of int of shape (n_sizes,)
+        Set sizes k of 2..n_classes.
+    confidence_level : float, default=0.95
+        Confidence level of each bound or of all bounds counted below.
+    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
+        Inequality behind the bound on the average Bayes accuracy.
+    n_models : int, default=1
+        Number of models compared on the same test points.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+    n_set_sizes : int, default=1
+        Number of set sizes, declared in advance, whose bounds hold simultaneously.
+    fold_weights : array-like of shape (n_folds,) or None, default=None
+        Weights of the folds, summing to one. If None, they are proportional to the test
+        sizes of the folds.
+
+    Returns
+    -------
+    bits : ndarray of the shape of `accuracy`
+        Not negative; 0 where the accuracy bound is at chance.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not one that :func:`average_bayes_accuracy_lower_bound`
+        accepts.
+
+    Warns
+    -----
+    UserWarning
+        If not even perfect accuracy would give a bound above chance.
+
+    References
+    ----------
+    Zheng 2017, thesis, theorem 4.3.1, applied to the bounds above.
+
+    Examples
+    --------
+    >>> information_lower_bound(
+    ...     [0.95, 0.8], n_classes=100, n_repeats=1, set_sizes=[20, 100]
+    ... )
+    array([4.41452417, 4.82335575])
+    """
+    design = TestDesign(
+        n_classes,
+        n_repeats,
+        fold_weights=fold_weights,
+        confidence_level=confidence_level,
+        n_models=n_models,
+        n_regions=n_regions,
+        n_set_sizes=n_set_sizes,
+    )
+    _warn_if_vacuous(design, set_sizes, method)
+    return design.information_bound(accuracy, set_sizes, method=method)
 
 
 def bayes_accuracy_lower_bound(
@@ -138,31 +211,34 @@ def bayes_accuracy_lower_bound(
 ) -> FloatArray:
     r"""Bound the Bayes accuracy among the given K classes from below.
 
-    :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r for
-    r test repeats per class. The classes are taken as they are, no sample of
-    others: the bound for designs with few or fixed categories. Test points must
-    be independent of the training data and of each other, given the classes.
+    The bound is :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2
+    being 1/r for r test repeats per class. The classes are taken as they are, not as a
+    sample of others: it is the bound for designs with few or fixed categories. Test
+    points must be independent of the training data and of each other, given the
+    classes.
 
     Parameters
     ----------
-    accuracy : array of shape (...)
+    accuracy : array-like of shape (...)
         Class-averaged accuracy among all K classes; NaN gives NaN.
     n_classes : int
-        Number of classes K.
-    n_repeats : float, array (n_classes,) or array (n_folds, n_classes)
-        Test points per class, see :func:`average_bayes_accuracy_lower_bound`.
+        Number of classes K in the data.
+    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
+        Test points per class r, under cross-validation per fold and class; see
+        :class:`TestDesign`.
     confidence_level : float, default=0.95
-        Confidence of each bound or of all bounds counted below.
+        Confidence level of each bound or of all bounds counted below.
     n_models : int, default=1
         Number of models compared on the same test points.
     n_regions : int, default=1
-        Number of regions whose bounds shall hold together.
-    fold_weights : array of shape (n_folds,), default=None
-        Weights of the folds.
+        Number of regions whose bounds hold simultaneously.
+    fold_weights : array-like of shape (n_folds,) or None, default=None
+        Weights of the folds, summing to one. If None, they are proportional to the test
+        sizes of the folds.
 
     Returns
     -------
-    bound : array of the shape of `accuracy`
+    bound : ndarray of the shape of `accuracy`
         Never below 1/K.
 
     Raises
@@ -182,15 +258,26 @@ def bayes_accuracy_lower_bound(
     >>> bayes_accuracy_lower_bound(0.75, n_classes=8, n_repeats=12)
     array(0.625...)
     """
-    values = check_probabilities(accuracy, "accuracy")
-    design = check_design(
+    design = TestDesign(
         n_classes,
         n_repeats,
-        fold_weights,
-        confidence_level,
+        fold_weights=fold_weights,
+        confidence_level=confidence_level,
         n_models=n_models,
         n_regions=n_regions,
     )
-    log_term = math.log(design.n_bounds / design.alpha)
-    margin = math.sqrt(design.noise * log_term / (2 * design.n_classes))
-    return np.asarray(np.maximum(values - margin, 1 / design.n_classes))
+    return design.bayes_accuracy_bound(accuracy)
+
+
+def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:
+    """Warn at which set sizes not even perfect accuracy would be above chance."""
+    sizes = np.atleast_1d(check_set_sizes(set_sizes, n_classes=design.n_classes))
+    margin = 1 - bound_method(method)(np.ones(len(sizes)), sizes, design)
+    vacuous = margin >= 1 - 1 / sizes
+    if vacuous.any():
+        warnings.warn(
+            f"the bound's margin {margin[0]:.2f} leaves nothing above chance at set "
+            f"sizes {sizes[vacuous].tolist()}: more classes are needed, or the bound "
+            "for the given classes (bayes_accuracy_lower_bound)",
+            stacklevel=3,
+        )

@@ -25,16 +25,16 @@ def fano_information(
 
     Parameters
     ----------
-    accuracy : array of shape (...)
+    accuracy : array-like of shape (...)
         Accuracy among `n_classes` classes; NaN gives NaN.
-    n_classes : float or array of shape (...)
+    n_classes : float or array-like of shape (...)
         Number of classes K, at least 2; broadcasts.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    information : array of shape (...)
+    information : ndarray of shape (...)
         In [0, log K].
 
     Raises
@@ -78,9 +78,9 @@ def confusion_information(
 
     Parameters
     ----------
-    y_true : array of shape (n,)
+    y_true : array-like of shape (n,)
         True labels (stimuli).
-    y_pred : array of shape (n,)
+    y_pred : array-like of shape (n,)
         Predicted labels, or any discrete response.
     correction : None, "miller_madow" or "panzeri_treves", default=None
         Bias correction. Miller-Madow counts the occupied cells; Panzeri-Treves
@@ -90,7 +90,7 @@ def confusion_information(
 
     Returns
     -------
-    information : array of shape ()
+    information : ndarray of shape ()
         Not negative without correction.
 
     Raises

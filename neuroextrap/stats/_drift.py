@@ -25,16 +25,16 @@ def information_drift(
 
     Parameters
     ----------
-    accuracy : array of shape (..., n_sizes)
+    accuracy : array-like of shape (..., n_sizes)
         Accuracy curves, see :func:`average_accuracy`; NaN gives NaN.
-    set_sizes : array of int, shape (n_sizes,)
+    set_sizes : array-like of int of shape (n_sizes,)
         At least two sizes k >= 2.
     base : float, default=2
         Unit of information: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    drift : array of shape (...)
+    drift : ndarray of shape (...)
         Least-squares slope of the implied information of each size on log2 of the
         size. Sizes whose accuracy is perfect, or not above chance, imply no finite
         positive information and are left out; NaN where fewer than two remain.

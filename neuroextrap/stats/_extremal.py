@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._gaussian import gauss_legendre_panels
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._implied import (
     quintic,
     quintic_coefficients,
     quintic_root,
-    quintic_slope,
 )
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -47,16 +47,16 @@ def max_average_accuracy(
 
     Parameters
     ----------
-    information : array of shape (...)
+    information : array-like of shape (...)
         Mutual information, not negative; infinity gives 1 and NaN gives NaN.
-    n_classes : float or array of shape (...)
+    n_classes : float or array-like of shape (...)
         Number k of random classes, at least 2 (up to 1e12); broadcasts.
     base : float, default=2
         Unit of `information`: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    accuracy : array of shape (...)
+    accuracy : ndarray of shape (...)
         In [1/k, 1]; the inverse of :func:`min_information`.
 
     Raises
@@ -93,16 +93,16 @@ def min_information(
 
     Parameters
     ----------
-    accuracy : array of shape (...)
+    accuracy : array-like of shape (...)
         Average Bayes accuracy among `n_classes` random classes; NaN gives NaN.
-    n_classes : float or array of shape (...)
+    n_classes : float or array-like of shape (...)
         Number k of random classes, at least 2 (up to 1e12); broadcasts.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    information : array of shape (...)
+    information : ndarray of shape (...)
         0 at or below 1/k, infinity at 1; relative error below 1e-9.
 
     Raises
@@ -128,62 +128,11 @@ def min_information(
     return np.asarray(_per_size(_information_of, values, k) / unit)
 
 
-def min_information_standard_error(
-    accuracy: ArrayLike,
-    standard_error: ArrayLike,
-    n_classes: ArrayLike,
-    *,
-    base: float = 2,
+def _per_size(
+    function: Callable[[FloatArray, float], FloatArray],
+    values: FloatArray,
+    k: FloatArray,
 ) -> FloatArray:
-    """Return the standard error of :func:`min_information` of an estimate.
-
-    The slope of information by accuracy is the tilt c of the extremal density,
-    so the error of the accuracy is multiplied by c.
-
-    Parameters
-    ----------
-    accuracy : array of shape (...)
-        Estimated accuracy among `n_classes` random classes.
-    standard_error : array of shape (...)
-        Its standard error, see :func:`average_accuracy_jackknife`; broadcasts.
-    n_classes : float or array of shape (...)
-        Number k of random classes, at least 2; broadcasts.
-    base : float, default=2
-        Unit of the result: 2 for bits, ``math.e`` for nats.
-
-    Returns
-    -------
-    standard_error : array of shape (...)
-        0 at or below 1/k, where the estimate is 0; NaN at 1.
-
-    Raises
-    ------
-    ValueError
-        If accuracies lie outside [0, 1], an error is negative, a number of classes
-        is below two, or `base` is not above 1.
-
-    References
-    ----------
-    Zheng 2017, thesis, theorem 4.3.1; the slope by differentiating under it.
-
-    Examples
-    --------
-    >>> min_information_standard_error(0.9, 0.02, 20)
-    array(0.32928121)
-    """
-    unit = nats_per_unit(base)
-    error = np.asarray(standard_error, dtype=np.float64)
-    if (error < 0).any():
-        raise ValueError(
-            f"standard_error must not be negative; got {error[error < 0].flat[0]!r}"
-        )
-    values, k, error = np.broadcast_arrays(
-        check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes), error
-    )
-    return np.asarray(_per_size(_tilt_of, values, k) * error / unit)
-
-
-def _per_size(function, values: FloatArray, k: FloatArray) -> FloatArray:
     """Apply function(values, k) to the values of each distinct k."""
     out = np.empty(values.shape)
     for size in np.unique(k):
@@ -207,22 +156,6 @@ def _information_of(accuracy: FloatArray, k: float) -> FloatArray:
     )
     # below the table information is quadratic in the excess accuracy
     out[inside] = np.exp(values + 2 * np.minimum(logit - x, 0))
-    return out
-
-
-def _tilt_of(accuracy: FloatArray, k: float) -> FloatArray:
-    """Return dI/dC in nats for accuracies (n,) and one k."""
-    table = _table(k)
-    out = np.where(np.isnan(accuracy) | (accuracy >= 1), np.nan, 0.0)
-    inside = (accuracy > 1 / k) & (accuracy < 1)
-    a = accuracy[inside]
-    x = np.log((a - 1 / k) / (1 - a))
-    x = np.clip(x, table.logit[0], table.logit[-1])
-    cell, step = _cells(table.logit, x)
-    coefficients = _cell_coefficients(table, cell, step)
-    slope = quintic_slope(coefficients, (x - table.logit[cell]) / step) / step
-    by_accuracy = (1 - 1 / k) / ((a - 1 / k) * (1 - a))
-    out[inside] = _information_of(a, k) * slope * by_accuracy
     return out
 
 

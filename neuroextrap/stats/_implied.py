@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from neuroextrap.stats._gaussian import gauss_legendre
+from neuroextrap.stats._gaussian_limit import gauss_legendre
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
@@ -44,16 +44,16 @@ def implied_information(
 
     Parameters
     ----------
-    accuracy : array of shape (..., n_sizes), or (...) for one size
+    accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curves, see :func:`average_accuracy`; a NaN gives NaN.
-    set_sizes : float or array of shape (n_sizes,)
+    set_sizes : float or array-like of shape (n_sizes,)
         Sizes of the curves, at least 2; see :func:`default_set_sizes`.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    information : array of shape (...)
+    information : ndarray of shape (...)
         0 for curves at or below chance, infinity for curves that are 1
         everywhere (maps carry :func:`resolution_information` instead). A row
         does not depend on the rows beside it, to the last digit.
@@ -110,14 +110,14 @@ def resolution_information(
         Number of classes K, at least 2.
     n_test : int
         Number of test points, at least 1.
-    set_sizes : int or array of int, shape (n_sizes,)
+    set_sizes : int or array-like of int of shape (n_sizes,)
         Sizes of the curves, of 2..n_classes.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    information : array of shape ()
+    information : ndarray of shape ()
         Finite.
 
     Raises

@@ -16,39 +16,11 @@ def leave_one_class_out_accuracy(
 ) -> FloatArray:
     """Return the accuracy curve without each of the classes in turn.
 
-    A class leaves as a target and as a distractor. All curves come from three
-    matrix products (beaten, tied, not beaten), not from refits. Any function of
-    the curve gets a standard error from them, see :func:`jackknife_error`.
+    Shape (n_classes, n_sizes) for set sizes of 2..n_classes - 1, or (n_classes,) for
+    one size. A class leaves as a target and as a distractor. All curves come from three
+    matrix products (beaten, tied, not beaten), not from refits. Any function of the
+    curve gets a standard error from them, see :func:`jackknife_error`.
 
-    Parameters
-    ----------
-    margins : array of shape (n_test, n_classes)
-        Score of each test point for each class; at least 3 classes.
-    y_true : array of int, shape (n_test,)
-        Column of `margins` that is the true class; at least 2 distinct.
-    set_sizes : array of int, shape (n_sizes,)
-        Sizes k of 2..n_classes - 1.
-
-    Returns
-    -------
-    accuracy : array of shape (n_classes, n_sizes)
-        Row c is the curve of the other classes. One size may be given as a
-        number, which gives shape (n_classes,).
-
-    Raises
-    ------
-    ValueError
-        If `margins` or `y_true` are not as in :func:`win_distribution`, have
-        leading axes, fewer than 3 classes or fewer than 2 tested, or a size is
-        out of range.
-
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance".
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> margins = np.array([[2.0, 1.0, 0.0], [3.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> leave_one_class_out_accuracy(margins, [0, 1, 2], [2])
     array([[1. ],
@@ -78,29 +50,8 @@ def leave_one_class_out_accuracy(
 def jackknife_error(values: ArrayLike) -> FloatArray:
     """Return the jackknife standard error from leave-one-class-out values.
 
-    Parameters
-    ----------
-    values : array of shape (n_classes, ...)
-        A statistic without each class in turn; NaN or infinity gives NaN.
-
-    Returns
-    -------
-    standard_error : array of shape (...)
-        Square root of (K - 1) / K times the sum of squared deviations.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two values.
-
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance", eq. 1.4.
-
-    Examples
-    --------
-    >>> jackknife_error([1.0, 2.0, 3.0])
-    array(1.15470054)
+    The square root of (K - 1) / K times the sum of squared deviations of `values`
+    (n_classes, ...); NaN or infinity gives NaN. Efron & Stein 1981, eq. 1.4.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) < 2:
@@ -126,25 +77,26 @@ def average_accuracy_jackknife(
 
     Parameters
     ----------
-    margins : array of shape (n_test, n_classes)
+    margins : array-like of shape (n_test, n_classes)
         Score of each test point for each class; at least 3 classes.
-    y_true : array of int, shape (n_test,)
+    y_true : array-like of int of shape (n_test,)
         Column of `margins` that is the true class; at least 2 distinct.
-    set_sizes : int or array of int, shape (n_sizes,)
-        Sizes k of 2..n_classes.
+    set_sizes : int or array-like of int of shape (n_sizes,)
+        Set sizes k of 2..n_classes.
 
     Returns
     -------
-    accuracy : array of shape (n_sizes,), or () for one size
-        As :func:`average_accuracy`.
-    standard_error : array of the same shape
-        At k = n_classes, which no curve without a class reaches, the value of
-        n_classes - 1.
+    accuracy : ndarray of shape (n_sizes,), or () for one size
+        Average accuracy curve, see :func:`average_accuracy`.
+    standard_error : ndarray of shape (n_sizes,), or () for one size
+        Standard error of the curve. At k = n_classes, which no curve without a class
+        reaches, it is the value of n_classes - 1.
 
     Raises
     ------
     ValueError
-        As :func:`leave_one_class_out_accuracy`.
+        If `margins` or `y_true` are not as in :func:`win_distribution`, have leading
+        axes, fewer than 3 classes or fewer than 2 tested, or a size is out of range.
 
     References
     ----------
@@ -177,27 +129,28 @@ def implied_information_jackknife(
 
     Parameters
     ----------
-    margins : array of shape (n_test, n_classes)
+    margins : array-like of shape (n_test, n_classes)
         Score of each test point for each class; at least 3 classes.
-    y_true : array of int, shape (n_test,)
+    y_true : array-like of int of shape (n_test,)
         Column of `margins` that is the true class; at least 2 distinct.
-    set_sizes : array of int, shape (n_sizes,)
-        Sizes k of 2..n_classes; n_classes is replaced by n_classes - 1 in the
+    set_sizes : array-like of int of shape (n_sizes,)
+        Set sizes k of 2..n_classes; n_classes is replaced by n_classes - 1 in the
         error.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
-    information : array of shape ()
-        As :func:`implied_information`; infinite for a perfect curve.
-    standard_error : array of shape ()
+    information : ndarray of shape ()
+        See :func:`implied_information`; infinite for a perfect curve.
+    standard_error : ndarray of shape ()
         NaN where a leave-one-class-out curve is perfect.
 
     Raises
     ------
     ValueError
-        As :func:`leave_one_class_out_accuracy`, or if `base` is not above 1.
+        If the arguments are not those of :func:`average_accuracy_jackknife`, or if
+        `base` is not above 1.
 
     References
     ----------

@@ -44,21 +44,21 @@ def permute_labels(
 
     Parameters
     ----------
-    y : array of shape (n,)
-        Labels.
-    groups : array of shape (n,), default=None
-        Group of each sample; None exchanges freely.
-    blocks : array of shape (n,), default=None
-        Unit of each sample; None makes every sample its own unit. The same
+    y : array-like of shape (n,)
+        Labels of the samples.
+    groups : array-like of shape (n,) or None, default=None
+        Group of each sample. If None, labels are exchanged freely.
+    blocks : array-like of shape (n,) or None, default=None
+        Unit of each sample. If None, every sample is a unit of its own. The same
         number in two groups means two units.
     n_permutations : int
         Number of labelings asked for, at least 1.
-    random_state : None, int or numpy.random.Generator, default=None
-        Source of randomness; an int makes the result repeatable.
+    random_state : int, numpy.random.Generator or None, default=None
+        Seed of the permutations; an int makes the result repeatable.
 
     Returns
     -------
-    permuted : array of shape (n_permutations, n), or fewer rows
+    permuted : ndarray of shape (n_permutations, n), or fewer rows
         Labels, of the type of `y`. With the observed labeling in front, a
         random sample without replacement of all labelings, so the permutation
         test is exact.
@@ -124,38 +124,7 @@ def count_permutations(
     groups: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
 ) -> int:
-    """Return how many distinct labelings exist, the observed one included.
-
-    The smallest p-value of a permutation test is one over this number.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        Labels.
-    groups : array of shape (n,), default=None
-        Group within which units are exchanged, as in :func:`permute_labels`.
-    blocks : array of shape (n,), default=None
-        Units whose samples move together, as in :func:`permute_labels`.
-
-    Returns
-    -------
-    n_labelings : int
-        The product over groups of multinomial coefficients.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or the labels of a unit differ.
-
-    References
-    ----------
-    Winkler et al. 2015, "Multi-level block permutation", section 2.
-
-    Examples
-    --------
-    >>> count_permutations(["a", "b", "a", "b"], groups=[1, 1, 2, 2])
-    4
-    """
+    """Return how many distinct labelings exist, the observed one included."""
     return _count(_units(y, groups, blocks))
 
 

@@ -1,4 +1,4 @@
-"""p-values: permutation, maximum statistic, binomial."""
+"""p-values: from counts, permutation, maximum statistic, binomial."""
 
 from __future__ import annotations
 
@@ -9,22 +9,31 @@ from scipy.special import betainc
 from neuroextrap.stats._validation import FloatArray, check_integer
 
 
-def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
-    """Return (1 + number of null scores >= score) / (n_permutations + 1).
+def p_value_from_counts(n_reached: ArrayLike, n_permutations: int) -> FloatArray:
+    """Return (1 + n_reached) / (1 + n_permutations), the package's only such formula.
 
-    Exact if the observed labeling is as likely as each permuted one under the
+    `n_reached` (...) counts the permutations whose statistic is at least the observed
+    one; the observed labeling itself is not among the permutations.
+    """
+    return np.asarray((1 + np.asarray(n_reached)) / (1 + n_permutations))
+
+
+def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
+    """Compute the permutation p-value (1 + #{null >= score}) / (1 + n_permutations).
+
+    It is exact if the observed labeling is as likely as each permuted one under the
     null hypothesis, and both went through the same arithmetic.
 
     Parameters
     ----------
-    score : array of shape (...)
-        Observed statistic, large when the effect is; NaN gives NaN.
-    null_scores : array of shape (n_permutations, ...)
+    score : array-like of shape (...)
+        Observed statistic, larger for stronger effects; NaN gives NaN.
+    null_scores : array-like of shape (n_permutations, ...)
         The same statistic of permuted labels; trailing axes broadcast.
 
     Returns
     -------
-    p_value : array of shape (...)
+    p_value : ndarray of shape (...)
         At least 1 / (n_permutations + 1).
 
     Raises
@@ -58,27 +67,28 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
         ) from None
     if (np.isnan(null) & ~np.isnan(observed)).any():
         raise ValueError("null_scores hold NaN where score is a number")
-    p = (1 + np.count_nonzero(null >= observed, axis=0)) / (len(null) + 1)
+    p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))
     return np.where(np.isnan(observed), np.nan, p)
 
 
 def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArray:
-    """Return family-wise p-values from the null distribution of the maximum.
+    """Compute family-wise p-values from the null distribution of the maximum.
 
-    (1 + number of maxima >= score) / (n_permutations + 1), where each maximum is
-    taken over all regions under one permutation, the same in every region.
+    They are (1 + number of maxima >= score) / (1 + n_permutations), where each maximum
+    is taken over all regions under one permutation, the same in every region.
 
     Parameters
     ----------
-    scores : array of shape (...)
+    scores : array-like of shape (...)
         Observed statistic of each region; NaN gives NaN.
-    null_maxima : array of shape (n_permutations,)
+    null_maxima : array-like of shape (n_permutations,)
         Largest statistic over the regions, one per permutation.
 
     Returns
     -------
-    p_value : array of shape (...)
-        Probability, were all null hypotheses true, that any region scores so.
+    p_value : ndarray of shape (...)
+        Probability, if all null hypotheses were true, that any region would score
+        this high.
 
     Raises
     ------
@@ -105,22 +115,22 @@ def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArr
     if np.isnan(maxima).any():
         raise ValueError("null_maxima must not hold NaN: drop regions without scores")
     below = np.searchsorted(np.sort(maxima), values, side="left")
-    p = (1 + len(maxima) - below) / (len(maxima) + 1)
+    p = p_value_from_counts(len(maxima) - below, len(maxima))
     return np.where(np.isnan(values), np.nan, p)
 
 
 def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> FloatArray:
-    """Return the chance that guessing gets at least this many test points right.
+    """Compute the chance that guessing gets at least this many test points right.
 
-    P(Binomial(n_test, 1 / n_classes) >= n_correct). Valid for one split into
-    training and test set only, independent test points, and equally many of them
-    in each class; never for cross-validated predictions. A classifier blind to
-    the labels on unequal classes has a size far above the nominal one.
+    The p-value is P(Binomial(n_test, 1 / n_classes) >= n_correct). It is valid for one
+    split into training and test set only, with independent test points and equally many
+    of them in each class, and never for cross-validated predictions. With classes of
+    unequal size, even a classifier that ignores the data exceeds the nominal level.
 
     Parameters
     ----------
-    n_correct : array of int, shape (...)
-        Correct predictions, ties broken once at random; NaN gives NaN.
+    n_correct : array-like of int of shape (...)
+        Number of correct predictions, with ties broken once at random; NaN gives NaN.
     n_test : int
         Number of test points, a multiple of `n_classes`.
     n_classes : int
@@ -128,8 +138,8 @@ def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> Float
 
     Returns
     -------
-    p_value : array of shape (...)
-        In (0, 1].
+    p_value : ndarray of shape (...)
+        Larger than 0, at most 1.
 
     Raises
     ------

@@ -21,19 +21,19 @@ def average_risk(
 
     Parameters
     ----------
-    margins : array of shape (n_test, n_classes)
+    margins : array-like of shape (n_test, n_classes)
         Score of each test point for each class.
-    y_true : array of int, shape (n_test,)
+    y_true : array-like of int of shape (n_test,)
         Column of `margins` that is the true class.
-    cost : array of shape (n_classes, n_classes)
+    cost : array-like of shape (n_classes, n_classes)
         Cost of each prediction (column) for each true class (row), not negative,
         zero on the diagonal.
-    set_sizes : int or array of int, shape (n_sizes,)
+    set_sizes : int or array-like of int of shape (n_sizes,)
         Sizes k of 2..n_classes.
 
     Returns
     -------
-    risk : array of shape (n_sizes,), or () for one size
+    risk : ndarray of shape (n_sizes,), or () for one size
         Mean cost; a class without test points is a distractor only.
 
     Raises

@@ -12,15 +12,7 @@ FloatArray = NDArray[np.float64]
 
 
 def check_integer(value: Any, name: str, *, minimum: int) -> int:
-    """Return `value` as an int that is at least `minimum`.
-
-    Raises
-    ------
-    TypeError
-        If `value` is not a whole number.
-    ValueError
-        If it is smaller than `minimum`.
-    """
+    """Return `value` as an int of at least `minimum`; TypeError if it is no integer."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(
             f"{name} must be an integer >= {minimum}; got {value!r} "
@@ -32,26 +24,14 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
 
 
 def check_level(value: float, name: str) -> float:
-    """Return a number strictly between zero and one.
-
-    Raises
-    ------
-    ValueError
-        If `value` is not inside (0, 1).
-    """
+    """Return a number strictly between zero and one."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
     return float(value)
 
 
 def nats_per_unit(base: float) -> float:
-    """Return how many nats one unit of information in this base is.
-
-    Raises
-    ------
-    ValueError
-        If `base` is not larger than one.
-    """
+    """Return how many nats one unit of information in this base is."""
     if not (math.isfinite(base) and base > 1):
         raise ValueError(
             f"base must be a number > 1 (2 = bits, math.e = nats); got {base!r}"
@@ -62,13 +42,7 @@ def nats_per_unit(base: float) -> float:
 def check_set_sizes(
     set_sizes: ArrayLike, *, n_classes: int | None = None
 ) -> NDArray[np.int64]:
-    """Return whole set sizes of 2..n_classes, a scalar or one axis.
-
-    Raises
-    ------
-    ValueError
-        If a size is not whole or out of range, or there are more axes.
-    """
+    """Return whole set sizes of 2..n_classes, a scalar or one axis."""
     allowed = "2" + (f"..{n_classes}" if n_classes is not None else " or more")
     sizes = check_real_set_sizes(set_sizes)
     whole = np.rint(sizes)
@@ -81,13 +55,7 @@ def check_set_sizes(
 
 
 def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
-    """Return set sizes that are real numbers >= 2, a scalar or one axis.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is below two or not finite, or there are more axes.
-    """
+    """Return set sizes that are finite real numbers >= 2, a scalar or one axis."""
     sizes = np.asarray(set_sizes, dtype=np.float64)
     if sizes.ndim > 1 or sizes.size == 0:
         raise ValueError(
@@ -100,13 +68,7 @@ def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
 
 
 def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
-    """Return numbers of [0, 1] (NaN passes, for regions without a value).
-
-    Raises
-    ------
-    ValueError
-        If a number lies outside [0, 1].
-    """
+    """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
     array = np.asarray(values, dtype=np.float64)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
@@ -119,13 +81,7 @@ def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
 
 
 def check_information(information: ArrayLike) -> FloatArray:
-    """Return information that is not negative (NaN and infinity pass).
-
-    Raises
-    ------
-    ValueError
-        If a value is negative.
-    """
+    """Return information that is not negative (NaN and infinity pass)."""
     array = np.asarray(information, dtype=np.float64)
     if (array < 0).any():
         raise ValueError(
@@ -135,13 +91,7 @@ def check_information(information: ArrayLike) -> FloatArray:
 
 
 def check_n_classes(n_classes: ArrayLike) -> FloatArray:
-    """Return numbers of classes, real numbers >= 2.
-
-    Raises
-    ------
-    ValueError
-        If one is below two or not finite.
-    """
+    """Return numbers of classes, finite real numbers >= 2."""
     array = np.asarray(n_classes, dtype=np.float64)
     if array.size == 0 or not (np.isfinite(array).all() and (array >= 2).all()):
         raise ValueError(f"n_classes must be at least 2; got {_brief(array)}")
@@ -149,14 +99,7 @@ def check_n_classes(n_classes: ArrayLike) -> FloatArray:
 
 
 def check_wins(wins: ArrayLike) -> FloatArray:
-    """Return win distributions (..., K) that sum to one (all-NaN rows pass).
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, a negative mass, or a sum that is
-        not one.
-    """
+    """Return win distributions (..., K) that sum to one (all-NaN rows pass)."""
     array = np.asarray(wins, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] < 2:
         raise ValueError(
@@ -180,13 +123,9 @@ def check_wins(wins: ArrayLike) -> FloatArray:
 def check_margins(
     margins: ArrayLike, y_true: ArrayLike
 ) -> tuple[FloatArray | NDArray[np.float32], NDArray[np.intp]]:
-    """Return margins (..., n_test, K) and column numbers (..., n_test).
+    """Return finite margins (..., n_test, K) and column numbers (..., n_test).
 
-    Raises
-    ------
-    ValueError
-        If margins are not finite, have fewer than two columns or no rows, or
-        labels are not column numbers of matching length.
+    float32 stays float32; labels must be column numbers already.
     """
     array = np.asarray(margins)
     if array.dtype != np.float32:

@@ -21,14 +21,14 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    margins : array of shape (..., n_test, n_classes)
+    margins : array-like of shape (..., n_test, n_classes)
         Score of each test point for each class; larger means more like it.
-    y_true : array of int, shape (n_test,) or (..., n_test)
+    y_true : array-like of int of shape (n_test,) or (..., n_test)
         Column of `margins` that is the true class; leading axes broadcast.
 
     Returns
     -------
-    wins : array of shape (..., n_classes)
+    wins : ndarray of shape (..., n_classes)
         Mass at 0, 1, ..., n_classes - 1 wins; sums to one. Counts are gathered
         as whole numbers, so the order of the test points never changes a digit.
 

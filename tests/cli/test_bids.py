@@ -74,7 +74,7 @@ def test_runs_of_a_subject(searchlight, tmp_path, capsys):
         "peaks_stat.tsv",
         "report_stat.html",
         "results_stat.npz",
-        "searchlight_stat.json",
+        "analysis_stat.json",
         "maps_stat.json",
     }
     assert f"open {out}/sub-01/func/{start}report_stat.html" in capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_shards_are_merged_under_their_name(searchlight, tmp_path, capsys):
     np.testing.assert_array_equal(
         whole, read_maps(tmp_path / "plain")["accuracy"].get_fdata()
     )
-    [index] = parts[0].rglob("*searchlight_stat.json")
+    [index] = parts[0].rglob("*analysis_stat.json")
     words[2] = str(index)
     assert main([*words, str(tmp_path / "again")]) == 0
     assert searchlight(inputs, tmp_path / "p2", "--shard", "2/2", "--no-bids") == 0
@@ -204,7 +204,7 @@ def test_encoding_and_learning_curves(mask, tmp_path):
     options = ["--mask", mask, "--encoder", "ridge", "--radius", "5", "--quiet"]
     assert main([*words, *options, str(tmp_path / "out")]) == 0
     found = names(tmp_path / "out" / "sub-1" / "func")
-    assert "sub-1_task-y_desc-encoding_stat.json" in found
+    assert "sub-1_task-y_desc-analysis_stat.json" in found
     scans = pd.DataFrame({"trial_type": ["a", "b"] * 12, "subject": np.arange(24) // 4})
     scans.to_csv(tmp_path / "scans.tsv", sep="\t", index=False)
     imgs = [

@@ -26,19 +26,19 @@ def test_accuracy_is_within_four_errors_of_the_truth(table):
 
 
 def test_implied_information_follows_the_truth(table):
-    assert (np.diff(table["implied_bits"]) > 0).all()
-    ratio = table["implied_bits"] / table["true_implied_bits"]
+    assert (np.diff(table["implied_information"]) > 0).all()
+    ratio = table["implied_information"] / table["true_implied_information"]
     assert ratio.between(0.5, 2).all()
 
 
 def test_training_loses_information(table):
-    assert (table["usable_bits"] < table["planted_bits"]).all()
+    assert (table["usable_information"] < table["planted_information"]).all()
     assert (table["true_accuracy"] < table["true_average_bayes_accuracy"]).all()
 
 
 def test_bounds_lie_below_the_truth(table):
-    assert (table["bits_bound"] <= table["planted_bits"]).all()
-    assert (table["bits_bound_fwe"] <= table["bits_bound"]).all()
+    assert (table["information_bound"] <= table["planted_information"]).all()
+    assert (table["information_bound_fwe"] <= table["information_bound"]).all()
     bayes = table["true_average_bayes_accuracy"]
     assert (table["average_bayes_accuracy_bound"] <= bayes).all()
 
@@ -49,7 +49,7 @@ def test_strong_spheres_are_found_family_wise(table):
 
 def test_many_stimuli_allow_a_bound_on_information(played):
     table = pd.read_csv(played / "act_b_96_stimuli" / "truth.tsv", sep="\t")
-    assert (table["bits_bound_fwe"].iloc[1:] > 1).all()
+    assert (table["information_bound_fwe"].iloc[1:] > 1).all()
 
 
 def test_page_says_that_few_categories_bound_nothing(played):
@@ -57,7 +57,9 @@ def test_page_says_that_few_categories_bound_nothing(played):
     assert "With 8 classes the simultaneous bound on average Bayes accuracy" in page
     assert "is vacuous" in page
     assert "bayes_accuracy_bound" in page
-    assert page.count("found (with 95% band) and true curves") == 12  # alt and caption
+    assert (
+        page.count("observed (with 95% band) and true curves") == 12
+    )  # alt and caption
 
 
 def test_output_is_checked_before_the_work(tmp_path, capsys):
@@ -73,5 +75,5 @@ def test_truth_and_estimate_are_printed(tmp_path, capsys, monkeypatch):
     words = ["demo", str(tmp_path / "out"), "--quick", "--n-permutations", "0"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    for heading in ("planted", "usable", "implied:true", "accuracy:true", "chance"):
+    for heading in ("planted", "usable", "implied", "bound", "true", "chance"):
         assert heading in said

@@ -99,7 +99,7 @@ def test_the_row_of_all_regions_is_their_union():
     np.testing.assert_allclose(row["redundancy"], separate.sum() - joint, atol=2e-6)
     whole = table[table["name"] == "1"].iloc[-1]
     np.testing.assert_allclose(whole["implied_information"], separate[1], rtol=1e-6)
-    assert whole["information_sd"] == 0
+    assert whole["implied_information_sd"] == 0
 
 
 def test_images_equal_their_array_and_workers_change_nothing():

@@ -162,7 +162,7 @@ def test_a_single_split_permutes_test_labels_only():
     fitted = IdentificationSearchLight(mask, radius=4, cv=split, n_permutations=99)
     fitted.fit(img, y, groups=runs)
     assert fitted.maps_["p_value_fwe"].get_fdata()[1, 1, 1] <= 0.05
-    codes = fitted._experiment.plan.codes
+    codes = fitted.run_.plan.codes
     np.testing.assert_array_equal(codes[:, runs < 3], np.tile(y[runs < 3], (100, 1)))
 
 
@@ -220,7 +220,7 @@ def test_folders_read_back_bit_by_bit(tmp_path):
         again.confusion_matrix(0)
     with pytest.raises(ValueError, match="not empty"):
         fitted.to_directory(tmp_path / "out")
-    with pytest.raises(ValueError, match="holds no searchlight"):
+    with pytest.raises(ValueError, match="holds no analysis"):
         IdentificationSearchLight.from_directory(tmp_path)
 
 
@@ -341,7 +341,7 @@ BAD = [
     ({"confidence_level": 1.5}, "confidence_level=1.5 must be"),
     ({"n_permutations": -3}, "n_permutations=-3 must be"),
     ({"min_voxels": 0}, "min_voxels=0 must be"),
-    ({"shrinkage": "some"}, "shrinkage='some' must be"),
+    ({"shrinkage": "some"}, "shrinkage.* must be"),
     ({"estimator": "magic"}, "estimator='magic' is not known"),
     ({"statistic": 99}, "statistic=99 is not known"),
     ({"classes": [0, 77]}, r"classes has \[77\]"),
@@ -394,3 +394,12 @@ def test_a_constant_classifier_is_exactly_at_chance_with_p_one():
     assert fitted.region_scores_["p_value"][0] == 1
     assert fitted.region_scores_["p_value_fwe"][0] == 1
     assert fitted.region_scores_["implied_information"][0] < 1e-20
+
+
+@pytest.mark.parametrize("estimator", ["nearest_centroid", "ridge"])
+@pytest.mark.parametrize("shrinkage", [None, True, [0.1]])
+def test_shrinkage_is_no_number(estimator, shrinkage):
+    X, y = np.ones((4, 3)), [0, 1, 0, 1]
+    light = IdentificationSearchLight(estimator=estimator, shrinkage=shrinkage)
+    with pytest.raises(TypeError, match=r"shrinkage.* must be"):
+        light.fit(X, y, groups=[0, 0, 1, 1])

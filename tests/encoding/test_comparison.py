@@ -82,8 +82,8 @@ def _p_values(pair, n_sets, draw):
     for _ in range(n_sets):
         responses, *predictions = draw(rng)
         for model, drawn in zip(pair, predictions, strict=True):
-            model._experiment.rows[:24] = responses
-            model._experiment.rows[24:48] = drawn
+            model.run_.rows[:24] = responses
+            model.run_.rows[24:48] = drawn
         found = compare_encoding_models(
             *pair,
             statistic="pairwise_accuracy",
@@ -108,7 +108,7 @@ def test_comparison_has_its_size_when_outcomes_are_exchangeable(experiment, n_se
     """
     first, second = pair = _pair(experiment)
     swap = np.roll(np.arange(30), 15)
-    second._experiment.rows[48:] = first._experiment.rows[48:, swap]
+    second.run_.rows[48:] = first.run_.rows[48:, swap]
 
     def draw(rng):
         one = 5 * rng.normal(size=(24, 30))
@@ -145,7 +145,7 @@ def test_bad_comparisons(experiment):
         compare_encoding_models(first, unfitted)
     with pytest.raises(ValueError, match="statistic='information' is not known"):
         compare_encoding_models(first, second, statistic="information")
-    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+    with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):
         compare_encoding_models(first, second, n_permutations=0)
     shorter = _pair(experiment, n_test=20)[1]
     with pytest.raises(ValueError, match="identified other test points"):

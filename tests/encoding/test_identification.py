@@ -154,7 +154,7 @@ def test_kept_repeats_move_together_under_permutation(experiment):
     stimuli = np.tile(np.arange(24), 2)
     model = _fit(e, repeats="keep", n_permutations=50)
     model.identify(e.test, e.Y_test[stimuli], groups=np.zeros(48), stimuli=stimuli)
-    codes = model._plan.codes[:, :48]
+    codes = model.run_.plan.codes[:, :48]
     np.testing.assert_array_equal(codes[:, :24], codes[:, 24:])
 
 
@@ -289,7 +289,7 @@ def test_searchlight_maps_find_the_responsive_corner(brain, tmp_path):
     model.to_directory(tmp_path / "out")
     stored = nibabel.load(tmp_path / "out" / "p_value_fwe.nii.gz").get_fdata()
     np.testing.assert_allclose(stored, p, rtol=1e-6)
-    about = json.loads((tmp_path / "out" / "encoding.json").read_text())
+    about = json.loads((tmp_path / "out" / "analysis.json").read_text())
     assert about["classes"] == list(range(30))
     with pytest.raises(ValueError, match="overwrite"):
         model.to_directory(tmp_path / "out")
@@ -311,7 +311,7 @@ def test_atlas_regions_give_a_table(brain):
 def test_mismatched_images_are_refused(brain):
     X, image, mask = brain
     model = EncodingIdentification(mask, RidgeCV())
-    with pytest.raises(ValueError, match="imgs have 90 rows, features 100"):
+    with pytest.raises(ValueError, match="imgs has 90 samples, features has 100"):
         model.fit(X[:100], _run(image, slice(0, 90)))
     model.fit(X[:100], _run(image, slice(0, 100)))
     other = nibabel.Nifti1Image(np.zeros((5, 5, 4, 30)), image.affine)
@@ -337,7 +337,7 @@ def test_mismatched_images_are_refused(brain):
         ),
         ({"cv": 200}, "cv=200 folds need at least 200 samples"),
         ({"noise_covariance": np.zeros((2, 30))}, "at least three observations"),
-        ({"noise_covariance": np.full((9, 30), np.nan)}, "holds NaN or infinity"),
+        ({"noise_covariance": np.full((9, 30), np.nan)}, "has NaN or infinity"),
     ],
 )
 def test_bad_parameters(experiment, options, message):
@@ -358,7 +358,7 @@ def test_bad_training_data(experiment):
         model.fit(e.train * (np.arange(8) != 2), e.Y)
     with pytest.raises(ValueError, match="overflow in column 0"):
         model.fit(e.train * 1e160, e.Y)
-    with pytest.raises(ValueError, match="imgs have 149 rows, features 150"):
+    with pytest.raises(ValueError, match="imgs has 149 samples, features has 150"):
         model.fit(e.train, e.Y[:-1])
     with pytest.raises(ValueError, match="no usable voxel"):
         model.fit(e.train, np.ones_like(e.Y))
@@ -385,11 +385,13 @@ def test_bad_test_data(experiment):
         model.identify(e.test[:, :7], e.Y_test)
     with pytest.raises(ValueError, match="distractors have 7 columns"):
         model.identify(e.test, e.Y_test, distractors=e.test[:, :7])
-    with pytest.raises(ValueError, match="imgs have 29 voxels"):
+    with pytest.raises(ValueError, match="imgs has 29 voxels"):
         model.identify(e.test, e.Y_test[:, :29])
     with pytest.raises(ValueError, match="at least two candidates, got 1"):
         model.identify(e.test[:1], e.Y_test[:1])
-    with pytest.raises(ValueError, match="groups must have one entry a response"):
+    with pytest.raises(
+        ValueError, match="groups must have one entry for every response"
+    ):
         model.identify(e.test, e.Y_test, groups=[0, 1])
     with pytest.raises(ValueError, match="lie in different groups"):
         model.identify(

@@ -118,7 +118,7 @@ def test_folders_read_back_bit_by_bit(whole, tmp_path):
     ):
         with pytest.raises(ValueError, match="are not stored with results"):
             call()
-    with pytest.raises(ValueError, match=r"holds no searchlight\.json"):
+    with pytest.raises(ValueError, match="no 'searchlight' analysis, but one of kind"):
         IdentificationSearchLight.from_directory(tmp_path / "plain")
     with pytest.raises(TypeError, match="must all be EncodingIdentification, got Idle"):
         again.merge(type("Idle", (), {})())
@@ -154,7 +154,8 @@ def test_memory_estimate_is_near_the_peak(n_regions):
         encoder=Ridge(), regions=scipy.sparse.csr_array(members)
     ).fit(X[:500], Y[:500])
     model.identify(X[500:], Y[500:])  # imports, plan
-    data = model._experiment.rows, model._usable.regions, model._plan
+    run = model.run_
+    data = run.rows, run.usable.regions, run.plan
     tracemalloc.start()
     score_regions(*data)
     peak = data[0].nbytes + tracemalloc.get_traced_memory()[1]

@@ -8,6 +8,7 @@ from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covarian
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
+    ResponseRows,
     noise_covariance,
 )
 
@@ -73,18 +74,16 @@ def test_noise_covariances(data, method):
     np.testing.assert_allclose(found, expected[method], rtol=1e-12)
 
 
-def test_kernel_equals_the_function_region_by_region(data):
+def test_margins_equal_the_function_region_by_region(data):
     Y, F, E = data
     repeats = np.array([1, 2, 3, 1, 1, 4])
-    kernel = EncodingMargins(6, 9, repeats)
+    source, rows = EncodingMargins(repeats), ResponseRows(len(Y), len(F), len(E))
     xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
-    state = kernel.prepare(xs, None)
+    margins = source.margins(xs, rows)
     for region, some in enumerate(([0, 1, 2], [3, 4])):
         sigma = schaefer_strimmer_covariance(E[:, some])[0]
         expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
-        np.testing.assert_allclose(
-            kernel.margins(state, None)[:, :, region], expected * repeats[:, None]
-        )
+        np.testing.assert_allclose(margins[:, :, region], expected * repeats[:, None])
 
 
 def test_bad_input(data):

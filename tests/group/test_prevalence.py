@@ -86,7 +86,7 @@ def test_blocks_of_features_do_not_matter(monkeypatch):
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
     whole = prevalence_test(scores, null, n_permutations=300)
-    monkeypatch.setattr(_prevalence, "_BLOCK_BYTES", 8 * 310 * 3)
+    monkeypatch.setattr(_prevalence, "_BATCH_BYTES", 8 * 310 * 3)
     parts = prevalence_test(scores, null, n_permutations=300)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])
@@ -206,7 +206,7 @@ def test_prevalence_bound_covers():
 BAD = [
     ({"gamma": 1.0}, "gamma=1.0 must be"),
     ({"confidence_level": 95}, "confidence_level=95 must be"),
-    ({"n_permutations": 0}, "n_permutations=0 must be"),
+    ({"n_permutations": 1}, "n_permutations=1 must be"),
     ({"mask": "some.nii"}, "mask must be None"),
 ]
 

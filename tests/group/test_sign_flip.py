@@ -63,7 +63,7 @@ def test_blocks_of_features_do_not_matter(monkeypatch):
 
     x = np.random.default_rng(3).normal(size=(14, 31))
     whole = sign_flip_test(x, n_permutations=100)
-    monkeypatch.setattr(_sign_flip, "_BLOCK_BYTES", 8 * 101 * 4)
+    monkeypatch.setattr(_sign_flip, "_BATCH_BYTES", 8 * 101 * 4)
     parts = sign_flip_test(x, n_permutations=100)
     for name in ("p_value", "p_value_fwe"):
         np.testing.assert_array_equal(whole[name], parts[name])

@@ -124,8 +124,8 @@ def test_holes_stay_nan_and_constant_voxels_are_zero(bold, masker, volume):
 def test_bad_requests_are_refused(bold, masker, volume):
     labels = pd.DataFrame({"trial_type": ["face"] * N})
     cases = [
-        ({"model": "lst"}, "model must be one of"),
-        ({"noise_model": "ar5"}, "noise_model must be one of"),
+        ({"model": "lst"}, "^model='lst' must be one of"),
+        ({"noise_model": "ar5"}, "noise_model='ar5' must be one of"),
         ({"t_r": None}, "t_r is needed"),
         ({"t_r": -2}, "t_r must be a positive"),
         ({"t_r": 1.0}, "an event starts at 84 s, after the 60 s of imgs"),

@@ -2,8 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import read_events
-from neuroextrap.images._events import labels_of_volumes
+from neuroextrap.images._events import labels_of_volumes, read_events
 
 
 def bids(**changes):

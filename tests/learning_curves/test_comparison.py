@@ -65,7 +65,7 @@ def test_limiting_factor(means, expected):
 
 def test_input_is_checked():
     good = _curve([0.1, 0.2, 0.3, 0.4])
-    with pytest.raises(ValueError, match="1 curve given"):
+    with pytest.raises(ValueError, match="at least 2 curves, got 1"):
         compare_learning_curves({"a": good})
     with pytest.raises(ValueError, match="curves 'a' and 'b' differ"):
         compare_learning_curves({"a": good, "b": _curve([0.1] * 3, sizes=[2, 3, 4])})
@@ -75,5 +75,5 @@ def test_input_is_checked():
     endless = _curve([-np.inf, 0.1, 0.1, 0.1])
     with pytest.raises(ValueError, match="'b' holds infinite information"):
         compare_learning_curves({"a": good, "b": endless})
-    with pytest.raises(ValueError, match="a slope needs at least 3"):
+    with pytest.raises(ValueError, match="at least 3 training sizes"):
         limiting_factor(_curve([0.1, 0.2], sizes=[2, 3]))

@@ -4,13 +4,23 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from neuroextrap.learning_curves import (
-    label_entropy,
-    prediction_information,
-    prior_weight,
-    shrink_to_prior,
+from neuroextrap.learning_curves import label_entropy, prediction_information
+from neuroextrap.learning_curves._information import (
+    best_prior_weight,
+    check_priors,
+    macroscopic_log_posterior,
 )
-from neuroextrap.learning_curves._information import macroscopic_log_posterior
+
+
+def mixed_with_prior(probabilities, priors, weight):
+    """Predictions regularized towards the prior."""
+    return (1 - weight) * np.asarray(probabilities) + weight * np.asarray(priors)
+
+
+def prior_weight(probabilities, y, priors):
+    """The most informative weight of the prior."""
+    rows = np.arange(len(y))
+    return best_prior_weight(np.asarray(probabilities)[rows, y] / np.take(priors, y))
 
 
 def _predictions(n=40, k=3, seed=0):
@@ -54,13 +64,13 @@ def test_predicting_the_prior_tells_nothing():
 def test_zero_posterior_is_minus_infinity_and_regularized_finite():
     p, priors = np.array([[1.0, 0.0], [0.5, 0.5]]), [0.5, 0.5]
     assert prediction_information(p, [1, 0], priors=priors) == -np.inf
-    mixed = shrink_to_prior(p, priors, 0.25)
+    mixed = mixed_with_prior(p, priors, 0.25)
     assert prediction_information(mixed, [1, 0], priors=priors) == pytest.approx(-1)
 
 
 def test_weight_bounds_the_loss_of_every_scan():
     p, y = _predictions()
-    mixed = shrink_to_prior(p, [1 / 3] * 3, 0.1)
+    mixed = mixed_with_prior(p, [1 / 3] * 3, 0.1)
     each = np.log2(mixed[np.arange(len(y)), y] * 3)
     assert each.min() >= np.log2(0.1)
 
@@ -73,21 +83,21 @@ def test_best_weight_against_a_numerical_search(seed):
 
     def loss(e):
         return -prediction_information(
-            shrink_to_prior(p, priors, float(e)), y, priors=priors
+            mixed_with_prior(p, priors, float(e)), y, priors=priors
         )
 
-    found = prior_weight(p, y, priors=priors)
+    best = prior_weight(p, y, priors)
     search = minimize_scalar(loss, bounds=(0, 1), method="bounded").fun
-    assert loss(found) <= search + 1e-9
-    assert -loss(found) >= 0
+    assert loss(best) <= search + 1e-9
+    assert -loss(best) >= 0
 
 
 def test_best_weight_at_the_ends():
     right, wrong = np.eye(2)[[0, 1]], np.eye(2)[[1, 0]]
-    assert prior_weight(right, [0, 1], priors=[0.5, 0.5]) == 0.0
-    assert prior_weight(wrong, [0, 1], priors=[0.5, 0.5]) == 1.0
+    assert prior_weight(right, [0, 1], [0.5, 0.5]) == 0.0
+    assert prior_weight(wrong, [0, 1], [0.5, 0.5]) == 1.0
     tiny = [[1.0, 0.0], [1.0, 1e-320], [1.0, 0.0], [1.0, 0.0]]
-    assert 0 < prior_weight(tiny, [0, 1, 0, 0], priors=[0.5, 0.5]) < 1
+    assert 0 < prior_weight(tiny, [0, 1, 0, 0], [0.5, 0.5]) < 1
 
 
 def test_bayes_rule_without_underflow():
@@ -119,11 +129,9 @@ def test_information_checks_its_input(options, message):
 
 
 def test_other_functions_check_their_input():
-    with pytest.raises(ValueError, match=r"weight=1.5 must lie between 0 and 1"):
-        shrink_to_prior([[1.0, 0.0]], [0.5, 0.5], 1.5)
     with pytest.raises(ValueError, match="priors must be positive"):
-        shrink_to_prior([[1.0, 0.0]], [1.0, 0.0], 0.5)
+        check_priors([1.0, 0.0], 2)
     with pytest.raises(ValueError, match="priors of shape"):
         macroscopic_log_posterior([[0.0, 0.0]], [1.0])
     with pytest.raises(ValueError, match="y must hold column numbers"):
-        prior_weight([[1.0, 0.0]], ["a"], priors=[0.5, 0.5])
+        prediction_information([[1.0, 0.0]], ["a"], priors=[0.5, 0.5])

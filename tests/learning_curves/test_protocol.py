@@ -84,7 +84,7 @@ def test_input_is_checked():
     X, y, groups = _tracing()
     with pytest.raises(ValueError, match="has 2 scans labeled 'rest'"):
         protocol_setups(y, groups, per_label=3)
-    with pytest.raises(ValueError, match="scale='max' is unknown"):
+    with pytest.raises(ValueError, match="scale='max' must be"):
         protocol_learning_curves(X, y, groups, scale="max")
     with pytest.raises(ValueError, match="clearly positive"):
         protocol_learning_curves(X - X.mean(axis=1, keepdims=True), y, groups)

@@ -95,7 +95,9 @@ def test_input_is_checked(scans):
         pattern_reproducibility(*data, pattern=None)
     with pytest.raises(ValueError, match="use at most 4"):
         pattern_reproducibility(*data, train_sizes=[5])
-    with pytest.raises(ValueError, match="1 group given"):
+    with pytest.raises(
+        ValueError, match="at least 2 subjects for disjoint halves, got 1"
+    ):
         pattern_reproducibility(scans.X, scans.coarse, np.zeros(32))
     with pytest.raises(TypeError, match="'canonical' needs CanonicalVariates"):
         pattern_reproducibility(*data, classifier=GaussianNB(), pattern="canonical")

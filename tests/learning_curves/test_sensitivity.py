@@ -144,7 +144,7 @@ def test_refuses_posteriors_of_unknown_origin():
 def test_refuses_bad_options():
     X, y = _data(3)
     model = CanonicalVariates(n_components=4).fit(X, y)
-    with pytest.raises(ValueError, match="of='odds' is unknown"):
+    with pytest.raises(ValueError, match="of='odds' must be"):
         sensitivity_map(model, X, y, of="odds")
     with pytest.raises(ValueError, match=r"y holds the label .*'z'"):
         sensitivity_map(model, X, np.full(len(y), "z"))

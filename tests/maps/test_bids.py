@@ -18,9 +18,9 @@ from neuroextrap.maps._bids import describe_dataset, file_entities, shared_entit
     ],
 )
 def test_bids_names_are_read(name, entities):
-    found = file_entities(name)
-    assert found is not None
-    assert entities is None or found == entities
+    read = file_entities(name)
+    assert read is not None
+    assert entities is None or read == entities
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_other_names_are_not_taken_for_bids(name):
 def test_shared_entities_are_those_of_all_inputs_in_bids_order():
     start = "sub-01_ses-{}_task-x_run-{}"
     runs = [start.format(1, run) + "_space-T1w_bold.nii.gz" for run in "12"]
-    found = shared_entities(runs)
-    assert list(found.items()) == [
+    shared = shared_entities(runs)
+    assert list(shared.items()) == [
         ("sub", "01"),
         ("ses", "1"),
         ("task", "x"),

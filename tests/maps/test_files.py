@@ -8,13 +8,15 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
-from neuroextrap.images._hashes import array_hash
+from neuroextrap.maps import MapRecord
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
+    provenance,
     read_maps,
     write_maps,
 )
+from neuroextrap.margins._array_hash import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 
@@ -86,9 +88,10 @@ def test_one_hemisphere_alone(tmp_path):
 
 def test_a_sidecar_says_what_was_done_with_what(tmp_path):
     data = np.arange(6.0)
-    about = describe_map(
-        "Accuracy.",
-        "proportion correct",
+    record = MapRecord(
+        name="accuracy", description="Accuracy.", unit="proportion correct", chance=0.5
+    )
+    origin = provenance(
         parameters={
             "radius": np.float64(8),
             "set_sizes": np.array([2, 3]),
@@ -98,6 +101,7 @@ def test_a_sidecar_says_what_was_done_with_what(tmp_path):
         inputs={"data": data, "y": ["a", "b"]},
         random_state=3,
     )
+    about = describe_map(record, origin)
     path = write_maps(tmp_path, {"accuracy": volume()}, {"accuracy": about})["accuracy"]
     read = json.loads(path.read_text())
     assert read["unit"] == "proportion correct"

@@ -29,8 +29,8 @@ def write(folder, *names, value=0.5, **options):
 
 
 def files(folder):
-    found = (p for p in folder.rglob("*") if p.is_file())
-    return sorted(p.relative_to(folder).as_posix() for p in found)
+    written = (p for p in folder.rglob("*") if p.is_file())
+    return sorted(p.relative_to(folder).as_posix() for p in written)
 
 
 def test_every_file_is_named_by_one_rule(tmp_path):
@@ -56,9 +56,9 @@ def test_they_are_read_from_any_folder_above_and_from_their_list(tmp_path, bids)
     [listed] = (tmp_path / "out").rglob("*aps_stat.json")
     for place in (tmp_path, tmp_path / "out", listed.parent, listed):
         assert list(read_maps(place)) == ["implied_information"]
-        found = ResultFiles.find(place, "maps.json")
-        assert (found.folder, found.bids) == (listed.parent, bids)
-        assert found.path("maps.json") == listed
+        result_files = ResultFiles.find(place, "maps.json")
+        assert (result_files.folder, result_files.bids) == (listed.parent, bids)
+        assert result_files.path("maps.json") == listed
 
 
 def test_where_sessions_and_no_subjects_go():
@@ -139,8 +139,8 @@ def test_hemispheres_stand_where_bids_wants_them(tmp_path):
         data={"left": np.linspace(0, 1, 8), "right": np.linspace(1, 2, 8)},
     )
     write_maps(tmp_path, {"accuracy": img}, {"accuracy": ABOUT}, bids=BIDS)
-    found = [Path(name).name for name in files(tmp_path)[1:]]
-    assert found == [
+    names = [Path(name).name for name in files(tmp_path)[1:]]
+    assert names == [
         "sub-01_task-x_hemi-L_space-T1w_desc-accuracy_stat.shape.gii",
         "sub-01_task-x_hemi-L_space-T1w_desc-mesh_stat.surf.gii",
         "sub-01_task-x_hemi-R_space-T1w_desc-accuracy_stat.shape.gii",

@@ -9,6 +9,7 @@ from neuroextrap.margins import _engine, _task
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._registry import resolve_classifier
@@ -85,7 +86,7 @@ def test_wins_equal_refits_by_hand_for_every_labeling():
 def test_sums_over_features_equal_gram_matrices():
     X, y, runs, regions = make_case(seed=3)
 
-    class GramOnly:
+    class GramOnly(MarginKernel):
         prepare = NearestCentroidMargins.prepare
         margins = NearestCentroidMargins.margins
 
@@ -111,7 +112,7 @@ def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
 
 
 @pytest.mark.parametrize("n_permutations", [0, 40])
-def test_block_size_does_not_change_a_bit(n_permutations, monkeypatch):
+def test_task_size_does_not_change_a_bit(n_permutations, monkeypatch):
     X, y, runs, regions = make_case()
     whole = score_regions(X, regions, make_plan(y, runs, n_permutations))
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 4)
@@ -246,15 +247,15 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     whole = score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
     plan = make_plan(y, runs, 50, kernel=kernel)
     kept = estimate_memory(X, regions, plan)
-    widths = [chunk.n_labelings for chunk in plan.chunks()]
+    widths = [batch.n_labelings for batch in plan.batches()]
     assert sum(widths) == 51
-    assert max(widths) == plan.chunk_width < 51
+    assert max(widths) == plan.batch_width < 51
     assert max(widths) - min(widths) <= 1
-    assert plan.chunks() is plan.chunks()
+    assert plan.batches() is plan.batches()
     monkeypatch.setattr(_task, "KEPT_INDICATORS", 1)
     plan = make_plan(y, runs, 50, kernel=kernel)
     assert estimate_memory(X, regions, plan) < kept
-    assert plan.chunks() is not plan.chunks()
+    assert plan.batches() is not plan.batches()
     found = score_regions(X, regions, plan)
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))

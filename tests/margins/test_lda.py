@@ -7,32 +7,7 @@ from neuroextrap.margins import _lda, _operators
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._operators import ridge_penalty
-
-K = 3
-
-
-def unequal_design(n=40, seed=0):
-    """Unequal folds, and two splits whose test is not the training complement."""
-    order = np.random.default_rng(seed).permutation(n)
-    everything = np.arange(n)
-    tests = [np.sort(order[:9]), np.sort(order[9:21]), np.sort(order[21:])]
-    folds = [(np.setdiff1d(everything, test), test) for test in tests]
-    folds.append((np.sort(order[:25]), np.sort(order[30:38])))
-    folds.append((np.sort(order[8:]), np.sort(order[:3])))
-    return Design(tuple(folds), n, K)
-
-
-def labels(n_labelings, n=40, seed=1):
-    base = np.array([0] * 10 + [1] * 12 + [2] * (n - 22))
-    rng = np.random.default_rng(seed)
-    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
-
-
-def regions(sizes, n=40, seed=2):
-    """Correlated features, well enough conditioned to compare to rounding."""
-    rng = np.random.default_rng(seed)
-    mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
-    return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]
+from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 
 def refit(x, codes, design, penalty, frequency=False):
@@ -70,7 +45,7 @@ def solver(request):
 @pytest.mark.parametrize("shrinkage", ["auto", 0.05, 5.0])
 @pytest.mark.parametrize("sizes", [(60,), (5,), (5, 60, 33, 1, 90)])
 def test_equals_refits(sizes, shrinkage, solver):
-    design, codes, xs = unequal_design(), labels(4), regions(sizes)
+    design, codes, xs = unequal_design(), labels(4), correlated_regions(sizes)
     kernel = LDAMargins(shrinkage=shrinkage, solver=solver)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, len(xs) * len(codes))
@@ -87,7 +62,7 @@ def test_equals_refits(sizes, shrinkage, solver):
 
 
 def test_large_penalties_round_to_float32(monkeypatch):
-    design, codes, xs = unequal_design(), labels(4), regions((5, 60))
+    design, codes, xs = unequal_design(), labels(4), correlated_regions((5, 60))
     kernel = LDAMargins()
     single = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
@@ -97,7 +72,7 @@ def test_large_penalties_round_to_float32(monkeypatch):
 
 
 def test_no_penalty_with_few_features(solver):
-    design, codes, (x,) = unequal_design(), labels(2), regions((6,))
+    design, codes, (x,) = unequal_design(), labels(2), correlated_regions((6,))
     kernel = LDAMargins(shrinkage=0.0, solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 0.0)
@@ -106,7 +81,7 @@ def test_no_penalty_with_few_features(solver):
 
 @pytest.mark.usefixtures("double")
 def test_frequency_priors(solver):
-    design, codes, (x,) = unequal_design(), labels(2), regions((60,))
+    design, codes, (x,) = unequal_design(), labels(2), correlated_regions((60,))
     kernel = LDAMargins(shrinkage=0.5, priors="frequency", solver=solver)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=0.5)
@@ -120,7 +95,7 @@ def test_decisions_are_those_of_scikit_learn():
     """Scaled margins plus log priors are its decisions up to a shared constant."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    design, codes, (x,) = unequal_design(), labels(1), regions((20,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((20,))
     y, kernel = codes[0], LDAMargins(shrinkage=0.3, priors="frequency")
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=0.3)
@@ -157,9 +132,9 @@ class _FixedCovariance:
         return self
 
 
-def test_unlabeled_chunks_and_batches_are_bit_identical(monkeypatch, solver):
+def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch, solver):
     design, codes = unequal_design(), labels(10)
-    xs = regions((60, 5, 33, 12, 61))
+    xs = correlated_regions((60, 5, 33, 12, 61))
     kernel = LDAMargins(solver=solver)
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
@@ -204,7 +179,7 @@ def test_held_out_labels_never_enter():
     changed = codes.copy()
     changed[0, 30:] = changed[0, 30:][::-1]
     kernel = LDAMargins()
-    state = kernel.prepare(regions((60,)), design)
+    state = kernel.prepare(correlated_regions((60,)), design)
     first = kernel.margins(state, Labelings(codes, K))
     second = kernel.margins(state, Labelings(changed, K))
     np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
@@ -222,7 +197,7 @@ def test_scatter_that_is_singular_within_classes():
 
 @pytest.mark.usefixtures("double")
 def test_duplicated_collinear_and_constant_features():
-    design, codes, (x,) = unequal_design(), labels(1), regions((30,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((30,))
     x = np.column_stack([x, x[:, :9], x[:, :5].sum(axis=1), np.full(40, 2.0)])
     kernel = LDAMargins(shrinkage=0.1)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
@@ -231,12 +206,12 @@ def test_duplicated_collinear_and_constant_features():
 
 
 def test_bad_arguments():
-    design, xs = unequal_design(), regions((60,))
-    with pytest.raises(ValueError, match="priors must be"):
+    design, xs = unequal_design(), correlated_regions((60,))
+    with pytest.raises(ValueError, match=r"priors=.* must be"):
         LDAMargins(priors="flat").prepare(xs, design)
-    with pytest.raises(ValueError, match="shrinkage must be"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be"):
         LDAMargins(shrinkage="oas").prepare(xs, design)
-    with pytest.raises(TypeError, match="shrinkage must be"):
+    with pytest.raises(TypeError, match=r"shrinkage=.* must be"):
         LDAMargins(shrinkage=None).prepare(xs, design)
     kernel = LDAMargins()
     codes = labels(1)
@@ -276,7 +251,7 @@ def test_compiled_margins_to_float32_are_those_of_numpy():
 )
 def test_large_designs_are_left_to_numpy(monkeypatch, solver, limit, value):
     monkeypatch.setattr(_lda, limit, value)
-    design, codes, xs = unequal_design(), labels(3), regions((60,))
+    design, codes, xs = unequal_design(), labels(3), correlated_regions((60,))
     kernel = LDAMargins(solver=solver)
     found = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     plain = LDAMargins(solver="numpy")
@@ -286,7 +261,7 @@ def test_large_designs_are_left_to_numpy(monkeypatch, solver, limit, value):
 
 def test_singular_scatter_is_refused(solver):
     """Residuals of nothing: the moments have the rank of the class counts, one."""
-    design, codes, (x,) = unequal_design(), labels(2), regions((30,))
+    design, codes, (x,) = unequal_design(), labels(2), correlated_regions((30,))
     kernel = LDAMargins(solver=solver)
     state = kernel.prepare([x], design)
     operators = state[2][0]
@@ -299,8 +274,8 @@ def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
     monkeypatch.setattr(_lda.importlib.util, "find_spec", lambda name: None)
     assert "solver='numpy'" in repr(LDAMargins())
     assert LDAMargins().prefer == "processes"
-    design, xs = unequal_design(), regions((60,))
+    design, xs = unequal_design(), correlated_regions((60,))
     with pytest.raises(ImportError, match=r"neuroextrap\[fast\]"):
         LDAMargins(solver="numba").prepare(xs, design)
-    with pytest.raises(ValueError, match="solver must be one of"):
+    with pytest.raises(ValueError, match=r"solver=.* must be one of"):
         LDAMargins(solver="fortran").prepare(xs, design)

@@ -4,30 +4,9 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins import _nearest_neighbor
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._nearest_neighbor import NearestNeighborMargins
-
-K = 3
-
-
-def unequal_design(n=30, seed=0):
-    order = np.random.default_rng(seed).permutation(n)
-    everything = np.arange(n)
-    tests = [np.sort(order[:7]), np.sort(order[7:18]), np.sort(order[18:])]
-    folds = [(np.setdiff1d(everything, test), test) for test in tests]
-    folds.append((np.sort(order[:20]), np.sort(order[24:28])))
-    return Design(tuple(folds), n, K)
-
-
-def labels(n_labelings, n=30, seed=1):
-    base = np.array([0] * 8 + [1] * 9 + [2] * (n - 17))
-    rng = np.random.default_rng(seed)
-    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
-
-
-def regions(sizes, n=30, seed=2):
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal((n, p)) + 5.0 for p in sizes]
+from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 
 def search(x, codes, design):
@@ -40,7 +19,7 @@ def search(x, codes, design):
 
 
 def test_equals_a_search():
-    design, codes, xs = unequal_design(), labels(5), regions((6, 50, 1))
+    design, codes, xs = unequal_design(), labels(5), correlated_regions((6, 50, 1))
     kernel = NearestNeighborMargins()
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, 15)
@@ -55,7 +34,7 @@ def test_equals_a_search():
 def test_predictions_are_those_of_scikit_learn():
     from sklearn.neighbors import KNeighborsClassifier
 
-    design, codes, (x,) = unequal_design(), labels(1), regions((8,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((8,))
     kernel = NearestNeighborMargins()
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
@@ -64,8 +43,8 @@ def test_predictions_are_those_of_scikit_learn():
         np.testing.assert_array_equal(ours, fit.predict(x[test]))
 
 
-def test_chunks_are_bit_identical(monkeypatch):
-    design, codes, xs = unequal_design(), labels(9), regions((6, 40))
+def test_batches_are_bit_identical(monkeypatch):
+    design, codes, xs = unequal_design(), labels(9), correlated_regions((6, 40))
     kernel = NearestNeighborMargins()
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(len(design.test), K, 2, 9)
@@ -79,7 +58,7 @@ def test_chunks_are_bit_identical(monkeypatch):
 
 
 def test_bad_arguments():
-    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((6,))
     kernel = NearestNeighborMargins()
     with pytest.raises(ValueError, match="each region must have shape"):
         kernel.prepare([x[:-1]], design)

@@ -58,8 +58,8 @@ def test_both_paths_give_equal_results(kernel, members, n_permutations):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 729)) + rng.normal(size=(6, 729))[plan.codes[0]] / 4
     rows = np.arange(9) * (members.shape[0] // 9)
-    block = _engine.make_block(X.astype(np.float32), members, rows)
-    one, other = (run_task(replace(plan, by_sums=sums), block) for sums in (0, 1))
+    task = _engine.task_data(X.astype(np.float32), members, rows)
+    one, other = (run_task(replace(plan, by_sums=sums), task) for sums in (0, 1))
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 

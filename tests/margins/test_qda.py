@@ -6,29 +6,7 @@ import pytest
 from neuroextrap.margins import _qda
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._qda import QDAMargins
-
-K = 3
-
-
-def unequal_design(n=40, seed=0):
-    order = np.random.default_rng(seed).permutation(n)
-    everything = np.arange(n)
-    tests = [np.sort(order[:9]), np.sort(order[9:21]), np.sort(order[21:])]
-    folds = [(np.setdiff1d(everything, test), test) for test in tests]
-    folds.append((np.sort(order[:25]), np.sort(order[30:38])))
-    return Design(tuple(folds), n, K)
-
-
-def labels(n_labelings, n=40, seed=1):
-    base = np.array([0] * 10 + [1] * 12 + [2] * (n - 22))
-    rng = np.random.default_rng(seed)
-    return np.stack([rng.permutation(base) for _ in range(n_labelings)])
-
-
-def regions(sizes, n=40, seed=2):
-    rng = np.random.default_rng(seed)
-    mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
-    return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]
+from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 
 def refit(x, codes, design, intensity, frequency=False):
@@ -54,7 +32,7 @@ def refit(x, codes, design, intensity, frequency=False):
 
 @pytest.mark.parametrize("shrinkage", [0.02, 1.0, 30.0])
 def test_equals_refits(shrinkage):
-    design, codes, xs = unequal_design(), labels(3), regions((5, 50, 1))
+    design, codes, xs = unequal_design(), labels(3), correlated_regions((5, 50, 1))
     kernel = QDAMargins(shrinkage=shrinkage)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, 9)
@@ -69,7 +47,7 @@ def test_equals_refits(shrinkage):
 def test_automatic_intensity_is_ledoit_wolf_times_the_number_of_classes():
     from sklearn.covariance import ledoit_wolf_shrinkage
 
-    design, codes, (x,) = unequal_design(), labels(1), regions((4,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((4,))
     x = x * np.array([1.0, 4.0, 8.0, 20.0])  # far from spherical: a small intensity
     intensity = K * ledoit_wolf_shrinkage(x)
     assert 1e-4 < intensity < 0.999
@@ -80,15 +58,15 @@ def test_automatic_intensity_is_ledoit_wolf_times_the_number_of_classes():
 
 
 def test_one_feature_has_the_least_intensity():
-    design, codes, (x,) = unequal_design(), labels(1), regions((1,))
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((1,))
     kernel = QDAMargins()
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 1e-4)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
 
 
-def test_chunks_are_bit_identical(monkeypatch):
-    design, xs = unequal_design(), regions((6, 50))
+def test_batches_are_bit_identical(monkeypatch):
+    design, xs = unequal_design(), correlated_regions((6, 50))
     blocks = np.random.default_rng(4).permuted(
         np.tile(np.arange(K), (9, 13, 1)), axis=2
     )
@@ -111,14 +89,14 @@ def test_chunks_are_bit_identical(monkeypatch):
 
 
 def test_bad_arguments():
-    design, codes, (x,) = unequal_design(), labels(1), regions((6,))
-    with pytest.raises(ValueError, match="priors must be"):
+    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((6,))
+    with pytest.raises(ValueError, match=r"priors=.* must be"):
         QDAMargins(priors="flat").prepare([x], design)
-    with pytest.raises(ValueError, match="shrinkage must be > 0"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be > 0"):
         QDAMargins(shrinkage=0.0).prepare([x], design)
-    with pytest.raises(ValueError, match="shrinkage must be"):
+    with pytest.raises(ValueError, match=r"shrinkage=.* must be"):
         QDAMargins(shrinkage="oas").prepare([x], design)
-    with pytest.raises(TypeError, match="shrinkage must be"):
+    with pytest.raises(TypeError, match=r"shrinkage=.* must be"):
         QDAMargins(shrinkage=None).prepare([x], design)
     with pytest.raises(ValueError, match="must vary"):
         QDAMargins().prepare([np.ones((40, 3))], design)

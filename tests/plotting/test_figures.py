@@ -35,7 +35,9 @@ def test_accuracy_curve_draws_curve_band_bound_and_chance():
     )
     lines = _lines(ax)
     np.testing.assert_array_equal(lines["observed"], [sizes, accuracy])
-    np.testing.assert_allclose(lines["lower bound"][1], accuracy - 0.2)
+    np.testing.assert_allclose(
+        lines["average Bayes\naccuracy bound"][1], accuracy - 0.2
+    )
     np.testing.assert_allclose(lines["chance"][1], 1 / lines["chance"][0])
     band = ax.collections[0].get_paths()[0].vertices
     assert band[:, 1].max() == 1.0  # cut at one
@@ -140,20 +142,29 @@ def test_figures_save_as_vectors():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plot_accuracy_curve([2, 3], [0.1]), "accuracy must have the shape of"),
+        (
+            lambda: plot_accuracy_curve([2, 3], [0.1]),
+            r"accuracy of shape \(1,\) must have the shape of set_sizes",
+        ),
         (
             lambda: plot_extrapolation_fan([2], [0.5], [9], {"x": [1, 2]}),
-            "x must have the shape of target_sizes",
+            r"x of shape \(2,\) must have the shape of target_sizes",
         ),
         (lambda: plot_null_distribution([]), "run with n_permutations > 0"),
         (lambda: plot_null_distribution([np.nan]), "null_scores must be finite"),
         (
             lambda: plot_information_vs_size([1], [1.0], truth=[1, 2]),
-            "truth must have the shape of n_voxels",
+            r"truth of shape \(2,\) must have the shape of n_voxels",
         ),
         (lambda: plot_model_comparison(["a"], [1, 2]), "each of the 1 names"),
-        (lambda: plot_confusion_matrix([[1, 2]]), "confusion must be square"),
-        (lambda: plot_confusion_matrix([[0, 0], [1, 1]]), "at least one answer a row"),
+        (
+            lambda: plot_confusion_matrix([[1, 2]]),
+            r"confusion of shape \(1, 2\) must be square",
+        ),
+        (
+            lambda: plot_confusion_matrix([[0, 0], [1, 1]]),
+            "at least one answer in every row",
+        ),
         (lambda: plot_confusion_matrix(np.eye(2), ["a"]), "must hold 2 names"),
     ],
 )

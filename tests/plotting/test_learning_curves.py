@@ -130,9 +130,9 @@ def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
 def test_input_is_checked():
     with pytest.raises(ValueError, match="at least one direction"):
         plot_canonical_coordinates(np.zeros((4, 0)), list("aabb"))
-    with pytest.raises(ValueError, match="3 labels given for 4 scans"):
+    with pytest.raises(ValueError, match="one label for each of the 4 scans"):
         plot_canonical_coordinates(np.zeros((4, 2)), list("aab"))
-    with pytest.raises(ValueError, match="panel='mi' is unknown"):
+    with pytest.raises(ValueError, match="panel='mi' must be"):
         plot_learning_curves({"two": _curve()}, panel="mi")
     nothing = _curve()
     nothing.reproducibility = np.full((3, 2), np.nan)
@@ -144,5 +144,5 @@ def test_input_is_checked():
         plot_confusion_discs([[np.nan, 1], [0, 1]])
     with pytest.raises(ValueError, match="must hold probabilities, got 7"):
         plot_confusion_discs([[7, 1], [0, 1]])
-    with pytest.raises(ValueError, match="3 class_names given for 2 classes"):
+    with pytest.raises(ValueError, match="class_names must hold 2 names, got 3"):
         plot_confusion_discs(np.eye(2), list("abc"))

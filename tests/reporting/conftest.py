@@ -129,8 +129,8 @@ def page_data():
     """What a page knows of its regions: a function of its HTML."""
 
     def read(page):
-        found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-        data = json.loads(found.group(1))
+        match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+        data = json.loads(match.group(1))
         data["region_of"] = _unpacked(data["region_of"], "<i4")
         for each in data["maps"]:
             each["values"] = _unpacked(each["values"], "<f4")
@@ -265,10 +265,10 @@ class _Browser:
 
     def box(self, selector):
         """Where the first such element is (pixels), scrolled into view."""
-        found = f"document.querySelector({json.dumps(selector)})"
-        self.value(f"{found}.scrollIntoView({{block: 'center'}})")
+        element = f"document.querySelector({json.dumps(selector)})"
+        self.value(f"{element}.scrollIntoView({{block: 'center'}})")
         return json.loads(
-            self.value(f"JSON.stringify({found}.getBoundingClientRect())")
+            self.value(f"JSON.stringify({element}.getBoundingClientRect())")
         )
 
     def colored(self, canvas):
@@ -316,14 +316,14 @@ class _Browser:
 
     def complaints(self):
         """Exceptions, console messages and log entries, warnings left out."""
-        found = []
+        events = []
         for event in self.events:
             entry = event.get("params", {}).get("entry", {})
             loud = event["method"].startswith("Runtime.exception")
             loud |= event["method"] == "Runtime.consoleAPICalled"
             if loud or entry.get("level") == "error":
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def requests(self):
         sent = (e for e in self.events if e["method"] == "Network.requestWillBeSent")

@@ -8,9 +8,9 @@ from neuroextrap.reporting import peak_table
 
 def test_planted_spheres_are_the_peaks(brain, fitted):
     table = peak_table(fitted, n_peaks=2)
-    found = table[["x", "y", "z"]].to_numpy()
+    places = table[["x", "y", "z"]].to_numpy()
     for center in brain.coordinates:
-        assert np.sqrt(((found - center) ** 2).sum(axis=1)).min() <= 12
+        assert np.sqrt(((places - center) ** 2).sum(axis=1)).min() <= 12
 
 
 def test_rows_hold_the_regions_numbers_strongest_first(fitted):
@@ -37,7 +37,7 @@ def test_arrays_are_listed_without_places(one_region):
 
 
 def test_bad_arguments_are_named(fitted):
-    with pytest.raises(ValueError, match="n_peaks must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_peaks=0 must be at least 1"):
         peak_table(fitted, n_peaks=0)
-    with pytest.raises(ValueError, match="statistic='speed' is not one of"):
+    with pytest.raises(ValueError, match="statistic='speed' must be one of"):
         peak_table(fitted, statistic="speed")

@@ -6,8 +6,8 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.maps import MAPS
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._map_data import FIRST_MAPS
 from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._viewer import viewer_section
 
@@ -88,7 +88,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
     names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
     names = [name.replace(" ", "_") for name in names.split(",")]
     scores = fitted.region_scores_
-    assert names == [n for n in FIRST_MAPS if n in scores and scores[n].max() > 0]
+    overview = [name for name, record in MAPS.items() if record.overview]
+    assert names == [n for n in overview if n in scores and scores[n].max() > 0]
     for number, name in enumerate(names):
         _choose(browser, ".nx-map", number)
         start = {"neg_log10_p_fwe": 1.301}.get(name, 0.25 * ("accuracy" in name))
@@ -96,9 +97,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
         assert _n_shown(browser) == (scores[name] > start).sum()
         unit = browser.value("document.querySelector('.nx-unit').textContent")
         assert ("bits" in unit) == ("information" in name)
-    assert "family-wise" in browser.value(
-        "document.querySelector('.nx-what').textContent"
-    )
+        what = browser.value("document.querySelector('.nx-what').textContent")
+        assert ("family-wise" in what) == (name == "neg_log10_p_fwe")
 
 
 def test_small_p_values_are_the_strong_ones(browser, fitted, tmp_path):
@@ -135,11 +135,11 @@ def test_the_glass_brain_has_every_voxel_in_its_place(
     data = page_data(_open(browser, tmp_path, light, map_name="n_voxels"))
     for view, (axis, across) in enumerate([(1, 2), (0, 2), (0, 1)]):
         frame = data["glass"]["xyz"[view]]
-        found = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
-        found = np.array(found) * [frame[1] - frame[0], frame[3] - frame[2]]
-        found += [frame[0], frame[2]]
+        centroid = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
+        centroid = np.array(centroid) * [frame[1] - frame[0], frame[3] - frame[2]]
+        centroid += [frame[0], frame[2]]
         expected = np.array(data["places"][0])[[axis, across]]
-        np.testing.assert_allclose(found, expected, atol=1.5)
+        np.testing.assert_allclose(centroid, expected, atol=1.5)
 
 
 def _at(place, brain):

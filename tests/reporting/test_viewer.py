@@ -106,8 +106,8 @@ def test_pages_of_a_large_set_stay_small(page_data):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"map_name": "volume"}, "map_name='volume' is not one of"),
-        ({"max_regions": 0}, "max_regions must be at least 1, got 0"),
+        ({"map_name": "volume"}, "map_name='volume' must be one of"),
+        ({"max_regions": 0}, "max_regions=0 must be at least 1"),
     ],
 )
 def test_bad_options_are_refused(fitted, options, match):

@@ -68,7 +68,7 @@ def test_script_finds_what_the_twin_finds(
     data = page_data(page)
     rng = np.random.default_rng(0)
     voxels = rng.integers(0, data["shape"], size=(400, 3))
-    found = json.loads(
+    answers = json.loads(
         browser.value(
             "(function () {var s = document.querySelector('.nx-viewer');"
             "var d = neuroextrapViewer.dataOf(s); return JSON.stringify("
@@ -80,7 +80,7 @@ def test_script_finds_what_the_twin_finds(
     )
     places, rows = _with_curves(data)
     n_near = 0
-    for voxel, answer in zip(voxels, found, strict=True):
+    for voxel, answer in zip(voxels, answers, strict=True):
         xyz = apply_affine(np.array(data["affine"]), voxel)
         distances = np.linalg.norm(places - xyz, axis=1)
         if distances.min() < 1e-6:
@@ -91,8 +91,8 @@ def test_script_finds_what_the_twin_finds(
         else:
             n_near += 1
             assert answer["miss"] == pytest.approx(distances.min())
-            own = distances[rows == answer["row"]].min()
-            assert own == pytest.approx(distances.min())
+            nearest = distances[rows == answer["row"]].min()
+            assert nearest == pytest.approx(distances.min())
     assert n_near > 10
 
 

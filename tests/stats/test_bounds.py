@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import (
+    TestDesign,
     average_bayes_accuracy_lower_bound,
     bayes_accuracy_lower_bound,
-    best_information_lower_bound,
     information_lower_bound,
     min_information,
 )
@@ -109,7 +109,7 @@ def test_information_is_the_inverse_of_the_accuracy_bound():
     accuracies = average_bayes_accuracy_lower_bound(curve, **design)
     for (i, j), k in zip(np.ndindex(2, 3), itertools.cycle(sizes), strict=False):
         np.testing.assert_allclose(bits[i, j], min_information(accuracies[i, j], k))
-    best = best_information_lower_bound(curve, **design)
+    best = TestDesign(100, 2).best_information_bound(curve, sizes)
     corrected = information_lower_bound(curve, n_set_sizes=3, **design)
     np.testing.assert_array_equal(best, corrected.max(axis=-1))
     assert (best <= bits.max(axis=-1)).all()
@@ -119,6 +119,57 @@ def test_information_is_the_inverse_of_the_accuracy_bound():
 def test_warns_where_nothing_can_be_above_chance():
     with pytest.warns(UserWarning, match="leaves nothing above chance"):
         bound(n_classes=8, set_sizes=[2, 8], n_regions=70_000, accuracy=[1, 1])
+
+
+def test_a_design_counts_and_never_warns():
+    design = TestDesign(8, 1, n_models=2, n_regions=5, n_set_sizes=3)
+    assert design.n_bounds == 30
+    assert design.alpha == pytest.approx(0.05)
+    assert design.log_term == pytest.approx(math.log(600))
+    assert design.is_vacuous
+    assert design.best_bound() == design.best_bound(8) == 1 / 8
+    assert not TestDesign(96, 1).is_vacuous
+    np.testing.assert_array_equal(
+        design.average_bayes_accuracy_bound([1.0, 1.0], [2, 8]), [1 / 2, 1 / 8]
+    )
+
+
+def test_a_design_gives_the_bounds_of_the_functions():
+    counts = {"n_models": 2, "n_regions": 3, "n_set_sizes": 2}
+    folds = np.random.default_rng(0).integers(1, 4, size=(3, 50))
+    design = TestDesign(50, folds, confidence_level=0.9, **counts)
+    given = {"n_classes": 50, "n_repeats": folds, "confidence_level": 0.9} | counts
+    curve, sizes = [0.99, 0.9], [5, 50]
+    for name, bound_of in (
+        ("average_bayes_accuracy_bound", average_bayes_accuracy_lower_bound),
+        ("information_bound", information_lower_bound),
+    ):
+        np.testing.assert_array_equal(
+            getattr(design, name)(curve, sizes),
+            bound_of(curve, set_sizes=sizes, **given),
+        )
+    given.pop("n_set_sizes")
+    np.testing.assert_array_equal(
+        TestDesign(
+            50, folds, confidence_level=0.9, n_models=2, n_regions=3
+        ).bayes_accuracy_bound(0.9),
+        bayes_accuracy_lower_bound(0.9, **given),
+    )
+
+
+@pytest.mark.parametrize("method", ["subgaussian", "hybrid"])
+def test_the_best_of_several_models_is_the_largest_corrected_bound(method):
+    curves = np.array([[[0.9, 0.5], [0.6, 0.7]], [[0.8, 0.6], [0.9, 0.2]]])
+    design = TestDesign(200, 2, n_models=2)
+    bounds = design.average_bayes_accuracy_bound(curves, [10, 200], method=method)
+    best = design.average_bayes_accuracy_bound(
+        curves.max(axis=0), [10, 200], method=method
+    )
+    np.testing.assert_array_equal(bounds.max(axis=0), best)
+    alone = TestDesign(200, 2).average_bayes_accuracy_bound(
+        curves.max(axis=0), [10, 200], method=method
+    )
+    assert (best < alone).all()
 
 
 @pytest.mark.parametrize(
@@ -165,8 +216,8 @@ def test_refuses(changes, error, message):
 
 
 def test_other_bounds_refuse():
-    with pytest.raises(ValueError, match="set_sizes must be a sequence"):
-        best_information_lower_bound(0.9, n_classes=10, n_repeats=1, set_sizes=5)
+    with pytest.raises(ValueError, match="set_sizes=5 must be a sequence"):
+        TestDesign(10, 1).best_information_bound(0.9, 5)
     with pytest.raises(ValueError, match="accuracy must lie in"):
         bayes_accuracy_lower_bound(2, n_classes=8, n_repeats=1)
     with pytest.raises(ValueError, match="n_repeats must be at least 1"):

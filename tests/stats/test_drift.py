@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import (
-    average_bayes_accuracy_lower_bound,
-    best_model_lower_bound,
     gaussian_identification_accuracy,
     implied_information,
     information_drift,
-    min_information,
 )
-from neuroextrap.stats._extremal import min_information_standard_error
 
 
 def test_no_drift_in_the_gaussian_limit():
@@ -54,57 +50,3 @@ def test_unresolved_sizes_are_left_out():
 def test_drift_refuses(curve, sizes, message):
     with pytest.raises(ValueError, match=message):
         information_drift(curve, sizes)
-
-
-@pytest.mark.parametrize("method", ["subgaussian", "hybrid"])
-def test_best_model_is_the_largest_corrected_bound(method):
-    curves = np.array([[[0.9, 0.5], [0.6, 0.7]], [[0.8, 0.6], [0.9, 0.2]]])
-    design = {
-        "n_classes": 200,
-        "n_repeats": 2,
-        "set_sizes": [10, 200],
-        "method": method,
-    }
-    bound, model = best_model_lower_bound(curves, **design)
-    expected = average_bayes_accuracy_lower_bound(
-        curves.max(axis=0), n_models=2, **design
-    )
-    np.testing.assert_array_equal(bound, expected)
-    np.testing.assert_array_equal(model, [[0, 1], [1, 0]])
-
-
-def test_best_model_refuses():
-    design = {"n_classes": 200, "n_repeats": 2}
-    with pytest.raises(ValueError, match="at least one model"):
-        best_model_lower_bound([0.9, 0.5], set_sizes=[2, 3], **design)
-    with pytest.raises(ValueError, match="at least one model"):
-        best_model_lower_bound(np.ones((0, 3)), set_sizes=2, **design)
-    with pytest.raises(ValueError, match="accuracy must lie in"):
-        best_model_lower_bound([2.0], set_sizes=2, **design)
-    with pytest.raises(TypeError, match="n_regions must be"):
-        best_model_lower_bound([0.9], set_sizes=2, n_regions=1.0, **design)
-
-
-@pytest.mark.parametrize("k", [2, 20, 1e6])
-def test_information_error_is_the_finite_difference(k):
-    accuracy = 1 / k + (1 - 1 / k) * np.array([0.01, 0.3, 0.7, 0.99])
-    step = 1e-6 * accuracy * (1 - accuracy)
-    slope = (
-        min_information(accuracy + step, k) - min_information(accuracy - step, k)
-    ) / (2 * step)
-    np.testing.assert_allclose(
-        min_information_standard_error(accuracy, 0.1, k), 0.1 * slope, rtol=1e-5
-    )
-
-
-def test_information_error_limits_and_refusals():
-    values = min_information_standard_error([0.05, 0.02, 1, np.nan], 0.1, 20)
-    np.testing.assert_array_equal(values, [0, 0, np.nan, np.nan])
-    with pytest.raises(ValueError, match="standard_error must not be negative"):
-        min_information_standard_error(0.5, -0.1, 20)
-    with pytest.raises(ValueError, match="n_classes must be"):
-        min_information_standard_error(0.5, 0.1, 1)
-    with pytest.raises(ValueError, match="base must be"):
-        min_information_standard_error(0.5, 0.1, 2, base=1)
-    with pytest.raises(ValueError, match="accuracy must lie in"):
-        min_information_standard_error(1.5, 0.1, 2)

@@ -236,12 +236,12 @@ def test_batched_extrapolation_keeps_missing_regions_and_scalar_sizes():
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
 
 
-def test_batched_extrapolation_does_not_depend_on_its_blocks(monkeypatch):
+def test_batched_extrapolation_does_not_depend_on_its_batches(monkeypatch):
     from neuroextrap.stats._extrapolation import _gaussian_mixture
 
     wins = random_wins(40, 30, 50, 5)
     whole = extrapolate_wins(wins, 50, [30, 500])
-    monkeypatch.setattr(_gaussian_mixture, "_BLOCK", 7)
+    monkeypatch.setattr(_gaussian_mixture, "_BATCH", 7)
     np.testing.assert_allclose(extrapolate_wins(wins, 50, [30, 500]), whole, atol=1e-9)
 
 

@@ -10,12 +10,13 @@ from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
 )
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 
 NAMES = sorted(EXTRAPOLATION_METHODS)
 WINS_ONLY = [n for n in NAMES if not EXTRAPOLATION_METHODS[n].needs_scores]
 SCORED = [n for n in NAMES if EXTRAPOLATION_METHODS[n].needs_scores]
-WITH_CDF = [n for n in NAMES if n != "pitman_yor"]
-PAST_RANGE = ["exponential", "moment", "mple", "spline"]
+WITH_CDF = [n for n in NAMES if EXTRAPOLATION_METHODS[n].has_cdf]
+PAST_RANGE = [n for n in NAMES if EXTRAPOLATION_METHODS[n].reliable_factor == 2]
 
 
 def nearest_center(n_classes, noise, seed, n_repeats=1):
@@ -35,7 +36,7 @@ def beta_margins(n_classes, a, seed):
 
 
 def test_the_registry_holds_the_methods_of_the_contract():
-    assert NAMES == [
+    assert set(NAMES) >= {
         "auto",
         "exponential",
         "gaussian",
@@ -49,7 +50,24 @@ def test_the_registry_holds_the_methods_of_the_contract():
         "radial_basis",
         "spline",
         "tail",
-    ]
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_is_registered_documented_and_named_to_users(name):
+    method = EXTRAPOLATION_METHODS[name]
+    assert issubclass(method, ExtrapolationMethod)
+    assert method.name == name
+    assert method.__doc__ != ExtrapolationMethod.__doc__
+    assert f'"{name}"' in AccuracyExtrapolator.__doc__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_method_without_a_distribution_says_so(name):
+    if not EXTRAPOLATION_METHODS[name].has_cdf:
+        model = AccuracyExtrapolator(name).fit(*nearest_center(20, 0.5, 1))
+        with pytest.raises(ValueError, match="has no distribution of U"):
+            model.conditional_accuracy_cdf(0.5)
 
 
 @pytest.mark.parametrize("name", NAMES)

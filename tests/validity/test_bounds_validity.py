@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import (
+    TestDesign,
     average_accuracy,
     average_bayes_accuracy_lower_bound,
     bayes_accuracy_lower_bound,
-    best_information_lower_bound,
     win_distribution,
 )
 
@@ -115,9 +115,7 @@ def test_collisions(n_draws, n_bins, erased, n_repeats):
     miss = erased / n_bins
     nats = math.log(n_bins) + hit * math.log(hit)
     nats += (n_bins - 1) * miss * math.log(miss) if miss else 0
-    bits = best_information_lower_bound(
-        curves, n_classes=n_classes, n_repeats=n_repeats, set_sizes=sizes
-    )
+    bits = TestDesign(n_classes, n_repeats).best_information_bound(curves, sizes)
     assert (bits > nats / math.log(2)).mean() <= ALPHA
 
 
@@ -158,9 +156,7 @@ def test_gaussian_bayes(n_draws, noise, n_repeats):
         assert ((bounds > truth).mean(axis=0) <= ALPHA).all()
     chebyshev = lower_bound(curves[:, -1], n_classes, n_repeats, 100, "chebyshev")
     assert (chebyshev > truth[-1]).mean() <= ALPHA
-    bits = best_information_lower_bound(
-        curves, n_classes=n_classes, n_repeats=n_repeats, set_sizes=sizes
-    )
+    bits = TestDesign(n_classes, n_repeats).best_information_bound(curves, sizes)
     true_bits = 5 * math.log2(1 + noise**-2)
     assert (bits > true_bits).mean() <= ALPHA
     # neither vacuous nor far from what the accuracies can tell

@@ -1,4 +1,4 @@
-// What is known of one region: its accuracy curve and its numbers.
+// The panel of one region: its accuracy curve and its numbers.
 var SVG = "http://www.w3.org/2000/svg";
 var BLUE = "#0072B2", ORANGE = "#D55E00", GRAY = "#8c959f";
 var LEFT = 60, RIGHT = 468, TOP = 28, BOTTOM = 252;
@@ -77,11 +77,11 @@ function axes(svg, sizes, x) {
 
 var OBSERVED = {name: "observed", color: BLUE, line: "none", mark: DOT};
 var CHANCE = {name: "chance", color: GRAY, line: "4 3"};
-var BOUND = {name: "lower bound", color: ORANGE, mark: TRIANGLE};
+var BOUND = {name: "average Bayes accuracy bound", color: ORANGE, mark: TRIANGLE};
 
 function legend(svg, styles) {
   styles.forEach(function (style, i) {
-    var y = 9, left = LEFT + 12 + 120 * i;
+    var y = 9, left = LEFT + 12 + 95 * i;
     var two = [[left, y], [left + 22, y]], one = [[left + 11, y]];
     function drawn(points, part) {
       var flat = {name: style.name, color: style.color};
@@ -126,23 +126,23 @@ function millimeters(xyz) {
     ") mm";
 }
 
-function sentence(data, found, xyz, what) {
+function sentence(data, hit, xyz, what) {
   var least = data.kept < data.analyzed ?
     "Not analyzed, or not among the " + data.kept + " strongest: " : "Not analyzed: ";
-  if (found === null) { return least + what + millimeters(xyz); }
-  var name = (data.names ? data.names[found.row] + ", " : "") + what;
-  if (found.miss === 0) { return name + millimeters(found.xyz || xyz); }
+  if (hit === null) { return least + what + millimeters(xyz); }
+  var name = (data.names ? data.names[hit.row] + ", " : "") + what;
+  if (hit.miss === 0) { return name + millimeters(hit.xyz || xyz); }
   return least + millimeters(xyz) + "; the nearest with a curve: " + name +
-    millimeters(found.xyz) + ", " + found.miss.toFixed(1) + " mm away";
+    millimeters(hit.xyz) + ", " + hit.miss.toFixed(1) + " mm away";
 }
 
-function showFound(section, found, xyz, what) {
-  var data = dataOf(section), row = found === null ? null : found.row;
-  section.querySelector(".nx-place").textContent = sentence(data, found, xyz, what);
+function showHit(section, hit, xyz, what) {
+  var data = dataOf(section), row = hit === null ? null : hit.row;
+  section.querySelector(".nx-place").textContent = sentence(data, hit, xyz, what);
   draw(section.querySelector(".nx-curve"), data, row);
   tabulate(section.querySelector(".nx-numbers"), data, row);
 }
 
 function showPlace(section, xyz) {
-  showFound(section, find(dataOf(section), xyz), xyz, "");
+  showHit(section, find(dataOf(section), xyz), xyz, "");
 }

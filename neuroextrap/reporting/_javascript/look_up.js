@@ -5,13 +5,13 @@ function decode(text, Kind) {
   return new Kind(bytes.buffer);
 }
 
-var known = new WeakMap();
+var unpacked = new WeakMap();
 
 function dataOf(section) {
-  if (!known.has(section)) {
-    known.set(section, unpack(JSON.parse(section.querySelector(".nx-data").textContent)));
+  if (!unpacked.has(section)) {
+    unpacked.set(section, unpack(JSON.parse(section.querySelector(".nx-data").textContent)));
   }
-  return known.get(section);
+  return unpacked.get(section);
 }
 
 function unpack(data) {
@@ -78,9 +78,9 @@ function nearest(data, xyz) {
     if (row < 0) { return; }
     var k = flat % shape[2], j = ((flat - k) / shape[2]) % shape[1];
     var i = Math.floor(flat / (shape[1] * shape[2]));
-    var there = transform(data.affine, [i, j, k]), miss = distance(there, xyz);
+    var place = transform(data.affine, [i, j, k]), miss = distance(place, xyz);
     if (miss <= data.reach && (best === null || miss < best.miss)) {
-      best = {row: row, xyz: there, miss: miss};
+      best = {row: row, xyz: place, miss: miss};
     }
   });
   return best;

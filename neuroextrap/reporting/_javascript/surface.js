@@ -70,7 +70,7 @@ function project(side, turn, size) {
 }
 
 // For every pixel the vertex of the nearest triangle that weighs most there.
-function rasterise(side, at, size) {
+function rasterize(side, at, size) {
   var width = size[0], height = size[1], faces = side.faces;
   var vertex = new Int32Array(width * height).fill(-1);
   var depth = new Float32Array(width * height).fill(-Infinity);
@@ -115,8 +115,8 @@ function hemisphereView(section, canvas, side) {
     var pixels = Uint32Array.from(vertices, function (vertex) {
       if (vertex < 0) { return 0; }
       var region = regionOf(data, side.features[vertex]), gray = side.shades[vertex];
-      var own = region < 0 ? 0 : paint[region];
-      return shaded(own || (gray << 16 | gray << 8 | gray), at.light[vertex]);
+      var fill = region < 0 ? 0 : paint[region];
+      return shaded(fill || (gray << 16 | gray << 8 | gray), at.light[vertex]);
     });
     var context = canvas.getContext("2d");
     var bytes = new Uint8ClampedArray(pixels.buffer);
@@ -127,7 +127,7 @@ function hemisphereView(section, canvas, side) {
   function look(next) {
     turn = [next[0], Math.min(Math.max(next[1], -90), 90)];
     at = project(side, turn, size);
-    vertices = rasterise(side, at, size);
+    vertices = rasterize(side, at, size);
     color();
   }
 
@@ -158,7 +158,7 @@ function pickVertex(section, views, view, vertex) {
   var data = dataOf(section), side = view.side, x = side.coordinates;
   views.forEach(function (other) { other.pick(other === view ? vertex : -1); });
   var row = rowOf(data, side.features[vertex]);
-  showFound(section, row < 0 ? null : {row: row, xyz: null, miss: 0},
+  showHit(section, row < 0 ? null : {row: row, xyz: null, miss: 0},
             Array.from(x.slice(3 * vertex, 3 * vertex + 3)),
             "vertex " + vertex + " (" + side.name + "), ");
 }

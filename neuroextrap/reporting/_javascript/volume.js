@@ -14,7 +14,7 @@ function gridToMask(data, grid) {
 
 // The region under every voxel of an upright grid, -1 where there is none.
 function gridRegions(data, grid) {
-  var n = grid.shape, found = new Int32Array(n[0] * n[1] * n[2]), at = 0;
+  var n = grid.shape, regions = new Int32Array(n[0] * n[1] * n[2]), at = 0;
   var matrix = gridToMask(data, grid), voxel = [0, 0, 0], place = [0, 0, 0];
   for (place[0] = 0; place[0] < n[0]; place[0]++) {
     for (place[1] = 0; place[1] < n[1]; place[1]++) {
@@ -25,11 +25,11 @@ function gridRegions(data, grid) {
             row[0] * place[0] + row[1] * place[1] + row[2] * place[2] + row[3]
           );
         }
-        found[at++] = regionOf(data, featureAt(data, voxel));
+        regions[at++] = regionOf(data, featureAt(data, voxel));
       }
     }
   }
-  return found;
+  return regions;
 }
 
 // Sagittal slices side by side, row by row, as nilearn lays them out.
@@ -97,9 +97,9 @@ function imageOf(regions, paint, width, height) {
 
 // Left, right, bottom and top (mm) of a grid seen along one axis.
 function extent(grid, axes) {
-  return [0, 1].reduce(function (found, side) {
+  return [0, 1].reduce(function (edges, side) {
     var axis = axes[side], size = grid.affine[axis][axis], start = grid.affine[axis][3];
-    return found.concat([start - size / 2, start + size * (grid.shape[axis] - 0.5)]);
+    return edges.concat([start - size / 2, start + size * (grid.shape[axis] - 0.5)]);
   }, []);
 }
 

@@ -1,8 +1,12 @@
 """The default: a mean of methods whose errors point different ways."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import average_accuracy
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
@@ -10,55 +14,39 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
 )
 from neuroextrap.stats._extrapolation._kde import KernelDensity
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._extrapolation._tail import Tail
 
 _LARGEST_LIKELIHOOD = 10_000
 
 
-class Mean:
+class Mean(ExtrapolationMethod):
     """Mean of several methods, joined to the measured curve.
 
     Up to K classes the measured curve is unbiased and needs no method. What it
     differs from the mean at K fades, linearly in the logarithm of the set size, and
     is gone at 2 K: so the prediction continues what was seen.
-
-    Parameters
-    ----------
-    members : sequence of methods
-        Each fitted to the same sample.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
+    name = "mean"
     monotone = False
 
-    def __init__(self, members):
+    def __init__(self, members: Sequence[ExtrapolationMethod]):
         self.members = list(members)
 
-    def fit(self, sample):
-        """Fit every member.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        Mean
-            Itself.
-        """
+    def fit(self, sample: WinSample) -> Self:
         for member in self.members:
             member.fit(sample)
-        certificates = [getattr(m, "certificate_", None) for m in self.members]
+        certificates = [member.certificate_ for member in self.members]
         given = [c["converged"] for c in certificates if c is not None]
         self.certificate_ = {"converged": all(given)}
         self.wins_ = sample.wins
         self.residual_ = sample.wins[-1] - self._mean(np.array([sample.n_classes]))[0]
         return self
 
-    def accuracy(self, set_sizes):
-        """Measured average accuracy up to K, predicted beyond."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return the measured curve up to K, the predicted one beyond."""
         sizes = np.asarray(set_sizes, float)
         n_classes = len(self.wins_)
         share = np.clip(1 - np.log2(sizes / n_classes), 0, 1)
@@ -68,23 +56,23 @@ class Mean:
             accuracy[measured] = self._measured(sizes[measured])
         return accuracy
 
-    def _mean(self, set_sizes):
-        """Unweighted mean of the members."""
+    def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Return the unweighted mean of the members."""
         return np.mean([m.accuracy(set_sizes) for m in self.members], axis=0)
 
-    def _measured(self, set_sizes):
-        """Measured curve, linear between whole set sizes."""
+    def _measured(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Return the measured curve, linear between whole set sizes."""
         below = np.floor(set_sizes)
         ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
         low, high = average_accuracy(self.wins_, ends.ravel()).reshape(ends.shape)
         return low + (set_sizes - below) * (high - low)
 
-    def cdf(self, u):
-        """Pr(U <= u), the mean of the members': the law behind the curve from 2 K."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        """Return the members' mean: the law behind the curve from 2 K on."""
         return np.mean([m.cdf(u) for m in self.members], axis=0)
 
 
-class Auto:
+class Auto(ExtrapolationMethod):
     """Choose by what there is: scores or wins only, few classes or many.
 
     Up to 50 classes, or without scores: `gaussian_mixture`. With more classes and
@@ -97,26 +85,13 @@ class Auto:
     on simulations of their own seeds.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
+    name = "auto"
     monotone = False
 
-    def resolve(self, sample):
-        """Return the method that this sample calls for.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier, with scores if there are any.
-
-        Returns
-        -------
-        method
-            Unfitted; the choice itself stays fixed over jackknife refits.
-        """
+    def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         if sample.margins is None or sample.n_classes <= SMALL_N_CLASSES:
             return GaussianMixture().resolve(sample)
-        members: list[Any] = [GaussianMixture(loss="curve")]
+        members: list[ExtrapolationMethod] = [GaussianMixture(loss="curve")]
         if sample.n_classes <= _LARGEST_LIKELIHOOD:
             members.append(GaussianMixture(loss="likelihood"))
         members.append(Tail(calibrate=_spoils(Tail(calibrate=False), sample, members)))
@@ -124,24 +99,24 @@ class Auto:
             members.append(KernelDensity())
         return Mean(members)
 
-    def fit(self, sample):
-        """Fit the method that the sample calls for.
+    def fit(self, sample: WinSample) -> Self:
+        self.chosen_ = self.resolve(sample).fit(sample)
+        self.certificate_ = self.chosen_.certificate_
+        return self
 
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        return self.chosen_.accuracy(set_sizes)
 
-        Returns
-        -------
-        method
-            The fitted method, not `Auto` itself.
-        """
-        return self.resolve(sample).fit(sample)
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        return self.chosen_.cdf(u)
 
 
-def _spoils(method, sample, others):
-    """Whether a method moves its mean with others at K by two standard errors.
+def _spoils(
+    method: ExtrapolationMethod,
+    sample: WinSample,
+    others: Sequence[ExtrapolationMethod],
+) -> bool:
+    """Check whether a method moves its mean with others at K by two standard errors.
 
     The others are taken to predict the observed accuracy at K.
     """

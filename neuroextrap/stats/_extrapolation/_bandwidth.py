@@ -1,26 +1,22 @@
 """Kernel bandwidths by cross-validation, for many small samples at once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 _N_BINS = 1000
 _GOLDEN = (3 - np.sqrt(5)) / 2
 
 
-def cross_validated_bandwidth(scores, criterion):
-    """Bandwidth of a Gaussian kernel density for each row, by cross-validation.
+def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:
+    """Return Gaussian kernel bandwidths (n_rows,) of samples (n_rows, n_scores).
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_scores)
-        Samples, one a row.
-    criterion : {"ucv", "bcv"}
-        Unbiased or biased cross-validation.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minimizers in [0.1 h_max, h_max], h_max = 1.144 sd n^(-1/5), by golden
-        sections, from pairwise distances binned in 1000; 0 for a constant row.
+    By unbiased ("ucv") or biased ("bcv") cross-validation: minimizers in [0.1 h_max,
+    h_max], h_max = 1.144 sd n^(-1/5), by golden sections, from pairwise distances
+    binned in 1000; 0 for a constant row.
 
     References
     ----------
@@ -37,8 +33,12 @@ def cross_validated_bandwidth(scores, criterion):
         rows = varied[start : start + 256]
         lags = pair_lag_counts(scores[rows], width[rows])
         bandwidth[rows] = _golden_section(
-            lambda h, lags=lags, rows=rows: _criterion(
-                lags, width[rows], h, n_scores, criterion
+            partial(
+                _criterion,
+                lags,
+                width[rows],
+                n_scores=n_scores,
+                criterion=criterion,
             ),
             0.1 * longest[rows],
             longest[rows],
@@ -46,7 +46,7 @@ def cross_validated_bandwidth(scores, criterion):
     return bandwidth
 
 
-def pair_lag_counts(scores, width):
+def pair_lag_counts(scores: np.ndarray, width: np.ndarray) -> np.ndarray:
     """Count the pairs of binned scores at each distance in bins, (n_rows, 1000)."""
     lowest = scores.min(axis=1, keepdims=True)
     bins = np.minimum(((scores - lowest) / width[:, None]).astype(int), _N_BINS - 1)
@@ -58,8 +58,14 @@ def pair_lag_counts(scores, width):
     return lags
 
 
-def _criterion(lags, width, bandwidth, n_scores, criterion):
-    """Cross-validation score of each row at its bandwidth."""
+def _criterion(
+    lags: np.ndarray,
+    width: np.ndarray,
+    bandwidth: np.ndarray,
+    n_scores: int,
+    criterion: str,
+) -> np.ndarray:
+    """Return the cross-validation score of each row at its bandwidth."""
     delta = np.multiply.outer((width / bandwidth) ** 2, np.arange(_N_BINS) ** 2.0)
     quarter = np.exp(-delta / 4)
     if criterion == "ucv":
@@ -71,7 +77,13 @@ def _criterion(lags, width, bandwidth, n_scores, criterion):
     return numerator / (2 * n_scores * bandwidth * np.sqrt(np.pi))
 
 
-def _golden_section(score, lower, upper, *, n_steps=12):
+def _golden_section(
+    score: Callable[[np.ndarray], np.ndarray],
+    lower: np.ndarray,
+    upper: np.ndarray,
+    *,
+    n_steps: int = 12,
+) -> np.ndarray:
     """Minimize a function of each row within its bracket, to 0.3% of it."""
     left = lower + _GOLDEN * (upper - lower)
     right = upper - _GOLDEN * (upper - lower)

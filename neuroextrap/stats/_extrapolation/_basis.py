@@ -1,48 +1,41 @@
 """Bases of D(u) and their moments (k - 1) int h(u) u^(k-2) du."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
+
+Basis = Callable[[np.ndarray], np.ndarray]
 
 
 class SplineBasis:
     """Linear splines max(u - a, 0), knots a geometric in 1 - a, the first at 0.
 
-    Parameters
-    ----------
-    n_basis : int
-        Number of splines.
-    n_classes : int
-        Number of classes K: the knots are 1 - K^(-j / n_basis), j = 0, 1, ...
+    The knots are 1 - K^(-j / n_basis), j = 0, 1, ..., with K the number of classes.
     """
 
-    def __init__(self, n_basis, n_classes):
+    def __init__(self, n_basis: int, n_classes: int):
         self.knots = 1 - float(n_classes) ** (-np.arange(n_basis) / n_basis)
 
-    def __call__(self, u):
-        """Basis functions at u, shape (m, n_basis)."""
+    def __call__(self, u: ArrayLike) -> np.ndarray:
+        """Return the basis functions at u (m,), shape (m, n_basis)."""
         return np.maximum(np.asarray(u, float)[:, None] - self.knots, 0)
 
-    def moments(self, set_sizes):
-        """(k - 1)/k - a + a^k / k for each size and knot."""
+    def moments(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return (k - 1)/k - a + a^k / k for each size and knot, (n_sizes, n_basis)."""
         k = np.asarray(set_sizes, float)[:, None]
         return (k - 1) / k - self.knots + self.knots**k / k
 
 
-def basis_moments(basis, set_sizes):
-    """Moments of a basis at each set size.
+def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
+    """Return moments (k - 1) int_0^1 h(u) u^(k-2) du of a basis at each set size.
 
-    Parameters
-    ----------
-    basis : callable
-        u of shape (m,) -> (m, n_basis); its own ``moments(set_sizes)`` is used
-        where it has one. Otherwise u = exp(-x / (k - 1)) turns the integral into the
-        mean of h over a unit exponential x, summed by Gauss-Legendre panels.
-    set_sizes : array_like of shape (n_sizes,)
-        Numbers of classes k >= 2.
-
-    Returns
-    -------
-    ndarray of shape (n_sizes, n_basis)
-        (k - 1) int_0^1 h(u) u^(k-2) du.
+    Shape (n_sizes, n_basis). The basis maps u (m,) to (m, n_basis); its own
+    ``moments(set_sizes)`` is used where it has one. Otherwise u = exp(-x / (k - 1))
+    turns the integral into the mean of h over a unit exponential x, summed by
+    Gauss-Legendre panels.
     """
     if hasattr(basis, "moments"):
         return np.asarray(basis.moments(set_sizes), float)
@@ -52,8 +45,10 @@ def basis_moments(basis, set_sizes):
     return np.array(rows)
 
 
-def _exponential_quadrature(n_panels=96, n_nodes=12):
-    """Nodes and weights for means over a unit exponential variable."""
+def _exponential_quadrature(
+    n_panels: int = 96, n_nodes: int = 12
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights for means over a unit exponential variable."""
     edges = np.r_[0.0, np.geomspace(1e-6, 45.0, n_panels)]
     x, w = np.polynomial.legendre.leggauss(n_nodes)
     half = np.diff(edges)[:, None] / 2

@@ -1,6 +1,9 @@
 """Extrapolate every region of a brain at once."""
 
+from __future__ import annotations
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
@@ -13,7 +16,13 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
 from neuroextrap.stats._validation import check_real_set_sizes, check_wins
 
 
-def extrapolate_wins(wins, n_test, set_sizes, *, method="gaussian_mixture"):
+def extrapolate_wins(
+    wins: ArrayLike,
+    n_test: ArrayLike,
+    set_sizes: ArrayLike,
+    *,
+    method: str = "gaussian_mixture",
+) -> np.ndarray:
     """Extrapolate the win distributions of many regions.
 
     Each row is fitted as ``AccuracyExtrapolator(method).fit_wins`` would, all rows
@@ -21,18 +30,19 @@ def extrapolate_wins(wins, n_test, set_sizes, *, method="gaussian_mixture"):
 
     Parameters
     ----------
-    wins : array_like of shape (n_regions, n_classes)
+    wins : array-like of shape (n_regions, n_classes)
         Win distributions; rows of NaN stay NaN.
-    n_test : int or array_like of shape (n_regions,)
+    n_test : int or array-like of int of shape (n_regions,)
         Number of test points behind each.
-    set_sizes : array_like of shape (n_sizes,) or float
+    set_sizes : float or array-like of shape (n_sizes,)
         Numbers of classes k >= 2.
-    method : {"gaussian_mixture", "gaussian"}
-        Two parameters, or the one of the high-dimensional limit.
+    method : {"gaussian_mixture", "gaussian"}, default="gaussian_mixture"
+        The model with two parameters, or that with the one parameter of the
+        high-dimensional limit.
 
     Returns
     -------
-    ndarray of shape (n_regions, n_sizes), or (n_regions,) for one set size
+    accuracy : ndarray of shape (n_regions, n_sizes), or (n_regions,) for one set size
         Predicted average accuracy.
 
     Raises
@@ -57,7 +67,7 @@ def extrapolate_wins(wins, n_test, set_sizes, *, method="gaussian_mixture"):
     if method not in ("gaussian", "gaussian_mixture"):
         raise ValueError(
             f"method={method!r} is not available for many regions at once; use "
-            "'gaussian_mixture' or 'gaussian'."
+            "'gaussian_mixture' or 'gaussian'"
         )
     wins = check_wins(wins)
     sizes = check_real_set_sizes(set_sizes)
@@ -65,10 +75,10 @@ def extrapolate_wins(wins, n_test, set_sizes, *, method="gaussian_mixture"):
     if wins.ndim != 2 or n_test.shape not in ((), wins.shape[:1]):
         raise ValueError(
             "wins must have shape (n_regions, n_classes) and n_test be one number or "
-            f"(n_regions,), got {wins.shape} and {n_test.shape}."
+            f"(n_regions,), got {wins.shape} and {n_test.shape}"
         )
     if not (n_test >= 1).all():
-        raise ValueError(f"n_test must be at least 1, got {n_test.min()}.")
+        raise ValueError(f"n_test must be at least 1, got {n_test.min()}")
     valid = np.isfinite(wins).all(1)
     n_test = np.broadcast_to(n_test, len(wins))[valid]
     accuracy = np.full((len(wins), sizes.size), np.nan)
@@ -79,8 +89,8 @@ def extrapolate_wins(wins, n_test, set_sizes, *, method="gaussian_mixture"):
     return accuracy.reshape(len(wins), *sizes.shape)
 
 
-def _parameters(wins, n_test, method):
-    """(mu, log nu) of each region."""
+def _parameters(wins: np.ndarray, n_test: np.ndarray, method: str) -> np.ndarray:
+    """Return (mu, log nu) of each region, shape (n_regions, 2)."""
     if method == "gaussian_mixture":
         return fit_normal_mixture(wins, n_test)[0]
     observed = clip_to_resolution(wins[:, -1], n_test)

@@ -1,10 +1,15 @@
 """The one entrance: fit wins or margins, predict accuracy among more classes."""
 
+from __future__ import annotations
+
 import inspect
+import textwrap
 import warnings
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
@@ -14,7 +19,6 @@ from neuroextrap.stats._validation import (
     check_wins,
 )
 
-_ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
 
 
@@ -29,10 +33,9 @@ class AccuracyExtrapolator:
 
     Parameters
     ----------
-    method : str
-        One of `EXTRAPOLATION_METHODS`: "auto", "gaussian", "gaussian_mixture",
-        "tail", "radial_basis", "kde_ucv", "kde_bcv", "pitman_yor", "moment",
-        "spline", "exponential", "mple" or "monotone_mple".
+    method : str, default="auto"
+        Name of the method, a key of `EXTRAPOLATION_METHODS`:
+        NAMES
     **options
         Options of that method; ``help(EXTRAPOLATION_METHODS[method])`` lists them.
 
@@ -40,7 +43,7 @@ class AccuracyExtrapolator:
     ----------
     n_classes_ : int
         Number of classes K of the data.
-    method_ : object
+    method_ : ExtrapolationMethod
         The fitted method.
     certificate_ : dict or None
         How far an iterative method is from its optimum: "converged" and, where the
@@ -69,40 +72,37 @@ class AccuracyExtrapolator:
     >>> model = AccuracyExtrapolator(method="gaussian_mixture")
     >>> model.fit(-distances, np.arange(100)).predict([100, 1000]).round(2)
     array([0.79, 0.5 ])
-    >>> sorted(EXTRAPOLATION_METHODS)[:4]
-    ['auto', 'exponential', 'gaussian', 'gaussian_mixture']
     """
 
-    def __init__(self, method="auto", **options):
+    def __init__(self, method: str = "auto", **options: Any):
         if method not in EXTRAPOLATION_METHODS:
             raise ValueError(
                 f"method={method!r} is not known; use one of "
-                f"{', '.join(sorted(EXTRAPOLATION_METHODS))}."
+                f"{', '.join(EXTRAPOLATION_METHODS)}"
             )
         _check_options(method, options)
         self.method = method
         self.options = options
         EXTRAPOLATION_METHODS[method](**options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """Write the constructor call."""
         shown = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"{type(self).__name__}(method={self.method!r}{shown})"
 
-    def fit(self, margins, y_true):
+    def fit(self, margins: ArrayLike, y_true: ArrayLike) -> AccuracyExtrapolator:
         """Fit to the scores of every test point for every class.
 
         Parameters
         ----------
-        margins : array_like of shape (n_test, n_classes)
+        margins : array-like of shape (n_test, n_classes)
             Scores, larger for more likely classes.
-        y_true : array_like of int, shape (n_test,)
+        y_true : array-like of int of shape (n_test,)
             Column of each test point's true class.
 
         Returns
         -------
-        AccuracyExtrapolator
-            Itself.
+        self : AccuracyExtrapolator
 
         Raises
         ------
@@ -115,24 +115,23 @@ class AccuracyExtrapolator:
             raise ValueError(
                 "margins must have shape (n_test, n_classes), got "
                 f"{margins.ndim} dimension(s); fit one region at a time or use "
-                "extrapolate_wins."
+                "extrapolate_wins"
             )
         return self._fit(WinSample.from_margins(margins, y_true))
 
-    def fit_wins(self, wins, n_test):
+    def fit_wins(self, wins: ArrayLike, n_test: int) -> AccuracyExtrapolator:
         """Fit to a win distribution alone.
 
         Parameters
         ----------
-        wins : array_like of shape (n_classes,)
+        wins : array-like of shape (n_classes,)
             Win distribution.
         n_test : int
             Number of test points behind it.
 
         Returns
         -------
-        AccuracyExtrapolator
-            Itself.
+        self : AccuracyExtrapolator
 
         Raises
         ------
@@ -145,45 +144,44 @@ class AccuracyExtrapolator:
         if EXTRAPOLATION_METHODS[self.method].needs_scores:
             raise ValueError(
                 f"method={self.method!r} needs the scores, got wins only; use "
-                "fit(margins, y_true) or method='gaussian_mixture'."
+                "fit(margins, y_true) or method='gaussian_mixture'"
             )
         wins = check_wins(wins)
         if wins.ndim != 1 or not np.isfinite(wins).all():
             raise ValueError(
                 "wins must be one win distribution of shape (n_classes,) without NaN, "
-                f"got shape {wins.shape}; use extrapolate_wins for many regions."
+                f"got shape {wins.shape}; use extrapolate_wins for many regions"
             )
         n_test = check_integer(n_test, "n_test", minimum=1)
         return self._fit(WinSample(wins, n_test))
 
-    def _fit(self, sample):
+    def _fit(self, sample: WinSample) -> AccuracyExtrapolator:
         """Resolve what depends on the data, fit, and warn if that did not converge."""
         method = EXTRAPOLATION_METHODS[self.method](**self.options)
-        if hasattr(method, "resolve"):
-            method = method.resolve(sample)
+        method = method.resolve(sample)
         self.sample_ = sample
         self.n_classes_ = sample.n_classes
         self.method_ = method.fit(sample)
-        self.certificate_ = getattr(self.method_, "certificate_", None)
+        self.certificate_ = self.method_.certificate_
         if self.certificate_ is not None and not self.certificate_["converged"]:
             warnings.warn(
-                f"method={self.method!r} did not converge: {self.certificate_}.",
+                f"method={self.method!r} did not converge: {self.certificate_}",
                 UserWarning,
                 stacklevel=3,
             )
         return self
 
-    def predict(self, set_sizes):
+    def predict(self, set_sizes: ArrayLike) -> np.ndarray:
         """Predict average accuracy, projected to [0, 1] and non-increasing in k.
 
         Parameters
         ----------
-        set_sizes : array_like of shape (n_sizes,) or float
+        set_sizes : float or array-like of shape (n_sizes,)
             Numbers of classes k >= 2; they need not be integers.
 
         Returns
         -------
-        ndarray of shape (n_sizes,), or 0-d
+        accuracy : ndarray of shape (n_sizes,), or () for one size
             Predicted average accuracy.
 
         Raises
@@ -199,27 +197,31 @@ class AccuracyExtrapolator:
         sizes = check_real_set_sizes(set_sizes)
         self._check_fitted()
         self._warn_past_range(sizes.max())
-        return _projected(self.method_, np.atleast_1d(sizes)).reshape(sizes.shape)
+        return self.method_.projected_accuracy(np.atleast_1d(sizes)).reshape(
+            sizes.shape
+        )
 
-    def standard_error(self, set_sizes, *, max_refits=100):
-        """Jackknife standard error of the prediction: classes left out, refitted.
+    def standard_error(
+        self, set_sizes: ArrayLike, *, max_refits: int = 100
+    ) -> np.ndarray:
+        """Compute the jackknife standard error of the prediction.
 
-        A class leaves as a target and as a distractor. It is the sampling error of
-        the method's own prediction; past ten times K the choice of the method
-        matters more.
+        Classes are left out as targets and as distractors, and the method is refitted.
+        This is the sampling error of the method's own prediction; past ten times K the
+        choice of the method matters more.
 
         Parameters
         ----------
-        set_sizes : array_like of shape (n_sizes,) or float
+        set_sizes : float or array-like of shape (n_sizes,)
             Numbers of classes k >= 2.
-        max_refits : int
+        max_refits : int, default=100
             With more classes than this, that many interleaved groups of classes
-            leave in turn instead of single classes.
+            are left out in turn instead of single classes.
 
         Returns
         -------
-        ndarray of shape (n_sizes,), or 0-d
-            Standard errors.
+        standard_error : ndarray of shape (n_sizes,), or () for one size
+            Standard errors of the predicted accuracy.
 
         Raises
         ------
@@ -233,33 +235,33 @@ class AccuracyExtrapolator:
         if self.sample_.margins is None:
             raise ValueError(
                 "standard errors leave out classes and need the scores, got wins "
-                "only; use fit(margins, y_true)."
+                "only; use fit(margins, y_true)"
             )
         self._warn_past_range(sizes.max())
         flat = np.atleast_1d(sizes)
         refits = np.array(
             [
-                _projected(deepcopy(self.method_).fit(sample), flat)
-                for sample in _without_classes(self.sample_, max_refits)
+                deepcopy(self.method_).fit(sample).projected_accuracy(flat)
+                for sample in self.sample_.without_classes(max_refits)
             ]
         )
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
         return error.reshape(sizes.shape)
 
-    def conditional_accuracy_cdf(self, u):
-        """Fitted D(u) = Pr(U <= u), the distribution of the win probability.
+    def conditional_accuracy_cdf(self, u: ArrayLike) -> np.ndarray:
+        """Evaluate D(u) = Pr(U <= u), the fitted distribution of the win probability.
 
         Parameters
         ----------
-        u : array_like
+        u : float or array-like of shape (...)
             Win probabilities in [0, 1].
 
         Returns
         -------
-        ndarray
-            D(u), shaped as `u`. Raw for "moment" and "radial_basis", which do not
-            constrain it to be a distribution. For "auto" the law behind its
-            predictions from 2 K on; nearer it continues the measured curve.
+        cdf : ndarray of shape (...)
+            D(u), as fitted: "moment" and "radial_basis" do not constrain it to be a
+            distribution. For "auto" it is the law behind the predictions from 2 K on;
+            nearer it continues the measured curve.
 
         Raises
         ------
@@ -269,25 +271,25 @@ class AccuracyExtrapolator:
         u = np.asarray(u, float)
         self._check_fitted()
         if not ((u >= 0) & (u <= 1)).all():
-            raise ValueError(f"u must lie in [0, 1], got {u.min()} to {u.max()}.")
-        if not hasattr(self.method_, "cdf"):
+            raise ValueError(f"u must lie in [0, 1], got {u.min()} to {u.max()}")
+        if not self.method_.has_cdf:
             raise ValueError(
                 f"method={self.method!r} has no distribution of U; use "
-                "method='gaussian_mixture'."
+                "method='gaussian_mixture'"
             )
         return np.asarray(self.method_.cdf(u))
 
-    def set_size_at(self, accuracy=0.10):
-        """Set size at which the predicted accuracy falls to a level.
+    def set_size_at(self, accuracy: float = 0.10) -> float:
+        """Find the set size at which the predicted accuracy falls to a level.
 
         Parameters
         ----------
-        accuracy : float
+        accuracy : float, default=0.10
             Level between 0 and 1.
 
         Returns
         -------
-        float
+        set_size : float
             Set size, found on a log scale between 2 and 1e15; 2 if the accuracy is
             at or below the level there, infinity if it still exceeds it at 1e15.
 
@@ -307,10 +309,10 @@ class AccuracyExtrapolator:
         human brain activity", who report the set size at accuracy 0.10.
         """
         if not 0 < accuracy < 1:
-            raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}.")
+            raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}")
         self._check_fitted()
         low, high = np.log10(2.0), _LARGEST_LOG10
-        ends = _projected(self.method_, 10 ** np.array([low, high]))
+        ends = self.method_.projected_accuracy(10 ** np.array([low, high]))
         if ends[0] <= accuracy:
             return 2.0
         if ends[1] > accuracy:
@@ -318,70 +320,52 @@ class AccuracyExtrapolator:
             return float("inf")
         while high - low > 1e-9:
             middle = (low + high) / 2
-            above = _projected(self.method_, np.array([10**middle]))[0] > accuracy
+            above = (
+                self.method_.projected_accuracy(np.array([10**middle]))[0] > accuracy
+            )
             low, high = (middle, high) if above else (low, middle)
         self._warn_past_range(10**high)
         return float(10**high)
 
-    def _check_fitted(self):
-        """Refuse to answer before `fit`."""
+    def _check_fitted(self) -> None:
+        """Check that something was fitted."""
         if not hasattr(self, "method_"):
             raise ValueError(
                 "nothing was fitted yet; call fit(margins, y_true) or "
-                "fit_wins(wins, n_test) first."
+                "fit_wins(wins, n_test) first"
             )
 
-    def _warn_past_range(self, largest):
+    def _warn_past_range(self, largest: float) -> None:
         """Warn about set sizes at which the method is not identified."""
         limit = self.method_.reliable_factor * self.n_classes_
         if largest > limit:
             warnings.warn(
                 f"method={self.method!r} is not identified beyond about {limit:g} "
                 f"classes ({self.method_.reliable_factor:g} times K), asked for "
-                f"{largest:g}; use method='auto'.",
+                f"{largest:g}; use method='auto'",
                 UserWarning,
                 stacklevel=3,
             )
 
 
-def _check_options(method, options):
-    """Refuse options that the method does not have."""
+def _with_names(doc: str) -> str:
+    """Write the names of the registry into a docstring, in place of the line NAMES."""
+    line = next(line for line in doc.splitlines() if line.strip() == "NAMES")
+    names = ", ".join(f'"{name}"' for name in EXTRAPOLATION_METHODS)
+    indent = " " * (len(line) - len("NAMES"))
+    return doc.replace(line, textwrap.indent(textwrap.fill(f"{names}.", 76), indent))
+
+
+if AccuracyExtrapolator.__doc__:  # python -OO has no docstrings
+    AccuracyExtrapolator.__doc__ = _with_names(AccuracyExtrapolator.__doc__)
+
+
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    """Check that the method has these options."""
     known = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise TypeError(
             f"method={method!r} has no option {unknown[0]!r}; its options are: "
-            f"{', '.join(known) or 'none'}."
+            f"{', '.join(known) or 'none'}"
         )
-
-
-def _projected(method, sizes):
-    """Predictions in [0, 1] that never increase.
-
-    Where the method itself may increase, the running minimum is taken over fixed
-    log-spaced anchors as well, so that an answer hardly depends on what else was
-    asked.
-    """
-    if method.monotone:
-        return np.clip(method.accuracy(sizes), 0.0, 1.0)
-    n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(sizes.max()))) + 2
-    anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
-    every = np.unique(np.r_[anchors[anchors < sizes.max()], sizes])
-    lowest = np.minimum.accumulate(np.clip(method.accuracy(every), 0.0, 1.0))
-    return lowest[np.searchsorted(every, sizes)]
-
-
-def _without_classes(sample, max_refits):
-    """Yield the sample without each class, or without each group of classes."""
-    classes = np.arange(sample.n_classes)
-    tested = np.unique(sample.y_true)
-    n_groups = min(max_refits, sample.n_classes)
-    if len(tested) < 4:
-        raise ValueError(
-            "a jackknife over classes needs at least 4 classes with test points, got "
-            f"{len(tested)}."
-        )
-    for group in range(n_groups):
-        kept = classes[classes % n_groups != group]
-        if np.isin(kept, tested).any():
-            yield sample.subset(kept)

@@ -1,56 +1,54 @@
 """High-dimensional limit: one number carries the curve from K to every k."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._normal_mixture import (
     MEAN_RANGE,
     power_table,
     table_derivatives,
     table_means,
 )
+from neuroextrap.stats._extrapolation._sample import WinSample
 
-_BLOCK = 256
+_BATCH = 256
 
 
-def clip_to_resolution(accuracy, n_test):
+def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
     """Keep accuracies half a test point away from 0 and 1."""
     half = 0.5 / np.asarray(n_test, float)
     return np.clip(accuracy, half, 1 - half)
 
 
-def invert_gaussian_accuracy(accuracy, n_classes, *, n_newton=4):
-    """Return c with E[Phi(Z + c)^(K - 1)] = accuracy.
+def invert_gaussian_accuracy(
+    accuracy: ArrayLike, n_classes: int, *, n_newton: int = 4
+) -> np.ndarray:
+    """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance.
 
-    Parameters
-    ----------
-    accuracy : array_like of shape (n,)
-        Accuracies strictly between 0 and 1.
-    n_classes : int
-        Number of classes K.
-    n_newton : int
-        Newton steps after the look-up in a table of step 0.05.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Shifts c; 0 at chance.
+    Accuracies (n,) lie strictly between 0 and 1; the look-up in a table of step 0.05 is
+    followed by `n_newton` Newton steps.
     """
     accuracy = np.atleast_1d(np.asarray(accuracy, float))
     table = power_table([n_classes])
     grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
-    for start in range(0, len(shift), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(shift), _BATCH):
+        batch = slice(start, start + _BATCH)
         for _ in range(n_newton):
-            value, slope = table_derivatives(table, shift[block], 0 * shift[block])[:2]
-            step = (accuracy[block] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
-            shift[block] = np.clip(shift[block] + step, *MEAN_RANGE)
+            value, slope = table_derivatives(table, shift[batch], 0 * shift[batch])[:2]
+            step = (accuracy[batch] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
+            shift[batch] = np.clip(shift[batch] + step, *MEAN_RANGE)
     return shift
 
 
-class Gaussian:
+class Gaussian(ExtrapolationMethod):
     """One-parameter extrapolation of the high-dimensional limit.
 
     The shift c solves piBar_K(c) = A_K; the prediction is piBar_k(c), which at
@@ -62,31 +60,15 @@ class Gaussian:
     multi-class problems", the high-dimensional estimator.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
-    monotone = True
+    name = "gaussian"
 
-    def fit(self, sample):
-        """Solve for the shift.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        Gaussian
-            Itself, with `shift_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         observed = clip_to_resolution(sample.wins[-1], sample.n_test)
         self.shift_ = float(invert_gaussian_accuracy(observed, sample.n_classes)[0])
         return self
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return table_means(power_table(set_sizes), self.shift_, 0.0)[0]
 
-    def cdf(self, u):
-        """Pr(U <= u) of the fitted win probability."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         return special.ndtr(special.ndtri(u) - self.shift_)

@@ -1,6 +1,12 @@
 """Probit-normal win probabilities: two parameters, for one region or a whole brain."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
@@ -8,7 +14,12 @@ from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
     invert_gaussian_accuracy,
 )
-from neuroextrap.stats._extrapolation._newton import minimize_pairs
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._newton import (
+    Derivatives,
+    Objective,
+    minimize_pairs,
+)
 from neuroextrap.stats._extrapolation._normal_mixture import (
     LOG_SD_RANGE,
     MEAN_RANGE,
@@ -17,37 +28,32 @@ from neuroextrap.stats._extrapolation._normal_mixture import (
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+
+ObjectiveMaker = Callable[[np.ndarray, np.ndarray], Objective]
 
 SMALL_N_CLASSES = 50
 RIDGE_SCALE = 0.3
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-_BLOCK = 512
+_BATCH = 512
 
 
-def fit_normal_mixture(wins, n_test, *, loss="auto", ridge_scale=RIDGE_SCALE):
+def fit_normal_mixture(
+    wins: np.ndarray,
+    n_test: ArrayLike,
+    *,
+    loss: str = "auto",
+    ridge_scale: float = RIDGE_SCALE,
+) -> tuple[np.ndarray, np.ndarray]:
     """Fit mean and log standard deviation of probit-normal win probabilities.
 
-    Parameters
-    ----------
-    wins : ndarray of shape (n_regions, n_classes)
-        Win distributions.
-    n_test : int or array_like of shape (n_regions,)
-        Number of test points behind each.
-    loss : {"auto", "curve", "likelihood"}
-        Least squares on the accuracy curve at most 100 log-spaced set sizes, or the
-        pseudolikelihood of the wins with a ridge on log nu. "auto": the likelihood
-        up to 50 classes, the curve beyond.
-    ridge_scale : float
-        Standard deviation of the normal prior on log nu (likelihood only).
-
-    Returns
-    -------
-    parameters : ndarray of shape (n_regions, 2)
-        mu and log nu.
-    converged : ndarray of bool, shape (n_regions,)
-        Whether the fit met its tolerance.
+    `wins` (n_regions, n_classes) rest on `n_test` test points (one number, or one per
+    region). The loss "curve" is least squares on the accuracy curve at most 100
+    log-spaced set sizes; "likelihood" is the pseudolikelihood of the wins with a normal
+    prior on log nu, of standard deviation `ridge_scale`; "auto" takes the likelihood up
+    to 50 classes. Returns parameters (n_regions, 2), mu and log nu, and whether each
+    fit met its tolerance (n_regions,).
     """
     wins = _resolved(np.atleast_2d(wins), n_test)
     n_regions, n_classes = wins.shape
@@ -60,38 +66,38 @@ def fit_normal_mixture(wins, n_test, *, loss="auto", ridge_scale=RIDGE_SCALE):
     lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
     fits = [
         minimize_pairs(
-            make(wins[block], n_test[block]),
-            np.stack([start[block], 0 * start[block]], 1),
+            make(wins[batch], n_test[batch]),
+            np.stack([start[batch], 0 * start[batch]], 1),
             lower,
             upper,
         )
-        for block in _blocks(n_regions)
+        for batch in _batches(n_regions)
     ]
     return np.concatenate([f[0] for f in fits]), np.concatenate([f[1] for f in fits])
 
 
-def predict_normal_mixture(parameters, set_sizes):
-    """Average accuracy of each row (mu, log nu) at each set size."""
+def predict_normal_mixture(parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+    """Return average accuracy of each row (mu, log nu) at each set size."""
     table = power_table(set_sizes)
     parts = [
-        table_means(table, *parameters[block].T) for block in _blocks(len(parameters))
+        table_means(table, *parameters[batch].T) for batch in _batches(len(parameters))
     ]
     return np.concatenate(parts)
 
 
-def _loss_for(n_classes, loss):
+def _loss_for(n_classes: int, loss: str) -> str:
     """Turn "auto" into the loss for this many classes."""
     if loss != "auto":
         return loss
     return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
 
 
-def _blocks(n_regions):
-    """Slices of a fixed length: memory stays bounded, results do not move."""
-    return [slice(i, i + _BLOCK) for i in range(0, n_regions, _BLOCK)]
+def _batches(n_regions: int) -> list[slice]:
+    """Return slices of a fixed length: memory stays bounded, results do not move."""
+    return [slice(i, i + _BATCH) for i in range(0, n_regions, _BATCH)]
 
 
-def _resolved(wins, n_test):
+def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
     """Move half a test point down where every distractor is always beaten.
 
     The parameters of a curve that is 1 everywhere (or 0) are not defined; this is
@@ -106,17 +112,17 @@ def _resolved(wins, n_test):
     return wins
 
 
-def _curve_objective(n_classes):
+def _curve_objective(n_classes: int) -> ObjectiveMaker:
     """Mean squared error of the curve, as a maker of batched objectives."""
     sizes = log_spaced_set_sizes(n_classes, 100)
     weights = accuracy_weights(n_classes, sizes)
     table = power_table(sizes, step=1 / 16)
 
-    def make(wins, n_test):
+    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
         del n_test
         curves = wins @ weights
 
-        def objective(parameters, rows):
+        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
             terms = table_derivatives(table, *parameters.T)
             residual = terms[0] - curves[rows]
             value = np.mean(residual**2, 1)
@@ -130,12 +136,12 @@ def _curve_objective(n_classes):
     return make
 
 
-def _likelihood_objective(n_classes, ridge_scale):
+def _likelihood_objective(n_classes: int, ridge_scale: float) -> ObjectiveMaker:
     """Mean negative log-likelihood of the wins, as a maker of batched objectives."""
     table = binomial_table(n_classes)
 
-    def make(wins, n_test):
-        def objective(parameters, rows):
+    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
+        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
             terms = table_derivatives(table, *parameters.T)
             mass, w = np.maximum(terms[0], _FLOOR), wins[rows]
             score = terms[1:3] / mass
@@ -151,7 +157,13 @@ def _likelihood_objective(n_classes, ridge_scale):
     return make
 
 
-def _with_ridge(value, first, second, log_sd, ridge):
+def _with_ridge(
+    value: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    log_sd: np.ndarray,
+    ridge: np.ndarray | float,
+) -> Derivatives:
     """Add ridge (log nu)^2 / 2; stack gradients (m, 2) and Hessians (m, 2, 2)."""
     value = value + 0.5 * ridge * log_sd**2
     gradient = np.stack([first[0], first[1] + ridge * log_sd], 1)
@@ -160,7 +172,7 @@ def _with_ridge(value, first, second, log_sd, ridge):
     return value, gradient, hessian.reshape(-1, 2, 2)
 
 
-class GaussianMixture:
+class GaussianMixture(ExtrapolationMethod):
     """Two-parameter extrapolation: U = Phi(W) with W ~ N(mu, nu^2).
 
     nu = 1 is the high-dimensional limit. Fitted by least squares on the accuracy
@@ -169,56 +181,39 @@ class GaussianMixture:
 
     Parameters
     ----------
-    loss : {"auto", "curve", "likelihood"}
-        "auto": the likelihood up to 50 classes, the curve beyond.
-    ridge_scale : float
-        Standard deviation of the prior on log nu; 0.3, fixed once on simulations
-        that no reported figure uses.
+    loss : {"auto", "curve", "likelihood"}, default="auto"
+        What is fitted; "auto" takes the likelihood up to 50 classes, the curve beyond.
+    ridge_scale : float, default=0.3
+        Standard deviation of the prior on log nu, fixed once on simulations that no
+        reported figure uses.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
-    monotone = True
+    name = "gaussian_mixture"
 
-    def __init__(self, *, loss="auto", ridge_scale=RIDGE_SCALE):
+    def __init__(self, *, loss: str = "auto", ridge_scale: float = RIDGE_SCALE):
         if loss not in ("auto", "curve", "likelihood"):
             raise ValueError(
-                f"loss={loss!r} is not known; use 'auto', 'curve' or 'likelihood'."
+                f"loss={loss!r} is not known; use 'auto', 'curve' or 'likelihood'"
             )
         if not ridge_scale > 0:
-            raise ValueError(f"ridge_scale must be positive, got {ridge_scale}.")
+            raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
         self.loss = loss
         self.ridge_scale = ridge_scale
 
-    def resolve(self, sample):
-        """Fix the loss that "auto" means for this sample."""
+    def resolve(self, sample: WinSample) -> GaussianMixture:
         loss = _loss_for(sample.n_classes, self.loss)
         return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
 
-    def fit(self, sample):
-        """Fit mu and log nu.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        GaussianMixture
-            Itself, with `parameters_` of shape (1, 2) and `certificate_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         self.parameters_, converged = fit_normal_mixture(
             sample.wins, sample.n_test, loss=self.loss, ridge_scale=self.ridge_scale
         )
         self.certificate_ = {"converged": bool(converged[0])}
         return self
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return predict_normal_mixture(self.parameters_, set_sizes)[0]
 
-    def cdf(self, u):
-        """Pr(U <= u) of the fitted win probability."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         mean, log_sd = self.parameters_[0]
         return special.ndtr((special.ndtri(u) - mean) / np.exp(log_sd))

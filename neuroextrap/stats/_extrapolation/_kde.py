@@ -1,21 +1,28 @@
 """One kernel density of the wrong classes' scores for each test point."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
 from scipy import special
 
 from neuroextrap.stats._extrapolation._bandwidth import cross_validated_bandwidth
-from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
+from neuroextrap.stats._extrapolation._point_wins import (
+    PointMethod,
+    PointWins,
+    split_ties,
+)
+from neuroextrap.stats._extrapolation._sample import WinSample
 
-_BLOCK = 4_000_000
+_BATCH_NUMBERS = 4_000_000
 
 
-class KernelDensity:
+class KernelDensity(PointMethod):
     """Win probability of every test point from a kernel density of its distractors.
 
     Two opposing biases: smoothing the density lowers the curve, powering a noisy
-    probability raises it.
-
-    The bandwidth of each is chosen by unbiased cross-validation.
+    probability raises it. The bandwidth of each is chosen by unbiased cross-validation.
 
     References
     ----------
@@ -24,38 +31,24 @@ class KernelDensity:
     a^(k-1) in place of the printed 1 - (1 - a)^(k-1).
     """
 
-    needs_scores = True
-    reliable_factor = np.inf
-    monotone = True
+    name = "kde_ucv"
     bandwidth = "ucv"
 
-    def fit(self, sample):
-        """Estimate each test point's win probability.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Scores of one classifier, at least three classes.
-
-        Returns
-        -------
-        KernelDensity
-            Itself, with `points_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         if sample.n_classes < 3:
             raise ValueError(
                 f"a kernel density needs at least 3 classes, got {sample.n_classes}; "
-                "use method='gaussian_mixture'."
+                "use method='gaussian_mixture'"
             )
         own = sample.own_scores()
-        step = max(1, _BLOCK // sample.n_classes)
+        width = max(1, _BATCH_NUMBERS // sample.n_classes)
         parts = [
             kernel_log_win(
-                own[i : i + step],
-                sample.distractor_scores(slice(i, i + step)),
+                own[i : i + width],
+                sample.distractor_scores(slice(i, i + width)),
                 self.bandwidth,
             )
-            for i in range(0, len(own), step)
+            for i in range(0, len(own), width)
         ]
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
@@ -63,38 +56,20 @@ class KernelDensity:
         self.points_ = PointWins(log_win, sample.point_weights()[rows] * weight)
         return self
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
-        return self.points_.accuracy(set_sizes)
-
-    def cdf(self, u):
-        """Pr(U <= u): the weighted share of test points."""
-        return self.points_.cdf(u)
-
 
 class BiasedKernelDensity(KernelDensity):
-    """As `KernelDensity`, with bandwidths by biased cross-validation."""
+    """As `kde_ucv`, with bandwidths by biased cross-validation."""
 
+    name = "kde_bcv"
     bandwidth = "bcv"
 
 
-def kernel_log_win(own, others, bandwidth):
-    """Log probability of beating a random distractor under a kernel density.
+def kernel_log_win(own: np.ndarray, others: np.ndarray, bandwidth: str) -> np.ndarray:
+    """Return log probabilities (n_test,) of beating a random distractor.
 
-    Parameters
-    ----------
-    own : ndarray of shape (n_test,)
-        Score of the true class.
-    others : ndarray of shape (n_test, n_others)
-        Scores of the other classes.
-    bandwidth : {"ucv", "bcv"}
-        How the bandwidth of each row is chosen.
-
-    Returns
-    -------
-    ndarray of shape (n_test,)
-        log U; a row of equal scores is compared as it stands, NaN where its own
-        score is equal too.
+    `own` (n_test,) are the scores of the true classes, `others` (n_test, n_others)
+    those of the others, and `bandwidth` is "ucv" or "bcv". A row of equal scores is
+    compared as it stands, NaN where its own score is equal too.
     """
     width = cross_validated_bandwidth(others, bandwidth)
     smooth = width > 0

@@ -1,10 +1,16 @@
 """Maximum-likelihood mixtures over a finite dictionary, with a duality gap."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.stats._extrapolation._simplex import simplex_least_squares
+
+Propose = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 _MIXTURE_FLOOR = 1e-300
 
@@ -13,16 +19,9 @@ _MIXTURE_FLOOR = 1e-300
 class MixtureFit:
     """A mixture and its certificate.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_columns,)
-        Weight of each column of the dictionary.
-    log_likelihood : float
-        Mean log-likelihood per test point.
-    duality_gap : float
-        Upper bound on how much of it could still be gained over the dictionary.
-    n_iter : int
-        Steps taken.
+    `weights` (n_columns,) are those of the dictionary's columns; `log_likelihood` is
+    the mean per test point, and `duality_gap` an upper bound on what could still be
+    gained.
     """
 
     weights: np.ndarray
@@ -31,20 +30,12 @@ class MixtureFit:
     n_iter: int
 
 
-def peaks_over_columns(gradient):
-    """Propose every local maximum of the gradient along the dictionary.
+def peaks_over_columns(gradient: np.ndarray) -> tuple[float, np.ndarray]:
+    """Propose every local maximum of the gradient (n_columns,) along the dictionary.
 
-    Parameters
-    ----------
-    gradient : ndarray of shape (n_columns,)
-        Gain of each column per unit of weight; the current mixture gains 1.
-
-    Returns
-    -------
-    gap : float
-        Largest gain less one.
-    vertices : ndarray of shape (n_vertices, n_columns)
-        One-hot rows.
+    The gradient is the gain of each column per unit of weight; the current mixture
+    gains 1. Returns the gap, the largest gain less one, and one-hot vertices
+    (n_vertices, n_columns).
     """
     padded = np.r_[-np.inf, gradient, -np.inf]
     peak = (gradient >= padded[:-2]) & (gradient >= padded[2:])
@@ -54,33 +45,24 @@ def peaks_over_columns(gradient):
     return gradient.max() - 1, vertices
 
 
-def maximize_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300):
+def maximize_likelihood(
+    counts: np.ndarray,
+    dictionary: np.ndarray,
+    start: np.ndarray,
+    propose: Propose,
+    *,
+    tol: float,
+    max_iter: int = 300,
+) -> MixtureFit:
     """Maximize sum_v counts_v log (dictionary @ weights)_v over a convex set.
 
-    The set is the hull of vertices that `propose` finds. Each step adds the
-    proposed vertices to the active ones, maximizes the quadratic approximation
-    over their simplex (non-negative least squares), halves the step until the
-    likelihood grows, and drops vertices without weight.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_outcomes,)
-        Positive weights of the outcomes, summing to one.
-    dictionary : ndarray of shape (n_outcomes, n_columns)
-        Probability of each outcome under each column.
-    start : ndarray of shape (n_vertices, n_columns)
-        Vertices to begin from, equally weighted.
-    propose : callable
-        Gradient over the columns -> (gap, vertices), as `peaks_over_columns`.
-    tol : float
-        Gap, relative to the size of the log-likelihood, at which to stop.
-    max_iter : int
-        Most steps.
-
-    Returns
-    -------
-    MixtureFit
-        Weights, likelihood and certificate.
+    The set is the hull of vertices that `propose` finds (gradient -> gap, vertices, as
+    `peaks_over_columns`). Each step adds them to the active ones, maximizes the
+    quadratic approximation over their simplex (non-negative least squares), halves the
+    step until the likelihood grows, and drops vertices without weight. `counts`
+    (n_outcomes,) are positive and sum to one; `dictionary` (n_outcomes, n_columns)
+    holds probabilities; `start` (n_vertices, n_columns) are equally weighted. Stops at
+    a gap of `tol` times the size of the log-likelihood.
 
     References
     ----------
@@ -88,12 +70,12 @@ def maximize_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300
     estimate of a mixing distribution", JRSS B 69, algorithm CNM.
     """
     vertices, shares = start, np.full(len(start), 1 / len(start))
-    best = None
+    best = MixtureFit(shares @ vertices, -np.inf, np.inf, 0)
     for n_iter in range(1, max_iter + 1):
         mixture = np.maximum(dictionary @ (shares @ vertices), _MIXTURE_FLOOR)
         value = float(counts @ np.log(mixture))
         gap, new = propose((counts / mixture) @ dictionary)
-        if best is None or gap < best.duality_gap:
+        if n_iter == 1 or gap < best.duality_gap:
             best = MixtureFit(shares @ vertices, value, float(max(gap, 0.0)), n_iter)
         if gap <= tol * max(abs(value), 1e-3):
             break
@@ -105,7 +87,9 @@ def maximize_likelihood(counts, dictionary, start, propose, *, tol, max_iter=300
     return best
 
 
-def _improve(counts, columns, shares, mixture):
+def _improve(
+    counts: np.ndarray, columns: np.ndarray, shares: np.ndarray, mixture: np.ndarray
+) -> np.ndarray:
     """Go towards the quadratic optimum until the likelihood has grown."""
     root = np.sqrt(counts)
     target, _ = simplex_least_squares((root / mixture)[:, None] * columns, 2 * root)
@@ -121,7 +105,7 @@ def _improve(counts, columns, shares, mixture):
     return shares
 
 
-def certificate(fit, tol):
+def certificate(fit: MixtureFit, tol: float) -> dict[str, Any]:
     """Describe a fit's certificate as a dict."""
     relative = fit.duality_gap / max(abs(fit.log_likelihood), 1e-3)
     return {

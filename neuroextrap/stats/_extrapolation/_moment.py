@@ -1,14 +1,28 @@
 """Regression of the risk curve on the moments of any basis of D(u)."""
 
-import numpy as np
+from __future__ import annotations
 
-from neuroextrap.stats._extrapolation._basis import SplineBasis, basis_moments
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.stats._extrapolation._basis import Basis, SplineBasis, basis_moments
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 DEFAULT_BASES = (1, 2, 3, 4, 6)
 
 
-def extrapolate_risk(risk, fit_set_sizes, set_sizes, *, basis=3, weights=None):
+def extrapolate_risk(
+    risk: ArrayLike,
+    fit_set_sizes: ArrayLike,
+    set_sizes: ArrayLike,
+    *,
+    basis: int | Basis = 3,
+    weights: ArrayLike | None = None,
+) -> np.ndarray:
     """Extrapolate a risk curve by regression on the moments of a basis.
 
     A risk that averages K(U) over test points, Risk_k = (k - 1) int K(u) u^(k-2) du,
@@ -18,23 +32,23 @@ def extrapolate_risk(risk, fit_set_sizes, set_sizes, *, basis=3, weights=None):
 
     Parameters
     ----------
-    risk : array_like of shape (n_fit_sizes,)
+    risk : array-like of shape (n_fit_sizes,)
         Average risk at each of `fit_set_sizes`; one minus accuracy for 0-1 cost.
-    fit_set_sizes : array_like of shape (n_fit_sizes,)
+    fit_set_sizes : array-like of shape (n_fit_sizes,)
         Numbers of classes k >= 2 of the curve.
-    set_sizes : array_like of shape (n_sizes,)
+    set_sizes : array-like of shape (n_sizes,)
         Numbers of classes k >= 2 to predict.
-    basis : int or callable
+    basis : int or callable, default=3
         Number of linear splines max(u - a, 0), or a function from u of shape (m,)
         to the basis functions of shape (m, n_basis); it may carry a method
         ``moments(set_sizes)`` giving their moments (n_sizes, n_basis).
-    weights : array_like of shape (n_fit_sizes,) or None
-        Weights of the squared errors; None for equal ones.
+    weights : array-like of shape (n_fit_sizes,) or None, default=None
+        Weights of the squared errors. If None, they are equal.
 
     Returns
     -------
-    ndarray of shape (n_sizes,)
-        Predicted risk, as it comes.
+    risk : ndarray of shape (n_sizes,)
+        Predicted risk, not projected to any range.
 
     Raises
     ------
@@ -60,77 +74,82 @@ def extrapolate_risk(risk, fit_set_sizes, set_sizes, *, basis=3, weights=None):
     if risk.shape != sizes.shape or risk.ndim != 1:
         raise ValueError(
             "risk and fit_set_sizes must be one-dimensional and equally long, got "
-            f"shapes {risk.shape} and {sizes.shape}."
+            f"shapes {risk.shape} and {sizes.shape}"
         )
     if not np.isfinite(risk).all():
-        raise ValueError("risk must be finite, got NaN or infinity.")
+        raise ValueError("risk must be finite, got NaN or infinity")
     basis = as_basis(basis, int(sizes.max()))
     coefficients = moment_coefficients(basis, risk, sizes, weights)
     return basis_moments(basis, set_sizes) @ coefficients
 
 
-def as_basis(basis, n_classes):
+def as_basis(basis: int | Basis, n_classes: int) -> Basis:
     """Turn a number of splines into a basis; leave a function as it is."""
     if callable(basis):
         return basis
     if isinstance(basis, int | np.integer) and basis >= 1:
         return SplineBasis(basis, n_classes)
     raise ValueError(
-        f"basis must be a callable or a number of splines >= 1, got {basis!r}."
+        f"basis must be a callable or a number of splines >= 1, got {basis!r}"
     )
 
 
-def moment_coefficients(basis, risk, set_sizes, weights=None):
-    """Weighted least squares of a risk curve on the moments of a basis."""
+def moment_coefficients(
+    basis: Basis,
+    risk: np.ndarray,
+    set_sizes: ArrayLike,
+    weights: ArrayLike | None = None,
+) -> np.ndarray:
+    """Fit a risk curve by weighted least squares on the moments of a basis."""
     root = np.ones(len(risk)) if weights is None else np.asarray(weights, float)
     if root.shape != risk.shape or not (root >= 0).all() or not root.any():
         raise ValueError(
             "weights must be non-negative, one a set size and not all zero, got "
-            f"shape {root.shape} for {len(risk)} set sizes."
+            f"shape {root.shape} for {len(risk)} set sizes"
         )
     root = np.sqrt(root)
     columns = basis_moments(basis, set_sizes)
     return np.linalg.lstsq(root[:, None] * columns, root * risk, rcond=None)[0]
 
 
-class Moment:
+class Moment(ExtrapolationMethod):
     """Unconstrained regression of 1 - A_k on the moments of a basis of D(u).
 
     Parameters
     ----------
-    basis : int, callable or sequence of these
+    basis : int, callable or sequence of these, default=(1, 2, 3, 4, 6)
         Number of linear splines, or any basis as in `extrapolate_risk`. Of several,
         the one that best predicts A_K from half the classes is chosen (without
         scores: from the sizes up to K/2 of the same curve).
-    weights : callable or None
-        Set sizes (n_sizes,) -> weights of the squared errors; None for equal ones.
-    max_fit_sizes : int
-        Most set sizes in the fit, log-spaced in 2..K.
-    n_half_samples : int
-        Half samples of the classes in the choice of the basis.
-    random_state : None, int or numpy.random.Generator
-        Source of the half samples.
+    weights : callable or None, default=None
+        Function from set sizes (n_sizes,) to weights of the squared errors. If None,
+        they are equal.
+    max_fit_sizes : int, default=200
+        Largest number of set sizes in the fit, log-spaced in 2..K.
+    n_half_samples : int, default=20
+        Number of half samples of the classes in the choice of the basis.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the half samples.
 
     References
     ----------
     Zheng, Achanta & Benjamini 2018, section 3.
     """
 
-    needs_scores = False
+    name = "moment"
     reliable_factor = 2.0
     monotone = False
 
     def __init__(
         self,
         *,
-        basis=DEFAULT_BASES,
-        weights=None,
-        max_fit_sizes=200,
-        n_half_samples=20,
-        random_state=0,
+        basis: int | Basis | Sequence[int | Basis] = DEFAULT_BASES,
+        weights: Callable[[np.ndarray], np.ndarray] | None = None,
+        max_fit_sizes: int = 200,
+        n_half_samples: int = 20,
+        random_state: int | np.random.Generator | None = 0,
     ):
-        single = callable(basis) or np.isscalar(basis)
-        self.bases = (basis,) if single else tuple(basis)
+        self.bases = tuple(basis) if isinstance(basis, Sequence) else (basis,)
         for candidate in self.bases:
             as_basis(candidate, 2)
         self.weights = weights
@@ -138,32 +157,23 @@ class Moment:
         self.n_half_samples = n_half_samples
         self.random_state = random_state
 
-    def fit(self, sample):
-        """Choose the basis and fit its coefficients.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier, with scores for the half samples.
-
-        Returns
-        -------
-        Moment
-            Itself, with `basis_` and the raw `coefficients_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         chosen = self._choose(sample) if len(self.bases) > 1 else self.bases[0]
         self.basis_ = as_basis(chosen, sample.n_classes)
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         self.coefficients_ = self._regress(self.basis_, sample.curve(sizes), sizes)
         return self
 
-    def _regress(self, basis, curve, sizes):
-        """Coefficients for one curve."""
+    def _regress(
+        self, basis: Basis, curve: np.ndarray, sizes: np.ndarray
+    ) -> np.ndarray:
+        """Return the coefficients for one curve."""
         weights = None if self.weights is None else self.weights(sizes)
         return moment_coefficients(basis, 1 - curve, sizes, weights)
 
-    def _choose(self, sample):
-        """Candidate with the least error of predicting A_K from half the classes."""
+    def _choose(self, sample: WinSample) -> int | Basis:
+        """Return the candidate that best predicts A_K from half the classes."""
+        # what half the classes predict of A_K is compared with the observed one
         n_half = max(sample.n_classes // 2, 2)
         sizes = log_spaced_set_sizes(n_half, self.max_fit_sizes)
         curves = sample.half_curves(
@@ -180,11 +190,9 @@ class Moment:
             errors.append(np.mean((1 - np.array(risks) - sample.wins[-1]) ** 2))
         return self.bases[int(np.argmin(errors))]
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`, as it comes."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return 1 - basis_moments(self.basis_, set_sizes) @ self.coefficients_
 
-    def cdf(self, u):
-        """Fitted D(u), as it comes."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         u = np.asarray(u, float)
         return (self.basis_(u.ravel()) @ self.coefficients_).reshape(u.shape)

@@ -1,21 +1,31 @@
 """Maximum pseudolikelihood with a non-decreasing density and A_K reproduced."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._likelihood import (
     MixtureFit,
+    Propose,
     certificate,
     maximize_likelihood,
 )
-from neuroextrap.stats._extrapolation._simplex import uniform_mixture_accuracy
-from neuroextrap.stats._extrapolation._spline import uniform_mixture_cdf
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._simplex import (
+    uniform_mixture_accuracy,
+    uniform_mixture_cdf,
+)
 
 _TOLERANCE = 1e-4
 _AIM = 1e-6
 
 
-class MonotonePseudoLikelihood:
+class MonotonePseudoLikelihood(ExtrapolationMethod):
     """Non-decreasing density of U by maximum pseudolikelihood, A_K kept.
 
     Such densities are mixtures of uniforms on (a, 1); the constraint
@@ -25,10 +35,10 @@ class MonotonePseudoLikelihood:
 
     Parameters
     ----------
-    n_knots : int
+    n_knots : int, default=400
         Number of knots a, geometric in 1 - a.
-    max_iter : int
-        Most steps; `certificate_` says whether the gap was closed.
+    max_iter : int, default=300
+        Largest number of steps; `certificate_` says whether the gap was closed.
 
     References
     ----------
@@ -36,31 +46,17 @@ class MonotonePseudoLikelihood:
     constrained pseudolikelihood estimator.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
-    monotone = True
+    name = "monotone_mple"
 
-    def __init__(self, *, n_knots=400, max_iter=300):
+    def __init__(self, *, n_knots: int = 400, max_iter: int = 300):
         if n_knots < 2:
-            raise ValueError(f"n_knots must be at least 2, got {n_knots}.")
+            raise ValueError(f"n_knots must be at least 2, got {n_knots}")
         if max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {max_iter}.")
+            raise ValueError(f"max_iter must be at least 1, got {max_iter}")
         self.n_knots = n_knots
         self.max_iter = max_iter
 
-    def fit(self, sample):
-        """Fit the weights of the uniforms.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        MonotonePseudoLikelihood
-            Itself, with `distances_` (1 - a), `weights_` and `certificate_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         distances = knot_distances(sample.n_classes, self.n_knots)
         fit = self._solve(sample.wins, distances)
         used = fit.weights > 0
@@ -68,7 +64,7 @@ class MonotonePseudoLikelihood:
         self.certificate_ = certificate(fit, _TOLERANCE)
         return self
 
-    def _solve(self, wins, distances):
+    def _solve(self, wins: np.ndarray, distances: np.ndarray) -> MixtureFit:
         """Maximize the likelihood over pairs of uniforms."""
         moments = uniform_mixture_accuracy(distances, [len(wins)])[0]
         if wins[-1] <= moments.min() or wins[-1] >= 1:
@@ -87,23 +83,23 @@ class MonotonePseudoLikelihood:
             max_iter=self.max_iter,
         )
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return uniform_mixture_accuracy(self.distances_, set_sizes) @ self.weights_
 
-    def cdf(self, u):
-        """Pr(U <= u) of the fitted win probability."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         return uniform_mixture_cdf(u, self.distances_, self.weights_)
 
 
-def knot_distances(n_classes, n_knots):
-    """1 - a from 1 down to 1e-5 / K, then the atom at one; even in log and angle."""
+def knot_distances(n_classes: int, n_knots: int) -> np.ndarray:
+    """Return 1 - a from 1 to 1e-5 / K, even in log and angle, then 0 for the atom."""
     geometric = np.geomspace(1.0, 1e-5 / n_classes, n_knots)
     even = np.linspace(1.0, 0.0, n_knots, endpoint=False)
     return np.r_[np.unique(np.r_[geometric, even])[::-1], 0.0]
 
 
-def uniform_columns(n_classes, distances, outcomes):
+def uniform_columns(
+    n_classes: int, distances: np.ndarray, outcomes: ArrayLike
+) -> np.ndarray:
     """Probability of each number of wins when U is uniform on (1 - distance, 1)."""
     v = np.asarray(outcomes)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,26 +109,17 @@ def uniform_columns(n_classes, distances, outcomes):
     return np.where(distances > 0, columns, v == n_classes - 1)
 
 
-def pair_proposer(moments, target):
+def pair_proposer(moments: np.ndarray, target: float) -> Propose:
     """Return a `propose` for mixtures whose mean moment is `target`.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n_columns,)
-        Moment of each column.
-    target : float
-        Moment of the mixture, between the smallest and the largest.
-
-    Returns
-    -------
-    callable
-        Gradient -> (gap, vertices): the best partner of every column, kept where
-        the pair gains more than one and more than its neighbors.
+    `moments` (n_columns,) are those of the columns, on both sides of the target. It
+    proposes the best partner of every column, kept where the pair gains more than one
+    and more than its neighbors.
     """
     low, high = np.flatnonzero(moments <= target), np.flatnonzero(moments > target)
     share = (target - moments[low])[:, None] / (moments[high] - moments[low][:, None])
 
-    def propose(gradient):
+    def propose(gradient: np.ndarray) -> tuple[float, np.ndarray]:
         gains = (1 - share) * gradient[low][:, None] + share * gradient[high]
         pairs = _peaks(gains) | {(i, j) for j, i in _peaks(gains.T)}
         best = np.unravel_index(gains.argmax(), gains.shape)
@@ -146,8 +133,8 @@ def pair_proposer(moments, target):
     return propose
 
 
-def _peaks(gains):
-    """Rows whose best entry gains over one and over the neighboring rows'."""
+def _peaks(gains: np.ndarray) -> set[tuple[int, int]]:
+    """Return rows whose best entry gains over one and over the neighboring rows'."""
     partner = gains.argmax(1)
     best = gains[np.arange(len(gains)), partner]
     padded = np.r_[-np.inf, best, -np.inf]

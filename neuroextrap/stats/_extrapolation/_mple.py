@@ -1,18 +1,26 @@
 """Maximum pseudolikelihood of the win probability's distribution."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._likelihood import (
+    MixtureFit,
     certificate,
     maximize_likelihood,
     peaks_over_columns,
 )
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample
 
 _TOLERANCE = 1e-6
 
 
-class PseudoLikelihood:
+class PseudoLikelihood(ExtrapolationMethod):
     """Any distribution of U, by maximum pseudolikelihood of binomial wins.
 
     V | U is taken to be Binomial(K - 1, U), exact for marginal classifiers, and
@@ -21,9 +29,9 @@ class PseudoLikelihood:
 
     Parameters
     ----------
-    max_iter : int
-        Most steps; `certificate_` says whether the gap over the grid of atoms, refined
-        around those in use, was closed.
+    max_iter : int, default=300
+        Largest number of steps; `certificate_` says whether the gap over the grid of
+        atoms, refined around those in use, was closed.
 
     References
     ----------
@@ -31,30 +39,18 @@ class PseudoLikelihood:
     pseudolikelihood estimator with its binomial corrected to K - 1 trials.
     """
 
-    needs_scores = False
+    name = "mple"
     reliable_factor = 2.0
-    monotone = True
 
-    def __init__(self, *, max_iter=300):
+    def __init__(self, *, max_iter: int = 300):
         if max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {max_iter}.")
+            raise ValueError(f"max_iter must be at least 1, got {max_iter}")
         self.max_iter = max_iter
 
-    def fit(self, sample):
-        """Fit the distribution of U on a grid refined around its atoms.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        PseudoLikelihood
-            Itself, with `angles_` (U = cos(angle)^2), `weights_` and `certificate_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         angles = _angle_grid(sample.n_classes)
         fit = self._solve(sample.wins, angles)
+        # U = cos(angle)^2: the grid is refined around its atoms
         for _ in range(2):
             angles = _refined(angles, fit.weights)
             fit = self._solve(sample.wins, angles)
@@ -63,7 +59,7 @@ class PseudoLikelihood:
         self.certificate_ = certificate(fit, _TOLERANCE)
         return self
 
-    def _solve(self, wins, angles):
+    def _solve(self, wins: np.ndarray, angles: np.ndarray) -> MixtureFit:
         """Maximize the likelihood over atoms at these angles."""
         seen = np.flatnonzero(wins)
         return maximize_likelihood(
@@ -75,20 +71,20 @@ class PseudoLikelihood:
             max_iter=self.max_iter,
         )
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         power = np.asarray(set_sizes, float) - 1
         with np.errstate(divide="ignore"):
             log_win = np.log1p(-(np.sin(self.angles_) ** 2))
         return np.exp(np.multiply.outer(power, log_win)) @ self.weights_
 
-    def cdf(self, u):
-        """Pr(U <= u) of the fitted win probability."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         atoms = np.cos(self.angles_) ** 2
         return (atoms <= np.asarray(u, float)[..., None]) @ self.weights_
 
 
-def binomial_columns(n_classes, angles, outcomes):
+def binomial_columns(
+    n_classes: int, angles: np.ndarray, outcomes: ArrayLike
+) -> np.ndarray:
     """Probability of each number of wins at U = cos(angle)^2, a row each."""
     v = np.asarray(outcomes)[:, None]
     misses = n_classes - 1 - v
@@ -98,7 +94,7 @@ def binomial_columns(n_classes, angles, outcomes):
     return np.exp(log_choose + special.xlogy(v, u) + special.xlogy(misses, q))
 
 
-def _angle_grid(n_classes):
+def _angle_grid(n_classes: int) -> np.ndarray:
     """Angles a, U = cos(a)^2: even at a quarter of a binomial sd, dense near 0."""
     n_even = int(np.ceil(4 * np.pi / 2 * np.sqrt(n_classes))) + 20
     even = np.linspace(0, np.pi / 2, n_even)
@@ -106,7 +102,7 @@ def _angle_grid(n_classes):
     return np.unique(np.r_[even, near])
 
 
-def _refined(angles, weights):
+def _refined(angles: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Add eight points on either side of every atom, to its neighbors."""
     atoms = np.flatnonzero(weights > 0)
     below, above = angles[np.maximum(atoms - 1, 0)], angles[atoms]

@@ -1,32 +1,32 @@
 """Damped Newton steps for many two-parameter problems at once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
+
+Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
+Objective = Callable[[np.ndarray, np.ndarray], Derivatives]
 
 
-def minimize_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
+def minimize_pairs(
+    objective: Objective,
+    start: ArrayLike,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    *,
+    max_iter: int = 300,
+    tol: float = 1e-9,
+) -> tuple[np.ndarray, np.ndarray]:
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
-    Parameters
-    ----------
-    objective : callable
-        ``objective(parameters, rows)`` with parameters (m, 2) of the problems
-        `rows` (m,) returns values (m,), gradients (m, 2) and Hessians (m, 2, 2).
-    start : array_like of shape (n, 2)
-        Starting points within the bounds.
-    lower, upper : array_like of shape (2,)
-        Bounds.
-    max_iter : int
-        Most steps.
-    tol : float
-        A problem is done when a step is this small, or what it gains is smaller
-        than the square of this.
-
-    Returns
-    -------
-    parameters : ndarray of shape (n, 2)
-        Minimizers.
-    converged : ndarray of bool, shape (n,)
-        Whether each problem met the tolerance.
+    ``objective(parameters, rows)`` with parameters (m, 2) of the problems `rows` (m,)
+    returns values (m,), gradients (m, 2) and Hessians (m, 2, 2); `start` (n, 2) lies
+    within the bounds `lower` and `upper` (2,). A problem is done when a step is as
+    small as `tol`, or what it gains is smaller than the square of it. Returns
+    minimizers (n, 2) and whether each met the tolerance (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))
@@ -56,7 +56,14 @@ def minimize_pairs(objective, start, lower, upper, *, max_iter=300, tol=1e-9):
     return points, converged
 
 
-def _newton_step(points, gradient, hessian, damping, lower, upper):
+def _newton_step(
+    points: np.ndarray,
+    gradient: np.ndarray,
+    hessian: np.ndarray,
+    damping: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+) -> np.ndarray:
     """Solve the damped systems, parameters held at a bound they push against."""
     held = ((points <= lower) & (gradient > 0)) | ((points >= upper) & (gradient < 0))
     a, b, c = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]

@@ -7,9 +7,12 @@ ends of the grid (what does not vanish there is split off in closed form). One
 grid for all regions turns a whole brain into one matrix product.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 LOWEST, HIGHEST = -9.0, 14.0
@@ -22,14 +25,10 @@ _N_DERIVATIVES = 6
 class NormalTable:
     """Columns g_j(W) tabulated on a grid: E g_j = offset + slope Phi(s) + G @ table.
 
-    Parameters
-    ----------
-    nodes : ndarray of shape (n_nodes,)
-        Equispaced grid of W.
-    table : ndarray of shape (n_nodes, n_columns)
-        Part of each column that vanishes at both ends, times the grid's step.
-    offset, slope : ndarray of shape (n_columns,)
-        Closed-form part; Phi(s) = E Phi(W), s = mu / sqrt(1 + nu^2).
+    `nodes` (n_nodes,) is an equispaced grid of W; `table` (n_nodes, n_columns) the part
+    of each column that vanishes at both ends, times the grid's step; `offset` and
+    `slope` (n_columns,) the closed-form part, with Phi(s) = E Phi(W), s = mu / sqrt(1 +
+    nu^2).
     """
 
     nodes: np.ndarray
@@ -38,26 +37,15 @@ class NormalTable:
     slope: np.ndarray
 
 
-def grid_nodes(step):
-    """Equispaced nodes over the whole range of W."""
+def grid_nodes(step: float) -> np.ndarray:
+    """Return equispaced nodes over the whole range of W."""
     return np.linspace(LOWEST, HIGHEST, int(np.ceil((HIGHEST - LOWEST) / step)) + 1)
 
 
-def power_table(set_sizes, *, step=1 / 32):
-    """Tabulate Phi(W)^(k - 1) for every set size k.
+def power_table(set_sizes: ArrayLike, *, step: float = 1 / 32) -> NormalTable:
+    """Tabulate Phi(W)^(k - 1), one column for every set size k >= 2, whole or not.
 
-    Parameters
-    ----------
-    set_sizes : array_like of shape (n_sizes,)
-        Numbers of classes k >= 2; they need not be integers.
-    step : float
-        Step of the grid. 1/32 gives errors below 1e-14 up to k = 1e15, 1/16 up to
-        k = 1e5.
-
-    Returns
-    -------
-    NormalTable
-        One column a set size.
+    A `step` of 1/32 gives errors below 1e-14 up to k = 1e15, 1/16 up to k = 1e5.
     """
     nodes = grid_nodes(step)
     power = np.asarray(set_sizes, float) - 2
@@ -67,19 +55,8 @@ def power_table(set_sizes, *, step=1 / 32):
     return NormalTable(nodes, vanishing * (nodes[1] - nodes[0]), 0 * ones, ones)
 
 
-def binomial_table(n_classes):
-    """Tabulate the probability of each number of wins, Binomial(K - 1, Phi(W)).
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K.
-
-    Returns
-    -------
-    NormalTable
-        One column for each number of wins v = 0..K-1.
-    """
+def binomial_table(n_classes: int) -> NormalTable:
+    """Tabulate the probability of v = 0..K-1 wins, Binomial(K - 1, Phi(W))."""
     nodes = grid_nodes(min(1 / 16, 0.5 / np.sqrt(n_classes)))
     n_others, wins = n_classes - 1, np.arange(n_classes)
     win, lose = special.log_ndtr(nodes)[:, None], special.log_ndtr(-nodes)[:, None]
@@ -92,41 +69,21 @@ def binomial_table(n_classes):
     return NormalTable(nodes, table * (nodes[1] - nodes[0]), offset, slope)
 
 
-def table_means(table, mean, log_sd):
-    """Return E g_j for each (mu, nu).
-
-    Parameters
-    ----------
-    table : NormalTable
-        The functions g_j.
-    mean, log_sd : array_like of shape (n,)
-        mu and log nu.
-
-    Returns
-    -------
-    ndarray of shape (n, n_columns)
-        Expectations.
-    """
+def table_means(table: NormalTable, mean: ArrayLike, log_sd: ArrayLike) -> np.ndarray:
+    """Return E g_j for each (mu, log nu) of shape (n,), as (n, n_columns)."""
     mean, log_sd = np.atleast_1d(mean), np.atleast_1d(log_sd)
     weights = _density(table.nodes, mean, log_sd)[1]
     pairwise = _pairwise(mean, log_sd)[0]
     return table.offset + np.outer(pairwise, table.slope) + weights @ table.table
 
 
-def table_derivatives(table, mean, log_sd):
-    """Return E g_j and its first and second derivatives in (mu, log nu).
+def table_derivatives(
+    table: NormalTable, mean: np.ndarray, log_sd: np.ndarray
+) -> np.ndarray:
+    """Return E g_j and its first and second derivatives in (mu, log nu) of shape (n,).
 
-    Parameters
-    ----------
-    table : NormalTable
-        The functions g_j.
-    mean, log_sd : ndarray of shape (n,)
-        mu and log nu.
-
-    Returns
-    -------
-    ndarray of shape (6, n, n_columns)
-        Value, d mu, d log nu, d mu mu, d mu log nu, d log nu log nu.
+    Shape (6, n, n_columns): value, d mu, d log nu, d mu mu, d mu log nu, d log nu log
+    nu.
     """
     z, weights = _density(table.nodes, mean, log_sd)
     precision = np.exp(-log_sd)[:, None]
@@ -145,15 +102,17 @@ def table_derivatives(table, mean, log_sd):
     return means
 
 
-def _density(nodes, mean, log_sd):
-    """Standardized nodes and normal density, both (n, n_nodes)."""
+def _density(
+    nodes: np.ndarray, mean: np.ndarray, log_sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return standardized nodes and the normal density, both (n, n_nodes)."""
     precision = np.exp(-log_sd)[:, None]
     z = (nodes - mean[:, None]) * precision
     return z, np.exp(-0.5 * z * z) * (precision / np.sqrt(2 * np.pi))
 
 
-def _pairwise(mean, log_sd):
-    """E Phi(W) = Phi(mu / sqrt(1 + nu^2)) and its derivatives, shape (6, n)."""
+def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
+    """Return E Phi(W) = Phi(mu / sqrt(1 + nu^2)) and its derivatives, (6, n)."""
     variance = np.exp(2 * log_sd)
     total = 1 + variance
     root = np.sqrt(total)

@@ -1,15 +1,21 @@
 """Exact-match model: a Pitman-Yor process with two parameters."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 _LOWER = np.array([np.log(1e-4), -9.0])
 _UPPER = np.array([np.log(1e8), 9.0])
 
 
-class PitmanYor:
+class PitmanYor(ExtrapolationMethod):
     """A_k = E[D_k] / k with D_k the distinct values among k draws.
 
     Two parameters, discount d and concentration alpha, fitted to the curve with
@@ -17,8 +23,8 @@ class PitmanYor:
 
     Parameters
     ----------
-    n_fit_sizes : int
-        Most set sizes in the fit, log-spaced in 2..K.
+    n_fit_sizes : int, default=100
+        Largest number of set sizes in the fit, log-spaced in 2..K.
 
     References
     ----------
@@ -26,34 +32,21 @@ class PitmanYor:
     of identification techniques", Nature Communications 16.
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
-    monotone = True
+    name = "pitman_yor"
+    has_cdf = False
 
-    def __init__(self, *, n_fit_sizes=100):
+    def __init__(self, *, n_fit_sizes: int = 100):
         if n_fit_sizes < 1:
-            raise ValueError(f"n_fit_sizes must be at least 1, got {n_fit_sizes}.")
+            raise ValueError(f"n_fit_sizes must be at least 1, got {n_fit_sizes}")
         self.n_fit_sizes = n_fit_sizes
 
-    def fit(self, sample):
-        """Fit discount and concentration from several starting points.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier.
-
-        Returns
-        -------
-        PitmanYor
-            Itself, with `concentration_` and `discount_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         from scipy.optimize import least_squares
 
         sizes = log_spaced_set_sizes(sample.n_classes, self.n_fit_sizes)
         curve, root = sample.curve(sizes), np.sqrt(np.log(sizes))
 
-        def residual(point):
+        def residual(point: np.ndarray) -> np.ndarray:
             concentration, discount = _parameters(point)
             return root * (pitman_yor_accuracy(concentration, discount, sizes) - curve)
 
@@ -67,39 +60,30 @@ class PitmanYor:
         self.certificate_ = {"converged": bool(best.success)}
         return self
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return pitman_yor_accuracy(self.concentration_, self.discount_, set_sizes)
 
 
-def _parameters(point):
-    """Concentration and discount from the free coordinates (log, logit)."""
+def _parameters(point: np.ndarray) -> tuple[float, float]:
+    """Return concentration and discount from the free coordinates (log, logit)."""
     return float(np.exp(point[0])), float(special.expit(point[1]))
 
 
-def pitman_yor_accuracy(concentration, discount, set_sizes):
-    """Give the expected number of distinct values among k draws, divided by k.
+def pitman_yor_accuracy(
+    concentration: float, discount: float, set_sizes: ArrayLike
+) -> np.ndarray:
+    """Return the expected number of distinct values among k draws, divided by k.
 
-    Parameters
-    ----------
-    concentration, discount : float
-        alpha > 0 and 0 < d < 1.
-    set_sizes : array_like of shape (n_sizes,)
-        Numbers of draws k.
-
-    Returns
-    -------
-    ndarray of shape (n_sizes,)
-        (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha) / (Gamma(alpha + d)
-        Gamma(alpha + k)) - 1).
+    For alpha > 0 and 0 < d < 1 it is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha)
+    / (Gamma(alpha + d) Gamma(alpha + k)) - 1), of shape (n_sizes,).
     """
     k = np.asarray(set_sizes, float)
     log_ratio = _log_gamma_ratio(concentration, discount, k)
     return concentration / (discount * k) * np.expm1(log_ratio)
 
 
-def _log_gamma_ratio(start, discount, k):
-    """Log of Gamma(a + d + k) Gamma(a) / (Gamma(a + d) Gamma(a + k)).
+def _log_gamma_ratio(start: float, discount: float, k: np.ndarray) -> np.ndarray:
+    """Return the log of Gamma(a + d + k) Gamma(a) / (Gamma(a + d) Gamma(a + k)).
 
     Differences of log-gammas lose all digits when a is large; there the integral
     of digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.

@@ -1,9 +1,17 @@
 """ClassExReg: non-negative regression of the curve on radial basis functions."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
+from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._extrapolation._simplex import nonnegative_least_squares
 
 BANDWIDTHS = tuple(round(0.1 * i, 1) for i in range(1, 11))
@@ -11,7 +19,7 @@ BANDWIDTHS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 _INVISIBLE = 1e-6
 
 
-class RadialBasis:
+class RadialBasis(ExtrapolationMethod):
     """Non-negative regression on E[Phi(N(t, h^2))^(k - 1)] and a constant.
 
     The bandwidth h minimizes the error of predicting A_K from the sizes up to K/2
@@ -20,14 +28,14 @@ class RadialBasis:
 
     Parameters
     ----------
-    bandwidths : sequence of float
+    bandwidths : sequence of float, default=(0.1, 0.2, ..., 1.0)
         Candidates for h, each at least 0.1.
-    n_half_samples : int
-        Half samples drawn.
-    n_fit_sizes : int
-        Equispaced set sizes in the regression.
-    random_state : None, int or numpy.random.Generator
-        Source of the half samples.
+    n_half_samples : int, default=20
+        Number of half samples drawn.
+    n_fit_sizes : int, default=100
+        Number of equispaced set sizes in the regression.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the half samples.
 
     References
     ----------
@@ -35,45 +43,31 @@ class RadialBasis:
     multi-class problems", section 4 (knots up to Phi^-1(1 - 1/K^2)).
     """
 
-    needs_scores = False
-    reliable_factor = np.inf
-    monotone = True
+    name = "radial_basis"
 
     def __init__(
         self,
         *,
-        bandwidths=BANDWIDTHS,
-        n_half_samples=20,
-        n_fit_sizes=100,
-        random_state=0,
+        bandwidths: Sequence[float] = BANDWIDTHS,
+        n_half_samples: int = 20,
+        n_fit_sizes: int = 100,
+        random_state: int | np.random.Generator | None = 0,
     ):
         self.bandwidths = tuple(float(h) for h in bandwidths)
         if not self.bandwidths or min(self.bandwidths) < 0.1:
             raise ValueError(
-                f"bandwidths must be at least 0.1, got {tuple(bandwidths)}."
+                f"bandwidths must be at least 0.1, got {tuple(bandwidths)}"
             )
         if n_half_samples < 1 or n_fit_sizes < 1:
             raise ValueError(
                 "n_half_samples and n_fit_sizes must be at least 1, got "
-                f"{n_half_samples} and {n_fit_sizes}."
+                f"{n_half_samples} and {n_fit_sizes}"
             )
         self.n_half_samples = n_half_samples
         self.n_fit_sizes = n_fit_sizes
         self.random_state = random_state
 
-    def fit(self, sample):
-        """Choose the bandwidth and fit the weights.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Wins of one classifier, with scores for the half samples.
-
-        Returns
-        -------
-        RadialBasis
-            Itself, with `bandwidth_`, `knots_` and `weights_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         self.bandwidth_ = self._choose(sample)
         sizes = equispaced_set_sizes(sample.n_classes, self.n_fit_sizes)
         self.knots_ = radial_knots(sample.n_classes, self.bandwidth_)
@@ -81,8 +75,8 @@ class RadialBasis:
         self.weights_ = _regress(columns, sample.curve(sizes))
         return self
 
-    def _choose(self, sample):
-        """Bandwidth with the least error of predicting A_K from half the classes."""
+    def _choose(self, sample: WinSample) -> float:
+        """Return the bandwidth that best predicts A_K from half the classes."""
         if len(self.bandwidths) == 1:
             return self.bandwidths[0]
         n_half = max(sample.n_classes // 2, 2)
@@ -102,40 +96,40 @@ class RadialBasis:
             errors.append(np.mean((np.array(predicted) - sample.wins[-1]) ** 2))
         return self.bandwidths[int(np.argmin(errors))]
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return radial_columns(self.knots_, self.bandwidth_, set_sizes) @ self.weights_
 
-    def cdf(self, u):
-        """Pr(U <= u) of the fitted win probability (weights as they are)."""
+    def cdf(self, u: ArrayLike) -> np.ndarray:
         z = (special.ndtri(u)[..., None] - self.knots_) / self.bandwidth_
         certain = np.asarray(u) >= 1
         return special.ndtr(z) @ self.weights_[:-1] + certain * self.weights_[-1]
 
 
-def _regress(columns, curve):
-    """Non-negative regression on the columns that the sizes can tell from zero."""
+def _regress(columns: np.ndarray, curve: np.ndarray) -> np.ndarray:
+    """Fit a curve by non-negative weights of the columns that are not all but zero."""
     weights = np.zeros(columns.shape[1])
     seen = columns.max(0) > _INVISIBLE
     weights[seen] = nonnegative_least_squares(columns[:, seen], curve)
     return weights
 
 
-def equispaced_set_sizes(n_classes, n_sizes):
-    """At most `n_sizes` distinct equispaced set sizes up to K, from 2 on."""
+def equispaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
+    """Return at most `n_sizes` distinct equispaced set sizes from 2 up to K."""
     step = n_classes / min(n_sizes, n_classes - 1)
     sizes = np.rint(step * np.arange(1, min(n_sizes, n_classes - 1) + 1)).astype(int)
     return np.unique(np.clip(sizes, 2, n_classes))
 
 
-def radial_knots(n_classes, bandwidth):
-    """Equispaced knots within +- Phi^-1(1 - 1/K^2), about a bandwidth apart."""
+def radial_knots(n_classes: int, bandwidth: float) -> np.ndarray:
+    """Return equispaced knots within +- Phi^-1(1 - 1/K^2), about a bandwidth apart."""
     largest = -special.ndtri(1 / n_classes**2)
     return np.linspace(-largest, largest, 2 * int(np.ceil(largest / bandwidth)) + 1)
 
 
-def radial_columns(knots, bandwidth, set_sizes):
-    """E[Phi(N(t, h^2))^(k - 1)] for each size and knot, then a column of ones."""
+def radial_columns(
+    knots: np.ndarray, bandwidth: float, set_sizes: ArrayLike
+) -> np.ndarray:
+    """Return E[Phi(N(t, h^2))^(k - 1)] for each size and knot, and a column of ones."""
     log_sd = np.full(len(knots), np.log(bandwidth))
     columns = table_means(power_table(set_sizes), knots, log_sd).T
     return np.hstack([columns, np.ones((len(columns), 1))])

@@ -1,9 +1,13 @@
 """What a method is fitted to: a win distribution, and the scores if there are any."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._wins import spread_ties, win_distribution
@@ -11,21 +15,8 @@ from neuroextrap.stats._wins import spread_ties, win_distribution
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
 
-def log_spaced_set_sizes(n_classes, n_sizes):
-    """Return at most `n_sizes` distinct, log-spaced set sizes from 2 to `n_classes`.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K, the largest set size returned.
-    n_sizes : int
-        Upper limit on how many sizes are returned.
-
-    Returns
-    -------
-    ndarray of int, shape (<= n_sizes,)
-        Increasing, with 2 and K in it.
-    """
+def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
+    """Return at most `n_sizes` distinct, log-spaced sizes, from 2 up to K with both."""
     sizes = np.geomspace(2, n_classes, min(n_sizes, n_classes - 1))
     return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
 
@@ -34,73 +25,62 @@ def log_spaced_set_sizes(n_classes, n_sizes):
 class WinSample:
     """The data of one fit.
 
-    Parameters
-    ----------
-    wins : ndarray of shape (n_classes,)
-        Class-averaged distribution of the number of distractors beaten.
-    n_test : int
-        Number of test points behind `wins`.
-    margins : ndarray of shape (n_test, n_classes) or None
-        Scores, where the caller has them.
-    y_true : ndarray of int, shape (n_test,) or None
-        Column of each test point's true class.
+    `wins` (n_classes,) is the class-averaged distribution of the number of distractors
+    beaten by `n_test` test points; `margins` (n_test, n_classes) and `y_true`
+    (n_test,), the column of each point's true class, are None where the caller has no
+    scores.
     """
 
     wins: np.ndarray
     n_test: int
-    margins: Any = None
+    margins: Any = None  # an array, or None
     y_true: Any = None
 
     @classmethod
-    def from_margins(cls, margins, y_true):
+    def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
         """Count the wins of `margins` and keep the scores."""
         wins = win_distribution(margins, y_true)
-        return cls(wins, len(y_true), np.asarray(margins), np.asarray(y_true))
+        y_true = np.asarray(y_true)
+        return cls(wins, len(y_true), np.asarray(margins), y_true)
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes K."""
         return self.wins.shape[-1]
 
-    def curve(self, set_sizes):
-        """Average accuracy at `set_sizes`, each within 2..K."""
+    def curve(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return average accuracy at `set_sizes`, each within 2..K."""
         return self.wins @ accuracy_weights(self.n_classes, set_sizes)
 
-    def own_scores(self):
-        """Score of each test point for its own class, shape (n_test,)."""
+    def own_scores(self) -> np.ndarray:
+        """Return the score of each test point for its own class, shape (n_test,)."""
         return np.take_along_axis(self.margins, self.y_true[:, None], 1)[:, 0]
 
-    def distractor_scores(self, rows=slice(None)):
-        """Scores for the other classes, in column order, shape (n_rows, K - 1)."""
+    def distractor_scores(self, rows: slice = slice(None)) -> np.ndarray:
+        """Return scores for the other classes, in column order, (n_rows, K - 1)."""
         margins, y_true = self.margins[rows], self.y_true[rows]
         others = np.ones(margins.shape, bool)
         np.put_along_axis(others, y_true[:, None], False, 1)
         return margins[others].reshape(len(margins), -1)
 
-    def point_weights(self):
-        """Weight of each test point: one class, one vote; they sum to one."""
+    def point_weights(self) -> np.ndarray:
+        """Return weights of the test points: one class, one vote; they sum to one."""
         counts = np.bincount(self.y_true, minlength=self.n_classes)
         return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
-    def half_curves(self, n_half, set_sizes, *, n_draws, random_state):
-        """Average accuracy among random subsets of `n_half` classes.
+    def half_curves(
+        self,
+        n_half: int,
+        set_sizes: np.ndarray,
+        *,
+        n_draws: int,
+        random_state: int | np.random.Generator | None,
+    ) -> np.ndarray:
+        """Return accuracy curves among random subsets of `n_half` classes.
 
-        Parameters
-        ----------
-        n_half : int
-            Number of classes of a subset, drawn without replacement, at least one
-            of them with test points.
-        set_sizes : ndarray of int, shape (n_sizes,)
-            Each within 2..n_half.
-        n_draws : int
-            Number of subsets.
-        random_state : None, int or numpy.random.Generator
-            Source of the subsets.
-
-        Returns
-        -------
-        ndarray, shape (n_draws, n_sizes), or (1, n_sizes) without scores
-            Without scores: the sample's own curve.
+        Shape (n_draws, n_sizes); the classes are drawn without replacement, at least
+        one of them with test points. Without scores it is the sample's own curve, (1,
+        n_sizes).
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
@@ -111,35 +91,35 @@ class WinSample:
         ]
         return self.subset_wins(halves) @ accuracy_weights(n_half, set_sizes)
 
-    def subset_wins(self, subsets):
-        """Win distributions of `subset` for several subsets of one size, at once.
+    def subset_wins(self, subsets: Sequence[np.ndarray]) -> np.ndarray:
+        """Return win distributions of several subsets of one size at once.
 
         A subset's counts are one product of all comparisons with its indicator.
         """
         members = np.zeros((len(subsets), self.n_classes), np.float32)
         np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
         counts = np.empty((2, len(subsets), self.n_test), np.intp)
-        step = max(1, _MAX_COMPARISONS // self.n_classes)
+        width = max(1, _MAX_COMPARISONS // self.n_classes)
         own = self.own_scores()[:, None]
-        for start in range(0, self.n_test, step):
-            rows = slice(start, start + step)
+        for start in range(0, self.n_test, width):
+            rows = slice(start, start + width)
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
                 hits = compare(self.margins[rows], own[rows]).astype(np.float32)
                 count[:, rows] = members @ hits.T
         beaten, tied = counts
         wins = np.empty((len(subsets), len(subsets[0])))
         for s, member in enumerate(members > 0):
-            here = member[self.y_true]
+            kept = member[self.y_true]
             columns = np.cumsum(member) - 1
             wins[s] = spread_ties(
-                beaten[s, here][None],
-                tied[s, here][None] - 1,
-                columns[self.y_true[here]][None],
+                beaten[s, kept][None],
+                tied[s, kept][None] - 1,
+                columns[self.y_true[kept]][None],
                 wins.shape[1],
             )[0]
         return wins
 
-    def subset(self, classes):
+    def subset(self, classes: np.ndarray) -> WinSample:
         """Return the sample of these classes alone, as targets and distractors."""
         columns = np.full(self.n_classes, -1)
         columns[classes] = np.arange(len(classes))
@@ -148,8 +128,27 @@ class WinSample:
             self.margins[np.ix_(rows, classes)], columns[self.y_true[rows]]
         )
 
+    def without_classes(self, max_refits: int) -> Iterator[WinSample]:
+        """Yield the sample without each class, or each of `max_refits` groups of them.
 
-def half_of_classes(rng, n_classes, tested, n_half):
+        Groups are interleaved; the scores are needed.
+        """
+        classes, tested = np.arange(self.n_classes), np.unique(self.y_true)
+        n_groups = min(max_refits, self.n_classes)
+        if len(tested) < 4:
+            raise ValueError(
+                "a jackknife over classes needs at least 4 classes with test points, "
+                f"got {len(tested)}"
+            )
+        for group in range(n_groups):
+            kept = classes[classes % n_groups != group]
+            if np.isin(kept, tested).any():
+                yield self.subset(kept)
+
+
+def half_of_classes(
+    rng: np.random.Generator, n_classes: int, tested: np.ndarray, n_half: int
+) -> np.ndarray:
     """Draw classes without replacement, at least one of them with test points."""
     while True:
         classes = np.sort(rng.permutation(n_classes)[:n_half])

@@ -1,29 +1,21 @@
-"""Least squares with non-negative weights, and the grids the dictionaries live on."""
+"""Least squares with non-negative weights, and mixtures of uniforms."""
+
+from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def nonnegative_least_squares(columns, target):
-    """Minimize ||columns @ w - target|| over w >= 0.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_rows, n_columns)
-        Dictionary.
-    target : ndarray of shape (n_rows,)
-        What to reproduce.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-        Weights.
-    """
+def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Minimize ||columns @ w - target|| over w >= 0; returns w (n_columns,)."""
     from scipy.optimize import nnls
 
     return nnls(columns, target, maxiter=30 * columns.shape[1] + 300)[0]
 
 
-def simplex_least_squares(columns, target):
+def simplex_least_squares(
+    columns: np.ndarray, target: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Minimize ||columns @ w - target|| over w >= 0 with sum(w) = 1.
 
     On the simplex columns @ w - target = Z w with Z = columns - target, so the
@@ -31,21 +23,8 @@ def simplex_least_squares(columns, target):
     a row of ones with target 1 to Z makes it an ordinary non-negative problem: for
     a total s the cost is s^2 ||Z w||^2 + (s - 1)^2, least over s at an increasing
     function of ||Z w||, so the direction w is exact and only its total shrinks.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_rows, n_columns)
-        Dictionary.
-    target : ndarray of shape (n_rows,)
-        What to reproduce.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_columns,)
-        Non-negative, summing to one.
-    gap : float
-        Duality gap: an upper bound on how much of half the squared error could
-        still be gained.
+    Returns w (n_columns,) and the duality gap, an upper bound on how much of half the
+    squared error could still be gained.
     """
     shifted = columns - target[:, None]
     rows = np.vstack([shifted, np.ones(columns.shape[1])])
@@ -55,28 +34,24 @@ def simplex_least_squares(columns, target):
     return weights, float(gradient @ weights - gradient.min())
 
 
-def distances_from_one(n_points, smallest):
-    """Geometric grid of 1 - u from 1 down to `smallest`."""
-    return np.geomspace(1.0, smallest, n_points)
+def uniform_mixture_accuracy(distances: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+    """Return average accuracy at k of win probabilities uniform on (a, 1).
 
-
-def uniform_mixture_accuracy(distances, set_sizes):
-    """Average accuracy at k of win probabilities uniform on (a, 1).
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_points,)
-        1 - a; 0 is the atom at U = 1.
-    set_sizes : array_like of shape (n_sizes,)
-        Numbers of classes k.
-
-    Returns
-    -------
-    ndarray of shape (n_sizes, n_points)
-        (1 - a^k) / (k (1 - a)), and 1 at a = 1.
+    (1 - a^k) / (k (1 - a)), and 1 at a = 1, of shape (n_sizes, n_points); `distances`
+    (n_points,) are 1 - a.
     """
     k = np.asarray(set_sizes, float)[:, None]
     safe = np.where(distances > 0, distances, 1.0)
     with np.errstate(divide="ignore"):
         power = -np.expm1(k * np.log1p(-safe))
     return np.where(distances > 0, power / (k * safe), 1.0)
+
+
+def uniform_mixture_cdf(
+    u: ArrayLike, distances: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return D(u) of a mixture of uniforms on (1 - distance, 1) and an atom at one."""
+    u = np.asarray(u, float)[..., None]
+    safe = np.where(distances > 0, distances, 1.0)
+    parts = np.where(distances > 0, np.clip((u - (1 - distances)) / safe, 0, 1), u >= 1)
+    return parts @ weights

@@ -1,15 +1,23 @@
 """Extreme values of the best distractors' scores, calibrated to the curve."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
 
-from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._point_wins import (
+    PointMethod,
+    PointWins,
+    split_ties,
+)
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 _LOG_LOSE_FLOOR = -80.0
-_BLOCK = 4_000_000
+_BATCH_NUMBERS = 4_000_000
 
 
-class Tail:
+class Tail(PointMethod):
     """Win probabilities from a generalized Pareto tail of the distractors' scores.
 
     For each test point the best tenth of the wrong scores are its exceedances; in
@@ -19,10 +27,10 @@ class Tail:
 
     Parameters
     ----------
-    fraction : float
+    fraction : float, default=0.1
         Share of the wrong scores that make the tail.
-    calibrate : bool
-        Whether to fit a and b; without, a = 0 and b = 1.
+    calibrate : bool, default=True
+        Whether to fit a and b; if False, a = 0 and b = 1.
 
     References
     ----------
@@ -30,33 +38,19 @@ class Tail:
     chapter 4 (threshold excesses).
     """
 
-    needs_scores = True
-    reliable_factor = np.inf
-    monotone = True
+    name = "tail"
 
-    def __init__(self, *, fraction=0.1, calibrate=True):
+    def __init__(self, *, fraction: float = 0.1, calibrate: bool = True):
         if not 0 < fraction < 1:
-            raise ValueError(f"fraction must lie between 0 and 1, got {fraction}.")
+            raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
         self.fraction = fraction
         self.calibrate = calibrate
 
-    def fit(self, sample):
-        """Fit the tail, then calibrate it.
-
-        Parameters
-        ----------
-        sample : WinSample
-            Scores of one classifier, at least four classes.
-
-        Returns
-        -------
-        Tail
-            Itself, with `points_`, `shape_`, `scale_` and `calibration_`.
-        """
+    def fit(self, sample: WinSample) -> Self:
         if sample.n_classes < 4:
             raise ValueError(
                 f"the tail of the scores needs at least 4 classes, got "
-                f"{sample.n_classes}; use method='gaussian_mixture'."
+                f"{sample.n_classes}; use method='gaussian_mixture'"
             )
         n_others = sample.n_classes - 1
         n_tail = int(np.clip(round(self.fraction * sample.n_classes), 2, n_others - 1))
@@ -71,41 +65,24 @@ class Tail:
         )
         return self
 
-    def accuracy(self, set_sizes):
-        """Predict average accuracy at `set_sizes`."""
-        return self.points_.accuracy(set_sizes)
 
-    def cdf(self, u):
-        """Pr(U <= u): the weighted share of test points."""
-        return self.points_.cdf(u)
+def tail_log_lose(
+    sample: WinSample, n_tail: int
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Return log q of each test point, q the chance to lose to one random distractor.
 
-
-def tail_log_lose(sample, n_tail):
-    """Log probability of losing to one random distractor, for each test point.
-
-    Parameters
-    ----------
-    sample : WinSample
-        Scores of one classifier.
-    n_tail : int
-        Number of best wrong scores that make the tail.
-
-    Returns
-    -------
-    log_lose : ndarray of shape (n_split,)
-        log q, at least -80; points with ties below the threshold are split.
-    weights : ndarray of shape (n_split,)
-        Weights of the points and their parts; they sum to one.
-    shape, scale : float
-        Pooled generalized Pareto distribution of excess over mean excess.
+    The `n_tail` best wrong scores of a point make its tail. Returned are log q
+    (n_split,), at least -80, where points with ties below the threshold are split; the
+    weights of the points and their parts (n_split,), which sum to one; and shape and
+    scale of the pooled generalized Pareto distribution of excess over mean excess.
     """
     own, n_others = sample.own_scores(), sample.n_classes - 1
-    step = max(1, _BLOCK // sample.n_classes)
+    width = max(1, _BATCH_NUMBERS // sample.n_classes)
     parts = [
         _excesses(
-            own[i : i + step], sample.distractor_scores(slice(i, i + step)), n_tail
+            own[i : i + width], sample.distractor_scores(slice(i, i + width)), n_tail
         )
-        for i in range(0, len(own), step)
+        for i in range(0, len(own), width)
     ]
     excess, ahead, above, tied = (np.concatenate(p) for p in zip(*parts, strict=True))
     shape, scale = fit_generalized_pareto(excess[excess > 0])
@@ -121,8 +98,10 @@ def tail_log_lose(sample, n_tail):
     return log_lose, sample.point_weights()[rows] * part, shape, scale
 
 
-def _excesses(own, others, n_tail):
-    """Scaled excesses, scaled lead over the threshold, numbers above and tied."""
+def _excesses(
+    own: np.ndarray, others: np.ndarray, n_tail: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scaled excesses, scaled leads over it, numbers above and tied."""
     n_others = others.shape[1]
     ordered = np.partition(others, n_others - n_tail - 1, axis=1)
     threshold = ordered[:, n_others - n_tail - 1]
@@ -134,16 +113,18 @@ def _excesses(own, others, n_tail):
     return excess / mean[:, None], (own - threshold) / mean, above, tied
 
 
-def _pareto_log_survival(x, shape, scale):
-    """Log survival of a generalized Pareto distribution; -inf past its end."""
+def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:
+    """Return the log survival of a generalized Pareto; -inf past its end."""
     if abs(shape) < 1e-9:
         return -x / scale
     with np.errstate(divide="ignore"):
         return -np.log(np.maximum(1 + shape * x / scale, 0)) / shape
 
 
-def fit_generalized_pareto(excess, *, max_points=200_000):
-    """Shape and scale of a generalized Pareto distribution, maximum likelihood.
+def fit_generalized_pareto(
+    excess: np.ndarray, *, max_points: int = 200_000
+) -> tuple[float, float]:
+    """Fit shape and scale of a generalized Pareto by maximum likelihood.
 
     The profile likelihood of theta = shape / scale is maximized over a bounded
     range; the shape is then the mean of log(1 + theta x). Beyond `max_points`
@@ -158,7 +139,7 @@ def fit_generalized_pareto(excess, *, max_points=200_000):
         excess = np.sort(excess)[places.astype(int)]
     mean, largest = excess.mean(), excess.max()
 
-    def negative_profile(theta):
+    def negative_profile(theta: float) -> float:
         if abs(theta) < 1e-8:
             return np.log(mean) + 1
         shape = np.mean(np.log1p(theta * excess))
@@ -174,39 +155,33 @@ def fit_generalized_pareto(excess, *, max_points=200_000):
     return shape, shape / float(theta)
 
 
-def _calibrated(log_lose, calibration):
+def _calibrated(log_lose: np.ndarray, calibration: np.ndarray) -> np.ndarray:
     """Map log q to min(a + b log q, 0)."""
     return np.minimum(calibration[0] + calibration[1] * log_lose, 0.0)
 
 
-def _log_win(log_lose):
-    """log(1 - q) from log q."""
+def _log_win(log_lose: np.ndarray) -> np.ndarray:
+    """Return log(1 - q) from log q."""
     with np.errstate(divide="ignore"):
         return np.log1p(-np.exp(log_lose))
 
 
-def calibrate_log_lose(log_lose, weights, set_sizes, curve):
+def calibrate_log_lose(
+    log_lose: np.ndarray,
+    weights: np.ndarray,
+    set_sizes: np.ndarray,
+    curve: np.ndarray,
+) -> np.ndarray:
     """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to an accuracy curve.
 
-    Parameters
-    ----------
-    log_lose, weights : ndarray of shape (n_test,)
-        log q and weight of each test point.
-    set_sizes : ndarray of shape (n_sizes,)
-        Set sizes of the curve.
-    curve : ndarray of shape (n_sizes,)
-        Observed average accuracies.
-
-    Returns
-    -------
-    ndarray of shape (2,)
-        a and b.
+    `log_lose` and `weights` (n_test,) belong to the test points; `curve` (n_sizes,) is
+    the observed average accuracy at `set_sizes`.
     """
     from scipy.optimize import least_squares
 
     log_lose, weights = compress(log_lose, weights)
 
-    def residual(calibration):
+    def residual(calibration: np.ndarray) -> np.ndarray:
         log_win = _log_win(_calibrated(log_lose, calibration))
         return PointWins(log_win, weights).accuracy(set_sizes) - curve
 
@@ -216,7 +191,9 @@ def calibrate_log_lose(log_lose, weights, set_sizes, curve):
     return fitted.x
 
 
-def compress(values, weights, *, max_points=2000):
+def compress(
+    values: np.ndarray, weights: np.ndarray, *, max_points: int = 2000
+) -> tuple[np.ndarray, np.ndarray]:
     """Merge neighboring points until at most `max_points` are left."""
     if len(values) <= max_points:
         return values, weights

@@ -1,0 +1,66 @@
+"""What leaves an analysis of regions: images for every number, one table."""
+
+import numpy as np
+
+from neuroextrap import stats
+from neuroextrap.images import to_img
+
+
+def feature_images(values, masker):
+    """Turn numbers of features, a dict of (n_features,), into images.
+
+    The arrays stay what they are where there is no masker (plain arrays).
+    """
+    if masker is None:
+        return values
+    return {name: to_img(value, masker) for name, value in values.items()}
+
+
+def region_images(values, choice, masker):
+    """Turn numbers of regions, a dict of (n_regions,), into images.
+
+    NaN outside the analyzed voxels. Without a masker (plain arrays) the maps are arrays
+    of the regions; empty when the regions of an image are a matrix with another number
+    of rows than features, which have no place in it.
+    """
+    if masker is None:
+        return {name: np.asarray(value, dtype=float) for name, value in values.items()}
+    if not choice.has_place:
+        return {}
+    full = {name: choice.to_features(value) for name, value in values.items()}
+    return feature_images(full, masker)
+
+
+def region_table(results, values, standard_errors=None):
+    """Return a tidy table: one row for every region and set size.
+
+    `results` are RegionResults and `values` their statistics; `standard_errors` of the
+    accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
+    set_size, accuracy, standard_error, implied_information (bits),
+    average_bayes_accuracy_bound (at that set size), information_bound (bits), and,
+    after permutations, p_value and p_value_fwe of the statistic.
+    """
+    import pandas as pd
+
+    sizes = results.set_sizes
+    n_regions, n_sizes = results.choice.n_regions, len(sizes)
+    names = results.choice.names or [str(i) for i in range(n_regions)]
+    unknown = np.full((n_regions, n_sizes), np.nan)
+    bounds = unknown
+    if results.n_repeats is not None:
+        bounds = results.bounds_at(results.bound_wins, sizes)
+    columns = {
+        "name": np.repeat(names, n_sizes),
+        "n_voxels": np.repeat(results.n_voxels, n_sizes),
+        "set_size": np.tile(sizes, n_regions),
+        "accuracy": stats.average_accuracy(results.scores.wins, sizes).ravel(),
+        "standard_error": (
+            unknown if standard_errors is None else standard_errors
+        ).ravel(),
+        "implied_information": np.repeat(values["implied_information"], n_sizes),
+        "average_bayes_accuracy_bound": bounds.ravel(),
+    }
+    for name in ("information_bound", "p_value", "p_value_fwe"):
+        if name in values:
+            columns[name] = np.repeat(values[name], n_sizes)
+    return pd.DataFrame(columns)

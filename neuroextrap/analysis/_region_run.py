@@ -1,0 +1,136 @@
+"""One run over regions: what it needs, what it costs, what comes out."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroextrap.analysis._results import RegionResults
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.images._region_choice import RegionChoice
+from neuroextrap.maps._identification import local_tail_p_values
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._null import null_file
+from neuroextrap.margins._progress import Progress
+from neuroextrap.margins._resources import affordable_workers, parse_shard
+from neuroextrap.margins._task import Plan
+from neuroextrap.regions._usable import UsableRegions
+
+
+class BoundDesign(NamedTuple):
+    """What the lower bounds need to know of the test points."""
+
+    #: Test points of every class in every fold, shape (n_folds, K); None: no bounds.
+    n_repeats: np.ndarray | None
+    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
+    #: those of the pooled accuracy; else shape (0, n_test).
+    weighting: np.ndarray
+    #: What a reader should know of the bounds.
+    notes: tuple
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionRun(ABC):
+    """Checked data, regions and plan of one run, ready to be scored.
+
+    `rows` (n_rows, n_features) are what the plan makes margins from, such as samples;
+    `choice` says where values of regions go, `usable` which features of each region
+    are analyzed. Scores are those of the K `classes`, one row of `test_codes` (n_test,)
+    for each row of a region's margins.
+    """
+
+    parameters: RunParameters
+    rows: np.ndarray
+    masker: Any
+    choice: RegionChoice
+    usable: UsableRegions
+    plan: Plan
+    bounds: BoundDesign
+    classes: np.ndarray
+    test_codes: np.ndarray
+    set_sizes: np.ndarray
+    notes: tuple
+
+    @abstractmethod
+    def inputs(self):
+        """Return the data that sidecars hash: a dict of arrays by name."""
+
+    @cached_property
+    def n_workers(self):
+        """Workers asked for, or as many as the memory allows (ValueError if none)."""
+        return affordable_workers(
+            *self._data,
+            max_memory=self.parameters.max_memory,
+            n_jobs=self.parameters.n_jobs,
+        )
+
+    @property
+    def analyzed(self):
+        """Indices of the regions that have enough usable features."""
+        return np.flatnonzero(np.diff(self.usable.regions.indptr))
+
+    def cost(self):
+        """Estimate time and memory by timing a few regions.
+
+        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`), and
+        memory in bytes.
+        """
+        return {
+            "n_regions": len(self.analyzed),
+            "n_features": self.rows.shape[1],
+            "n_permutations": self.plan.n_permutations,
+            "seconds": estimate_seconds(*self._data) / self.n_workers,
+            "memory": estimate_memory(*self._data, self.n_workers),
+        }
+
+    def margins(self, region):
+        """Return the observed margins of a region by index, shape (n_test, K)."""
+        return observed_margins(*self._data, region)
+
+    def score(self):
+        """Score every region, with the checkpoint, shard and null file asked for.
+
+        Returns RegionScores and, where null maps are saved, local p-values with a
+        generalized Pareto tail, shape (n_regions,); else None.
+        """
+        asked = self.parameters
+        shape = self.plan.n_permutations, self.choice.n_regions
+        with null_file(asked.save_null, *shape) as null:
+            scores = score_regions(
+                *self._data,
+                n_jobs=self.n_workers,
+                checkpoint=asked.checkpoint,
+                shard=parse_shard(asked.shard),
+                null=null,
+                progress=Progress(asked.verbose),
+            )
+            tail = None if null is None else local_tail_p_values(scores.score, null)
+        return scores, tail
+
+    def results(self):
+        """Score every region and return RegionResults."""
+        scores, tail = self.score()
+        n_bound = len(self.bounds.weighting)
+        fold_wins = scores.weighted_wins[n_bound:]
+        return RegionResults(
+            scores=replace(
+                scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
+            ),
+            choice=self.choice,
+            n_voxels=self.usable.n_features,
+            n_test=len(self.test_codes),
+            set_sizes=self.set_sizes,
+            n_repeats=self.bounds.n_repeats,
+            confidence_level=self.parameters.confidence_level,
+            notes=self.notes,
+            p_value_tail=tail,
+            fold_wins=fold_wins if len(fold_wins) else None,
+        )
+
+    @property
+    def _data(self):
+        """What the engine takes first: rows, regions and plan."""
+        return self.rows, self.usable.regions, self.plan

@@ -1,0 +1,90 @@
+"""The parameters that every analysis of regions shares, and their checks."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from neuroextrap import stats
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.margins._resources import parse_memory, parse_shard
+from neuroextrap.regions._usable import usable_regions
+
+_OF_REGIONS = (
+    "radius",
+    "n_nearest",
+    "labels_img",
+    "regions",
+    "process_mask_img",
+    "stride",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunParameters:
+    """Parameters that every analysis of regions shares; checked when made.
+
+    They are described once, in the docstrings of the analyses.
+    """
+
+    radius: Any
+    n_nearest: Any
+    labels_img: Any
+    regions: Any
+    process_mask_img: Any
+    stride: Any
+    min_voxels: Any
+    set_sizes: Any
+    n_permutations: Any
+    confidence_level: Any
+    save_null: Any
+    max_memory: Any
+    checkpoint: Any
+    shard: Any
+    n_jobs: Any
+    verbose: Any
+
+    @classmethod
+    def of(cls, estimator):
+        """Take them from an estimator, and check them before any data are read."""
+        return cls(
+            **{field.name: getattr(estimator, field.name) for field in fields(cls)}
+        )
+
+    def __post_init__(self):
+        """Raise ValueError if a parameter is out of range or two exclude each other."""
+        self._check_range("radius", np.inf, "a length in mm above 0")
+        self._check_range("confidence_level", 1, "a number between 0 and 1")
+        for name, least in (("min_voxels", 1), ("stride", 1), ("n_permutations", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(
+                    f"{name}={value!r} must be an integer of at least {least}"
+                )
+        parse_shard(self.shard)
+        parse_memory(self.max_memory)
+        if self.save_null is not None and self.n_permutations == 0:
+            raise ValueError("save_null needs permutations; set n_permutations")
+        if self.save_null is not None and self.shard is not None:
+            raise ValueError("save_null and shard do not go together; save in one run")
+
+    def _check_range(self, name, high, allowed):
+        """Raise unless a parameter is a number above 0 and below `high`."""
+        value = getattr(self, name)
+        if not isinstance(value, (int, float, np.number)) or not 0 < value < high:
+            raise ValueError(f"{name}={value!r} must be {allowed}")
+
+    def choose_regions(self, masker, n_features):
+        """Return the regions, and where their values go (RegionChoice)."""
+        options = {name: getattr(self, name) for name in _OF_REGIONS}
+        return choose_regions(masker, n_features, **options)
+
+    def usable_regions(self, choice, usable):
+        """Drop features that are not usable, then regions with too few left."""
+        return usable_regions(choice.regions, usable, self.min_voxels)
+
+    def resolve_set_sizes(self, n_classes):
+        """Return the set sizes asked for, or the default ones of so many classes."""
+        if self.set_sizes is None:
+            return np.asarray(stats.default_set_sizes(n_classes))
+        return np.asarray(self.set_sizes)

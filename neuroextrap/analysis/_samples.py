@@ -1,0 +1,124 @@
+"""Samples x features from whatever a user has: images with a mask, or an array."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroextrap.images import load_samples, resolve_masker
+
+_PART_SIZE = 2**24  # numbers that are centered at a time, in float64
+
+
+class Samples(NamedTuple):
+    """Samples ready for analysis."""
+
+    #: Shape (n_samples, n_features): minus `location`; 0 where a feature is not usable.
+    X: np.ndarray
+    #: Mean of every feature over samples, float64; 0 where it is not finite.
+    location: np.ndarray
+    #: Features that are finite in every sample.
+    finite: np.ndarray
+    #: Features that are finite in every sample and not constant.
+    usable: np.ndarray
+    #: Fitted masker; None for arrays.
+    masker: Any
+    #: What a reader should know of the samples.
+    notes: tuple
+
+
+def read_samples(  # noqa: PLR0913
+    mask,
+    imgs,
+    *,
+    n_samples=None,
+    counted="y",
+    keep=None,
+    dtype=np.float32,
+    memory=None,
+    memory_level=1,
+):
+    """Read samples, center every feature, and find the features that can be analyzed.
+
+    `mask` and `imgs` are those of the analyses. With `n_samples` there must be as many
+    samples, one for each entry of what errors call `counted`, and at least one usable
+    feature (new responses to a fitted model may be a single sample, whose features are
+    all constant). `keep` of shape (n_samples,) selects samples. `X` is of the `dtype`
+    given; None keeps float32, and makes float64 of all else.
+
+    >>> samples = read_samples(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> samples.X.tolist(), samples.usable.tolist()
+    ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
+    """
+    if isinstance(imgs, np.ndarray):
+        data, masker = _check_array(mask, imgs), None
+    else:
+        masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
+        data = load_samples(imgs, masker)
+    if n_samples is not None and len(data) != n_samples:
+        raise ValueError(
+            f"imgs has {len(data)} samples, {counted} has {n_samples}; give one entry "
+            f"of {counted} for every image (volume)"
+        )
+    data = data if keep is None else data[keep]
+    finite = np.isfinite(data).all(axis=0)
+    usable = finite & (data != data[:1]).any(axis=0)
+    if n_samples is not None and not usable.any():
+        raise ValueError(
+            "imgs has no usable voxel: each has NaN or is constant over samples; check "
+            "the images and the mask"
+        )
+    notes = ()
+    if not usable.all():
+        left_out = f"{int((~usable).sum())} of {len(usable)} voxels were left out"
+        notes = (f"{left_out} (NaN or constant)",)
+    X, location = _centered(data, finite, usable, dtype or data.dtype)
+    return Samples(X, location, finite, usable, masker, notes)
+
+
+def read_residuals(residuals, masker, usable):
+    """Read noise residuals (an array, or images) and check them.
+
+    They must be of shape (n_observations, n_features), at least three observations,
+    and finite where `usable` of shape (n_features,) is true.
+    """
+    if not isinstance(residuals, np.ndarray):
+        if masker is None:
+            raise ValueError("noise_covariance must be an array when imgs is an array")
+        residuals = load_samples(residuals, masker)
+    n_features = len(usable)
+    if residuals.ndim != 2 or residuals.shape[1] != n_features or len(residuals) < 3:
+        raise ValueError(
+            f"noise_covariance has shape {residuals.shape}; give residuals of shape "
+            f"(n_observations, {n_features}), at least three observations"
+        )
+    if not np.isfinite(residuals[:, usable]).all():
+        raise ValueError("noise_covariance has NaN or infinity; give finite residuals")
+    return residuals
+
+
+def _check_array(mask, data):
+    """Return samples given as an array in floating point; float32 stays."""
+    if mask is not None:
+        raise ValueError(
+            "imgs is an array, so mask must be None; give images or no mask"
+        )
+    if data.dtype.kind not in "buif":
+        raise TypeError(f"imgs must be real numbers, got dtype {data.dtype}")
+    if data.ndim != 2:
+        raise ValueError(
+            f"imgs must have shape (n_samples, n_features), got {data.shape}"
+        )
+    return data if data.dtype == np.float32 else data.astype(np.float64)
+
+
+def _centered(data, finite, usable, dtype):
+    """Subtract the features' means, some features at a time to save memory."""
+    X = np.zeros(data.shape, dtype=dtype)
+    location = np.zeros(len(usable))
+    width = max(1, _PART_SIZE // max(1, len(data)))
+    for start in range(0, len(usable), width):
+        columns = slice(start, start + width)
+        part = np.where(finite[columns], data[:, columns], 0)
+        location[columns] = part.mean(axis=0, dtype=np.float64)
+        X[:, columns] = np.where(usable[columns], part - location[columns], 0)
+    return X, location

@@ -1,0 +1,98 @@
+"""Labels of the samples, and what the lower bounds need of the cross-validation."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroextrap.analysis._region_run import BoundDesign
+from neuroextrap.margins._folds import fold_weightings
+from neuroextrap.margins._wins import class_weights
+from neuroextrap.stats import TestDesign
+
+
+class Labels(NamedTuple):
+    """Labels of the n_kept samples that are analyzed, and which these are."""
+
+    codes: np.ndarray  # class codes 0..K-1 of shape (n_kept,)
+    classes: np.ndarray  # the class of every code, shape (K,)
+    groups: np.ndarray | None  # runs, shape (n_kept,)
+    blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
+    keep: np.ndarray  # whether a sample is analyzed, shape (n_samples,)
+
+
+def code_labels(y, classes, groups, blocks):
+    """Turn labels into codes, and leave out classes that are not asked for.
+
+    `y`, `groups` and `blocks` have shape (n_samples,); the latter two and `classes` may
+    be None. ValueError when lengths differ, a class is not there, or fewer than two
+    are left.
+    """
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}; give one label for every sample")
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError("y has NaN; give a label for every sample")
+    for name, value in (("groups", groups), ("blocks", blocks)):
+        if value is not None and np.shape(value) != y.shape:
+            raise ValueError(
+                f"{name} has shape {np.shape(value)}, y has {y.shape}; give one entry "
+                "for every sample"
+            )
+    present = np.unique(y)
+    chosen = present if classes is None else np.unique(np.asarray(classes))
+    unknown = np.setdiff1d(chosen, present)
+    if len(unknown):
+        raise ValueError(
+            f"classes has {unknown.tolist()[:5]}, which y does not; y has "
+            f"{present.tolist()[:10]}"
+        )
+    if len(chosen) < 2:
+        raise ValueError(
+            f"y has {len(chosen)} class ({chosen.tolist()}); give at least two classes"
+        )
+    keep = np.isin(y, chosen)
+    return Labels(
+        codes=np.searchsorted(chosen, y[keep]),
+        classes=chosen,
+        groups=None if groups is None else np.asarray(groups)[keep],
+        blocks=None if blocks is None else np.asarray(blocks)[keep],
+        keep=keep,
+    )
+
+
+def bound_design(codes, design, *, automatic_penalty, confidence_level):
+    """Find out whether and how the lower bounds hold for a cross-validation.
+
+    Every fold must test every class: a rule that predicts the class rarest in training
+    would otherwise score 1 on labels that say nothing. `codes` of shape (n_samples,)
+    are the classes; `automatic_penalty` says that the classifier's penalty comes from
+    all samples, test points included.
+    """
+    weightings, repeats = fold_weightings(codes, design)
+    none = np.empty((0, len(design.test)))
+    if not repeats.all():
+        note = (
+            "no lower bounds: a fold does not test every class, so that accuracy says "
+            "nothing of the Bayes accuracy"
+        )
+        return BoundDesign(None, none, (note,))
+    notes = []
+    if automatic_penalty:
+        notes.append(
+            "the bounds assume a penalty fixed without the test points, but "
+            "shrinkage='auto' takes it from all samples (no label enters); for bounds "
+            "that hold to the letter give shrinkage a number"
+        )
+    tested = TestDesign(design.n_classes, repeats, confidence_level=confidence_level)
+    if tested.is_vacuous:
+        notes.append(
+            f"average_bayes_accuracy_bound is at chance everywhere: with "
+            f"{design.n_classes} classes even perfect accuracy says too little of "
+            "classes that were not drawn; read bayes_accuracy_bound, which holds for "
+            "the given classes"
+        )
+    share = repeats.sum(axis=1) / repeats.sum()
+    weighting = share @ weightings
+    pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
+    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
+    return BoundDesign(repeats, none if same else weighting[None], tuple(notes))

@@ -1,0 +1,101 @@
+"""Everything about a run that is known before the work begins."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroextrap.analysis._region_run import RegionRun
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.decoding._labels import Labels, bound_design, code_labels
+from neuroextrap.decoding._permutations import permuted_codes
+from neuroextrap.decoding._whitening import make_whitener
+from neuroextrap.margins._engine import with_path
+from neuroextrap.margins._folds import fold_weightings, make_design
+from neuroextrap.margins._operators import check_shrinkage
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingRun(RegionRun):
+    """A run whose classifiers are cross-validated on labeled samples."""
+
+    labels: Labels
+
+    def inputs(self):
+        """Return samples and observed class codes, which sidecars hash."""
+        return {"samples": self.rows, "labels": self.plan.codes[0]}
+
+
+def plan_decoding(searchlight, imgs, y, groups):
+    """Check everything, then read the samples, choose regions and plan the run.
+
+    Nothing is expensive but reading, and labels and parameters are checked before it.
+    The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
+    DecodingRun. ValueError when they do not fit one another.
+    """
+    parameters = RunParameters.of(searchlight)
+    check_shrinkage(searchlight.shrinkage)
+    labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
+    n_classes = len(labels.classes)
+    set_sizes = parameters.resolve_set_sizes(n_classes)
+    statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
+    kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
+    design = make_design(
+        labels.codes, n_classes, cv=searchlight.cv, groups=labels.groups
+    )
+    codes, pairing = permuted_codes(
+        labels, design, searchlight.n_permutations, searchlight.random_state
+    )
+    samples = read_samples(
+        searchlight.mask,
+        imgs,
+        n_samples=len(labels.keep),
+        keep=labels.keep,
+        memory=searchlight.memory,
+        memory_level=searchlight.memory_level,
+    )
+    choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
+    usable = parameters.usable_regions(choice, samples.usable)
+    bounds = bound_design(
+        labels.codes,
+        design,
+        automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
+        confidence_level=searchlight.confidence_level,
+    )
+    plan = Plan(
+        kernel=kernel,
+        design=design,
+        codes=codes,
+        statistic=statistic,
+        pairing=pairing,
+        weightings=_weightings(searchlight, labels, design, bounds),
+        whitener=make_whitener(
+            searchlight.noise_covariance, samples.masker, samples.X.shape[1]
+        ),
+        keep_null=searchlight.save_null is not None,
+    )
+    return DecodingRun(
+        parameters=parameters,
+        rows=samples.X,
+        masker=samples.masker,
+        choice=choice,
+        usable=usable,
+        plan=with_path(plan, usable.regions),
+        bounds=bounds,
+        classes=labels.classes,
+        test_codes=labels.codes[design.test],
+        set_sizes=set_sizes,
+        notes=(*samples.notes, *bounds.notes),
+        labels=labels,
+    )
+
+
+def _weightings(estimator, labels, design, bounds):
+    """Return further weightings of the test points: the bound's, then each fold's."""
+    if not estimator.per_fold:
+        return bounds.weighting
+    folds, _ = fold_weightings(labels.codes, design)
+    return np.concatenate([bounds.weighting, folds])

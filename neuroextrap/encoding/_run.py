@@ -1,0 +1,93 @@
+"""Read and check a test set, and plan the identification of its responses."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroextrap.analysis._region_run import BoundDesign, RegionRun
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.encoding._experiment import Experiment, make_plan
+from neuroextrap.encoding._stimuli import (
+    check_candidates,
+    check_features,
+    pair_responses,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodingRun(RegionRun):
+    """A run that compares test responses with predictions of the candidates."""
+
+    test: Experiment
+    location: np.ndarray  # mean training response of every voxel, (n_features,)
+
+    def inputs(self):
+        """Return responses, predictions and residuals, which sidecars hash."""
+        return {"data": self.rows}
+
+    def responses(self):
+        """Return the test responses in their own units, shape (n_test, n_features)."""
+        return self.test.responses + self.location
+
+
+def plan_identification(model, training, candidates, test):
+    """Check everything, read the responses, choose regions and plan the run.
+
+    `model` is a fitted EncodingIdentification and `training` what it keeps of its
+    training data; `candidates` are features and distractors, `test` are images, stimuli
+    and groups, as they came to ``identify``. Returns EncodingRun.
+    """
+    parameters = RunParameters.of(model)
+    imgs, stimuli, groups = test
+    tested, candidates = _candidates(*candidates, training)
+    samples = read_samples(model.masker_, imgs, dtype=None)
+    if samples.X.shape[1] != model.n_elements_:
+        raise ValueError(
+            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
+            f"{model.n_elements_}; give responses of the same voxels"
+        )
+    paired = pair_responses(
+        samples.X + samples.location,
+        len(tested),
+        stimuli=stimuli,
+        groups=groups,
+        repeats=model.repeats,
+    )
+    experiment = Experiment.of(
+        paired,
+        model.predict(candidates),
+        model.residuals_,
+        usable=model.usable_ & samples.finite,
+        location=training.location,
+    )
+    set_sizes = parameters.resolve_set_sizes(len(candidates))
+    plan, notes = make_plan(model, experiment, set_sizes)
+    choice = parameters.choose_regions(model.masker_, model.n_elements_)
+    unweighted = np.empty((0, len(experiment.codes)))
+    return EncodingRun(
+        parameters=parameters,
+        rows=experiment.rows,
+        masker=model.masker_,
+        choice=choice,
+        usable=parameters.usable_regions(choice, experiment.usable),
+        plan=plan,
+        bounds=BoundDesign(experiment.bound_repeats(), unweighted, notes),
+        classes=np.arange(len(candidates)),
+        test_codes=experiment.codes,
+        set_sizes=set_sizes,
+        notes=(*training.notes, *notes),
+        test=experiment,
+        location=training.location,
+    )
+
+
+def _candidates(features, distractors, training):
+    """Return features of the tested stimuli, and of these with the distractors."""
+    n_columns = len(training.scaling.mean)
+    tested = candidates = check_features(features, n_columns=n_columns)
+    if distractors is not None:
+        more = check_features(distractors, "distractors", n_columns)
+        candidates = np.concatenate([tested, more])
+    check_candidates(candidates, len(tested), training.keys)
+    return tested, candidates

@@ -1,0 +1,299 @@
+"""Labeled samples from BOLD series: volumes and block averages."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroextrap.images._events import (
+    check_exclude,
+    check_t_r,
+    is_timed,
+    labels_of_volumes,
+    read_events,
+    warn_unknown,
+)
+from neuroextrap.images._loading import load_samples
+from neuroextrap.images._opening import list_images
+
+
+@dataclass(frozen=True)
+class LabeledSamples:
+    """Samples x features with the condition and the run of every sample.
+
+    `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
+    (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
+    number of the image from 0. `masker` made the features.
+    """
+
+    data: np.ndarray
+    y: np.ndarray
+    runs: np.ndarray
+    masker: object
+
+
+def volume_samples(  # noqa: PLR0913 - the options of one documented call
+    imgs,
+    events,
+    *,
+    masker,
+    t_r=None,
+    exclude=(),
+    detrend=False,
+    standardize=False,
+    delay=0.0,
+    confounds=None,
+):
+    """Make a sample of every labeled volume.
+
+    Volumes of one block are not independent: permute them by blocks, or average them
+    with ``block_averages``.
+
+    Parameters
+    ----------
+    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
+        One series per run, or all runs in one.
+    events : path-like, DataFrame, or list of these
+        One table per series, or one table for all volumes: BIDS events (``onset``,
+        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
+    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
+        Fitted masker.
+    t_r : float or None, default=None
+        Time between volumes in seconds; needed for BIDS events.
+    exclude : str or sequence of str, default=()
+        Conditions left out, such as "rest"; they still count for detrending and
+        standardizing.
+    detrend : bool, default=False
+        Whether to remove a straight line from every voxel of every run.
+    standardize : bool, default=False
+        Whether to give every voxel mean 0 and standard deviation 1 within every run.
+    delay : float, default=0.0
+        Seconds by which responses lag behind BIDS events.
+    confounds : array-like, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image.
+
+    Returns
+    -------
+    LabeledSamples
+        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``, in the order
+        of the volumes.
+
+    Raises
+    ------
+    TypeError
+        If an image or a table is neither that nor a path.
+    ValueError
+        If tables and images do not match in number or length, a column is missing,
+        ``t_r`` is missing or not positive, an event covers no volume or overlaps
+        another, or nothing is left after ``exclude``.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel, pandas
+    >>> from neuroextrap.images import resolve_masker, volume_samples
+    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
+    >>> bold = nibabel.Nifti1Image(np.arange(6.0).reshape(1, 1, 2, 3), np.eye(4))
+    >>> labels = pandas.DataFrame({"trial_type": ["rest", "face", "cat"], "run": 1})
+    >>> samples = volume_samples(bold, labels, masker=masker, exclude="rest")
+    >>> samples.y, samples.runs
+    (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
+    """
+    exclude = check_exclude(exclude)
+    runs, labels = _runs_and_labels(imgs, events, t_r, delay)
+    kept = _kept(labels, exclude)
+    data = load_samples(imgs, masker, confounds=confounds)
+    data = _clean_runs(data, runs, detrend, standardize)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker)
+
+
+def block_averages(  # noqa: PLR0913 - the options of one documented call
+    imgs,
+    events,
+    *,
+    masker,
+    t_r=None,
+    exclude=(),
+    detrend=False,
+    standardize=False,
+    delay=0.0,
+    confounds=None,
+):
+    """Average the volumes of every condition in every run.
+
+    Parameters
+    ----------
+    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
+        One series per run, or all runs in one.
+    events : path-like, DataFrame, or list of these
+        One table per series, or one table for all volumes: BIDS events (``onset``,
+        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
+    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
+        Fitted masker.
+    t_r : float or None, default=None
+        Time between volumes in seconds; needed for BIDS events.
+    exclude : str or sequence of str, default=()
+        Conditions left out, such as "rest"; they still count for detrending and
+        standardizing.
+    detrend : bool, default=False
+        Whether to remove a straight line from every voxel of every run before
+        averaging.
+    standardize : bool, default=False
+        Whether to give every voxel mean 0 and standard deviation 1 within every run
+        before averaging.
+    delay : float, default=0.0
+        Seconds by which responses lag behind BIDS events.
+    confounds : array-like, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image.
+
+    Returns
+    -------
+    LabeledSamples
+        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``; run by run
+        (ascending), conditions in alphabetical order. A condition that a run lacks
+        gives no sample.
+
+    Raises
+    ------
+    TypeError
+        If an image or a table is neither that nor a path.
+    ValueError
+        If tables and images do not match in number or length, a column is missing,
+        ``t_r`` is missing or not positive, an event covers no volume or overlaps
+        another, or nothing is left after ``exclude``.
+
+    Examples
+    --------
+    >>> import numpy as np, nibabel, pandas
+    >>> from neuroextrap.images import block_averages, resolve_masker
+    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
+    >>> bold = nibabel.Nifti1Image(np.arange(6.0).reshape(1, 1, 2, 3), np.eye(4))
+    >>> labels = pandas.DataFrame({"trial_type": ["face", "cat", "face"], "run": 1})
+    >>> samples = block_averages(bold, labels, masker=masker)
+    >>> samples.y, samples.data
+    (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
+           [1., 4.]]))
+    """
+    volumes = volume_samples(
+        imgs,
+        events,
+        masker=masker,
+        t_r=t_r,
+        exclude=exclude,
+        detrend=detrend,
+        standardize=standardize,
+        delay=delay,
+        confounds=confounds,
+    )
+    cells = [
+        (run, condition)
+        for run in np.unique(volumes.runs)
+        for condition in np.unique(volumes.y[volumes.runs == run])
+    ]
+    runs = np.array([run for run, _ in cells])
+    y = np.array([condition for _, condition in cells])
+    means = [
+        volumes.data[(volumes.runs == run) & (volumes.y == condition)].mean(axis=0)
+        for run, condition in cells
+    ]
+    return LabeledSamples(np.array(means), y, runs, masker)
+
+
+def read_tables(imgs, events):
+    """Open the series and read the tables that belong to them.
+
+    Returns a list of `NamedImage` and a list of (DataFrame, name), as long as the
+    series or of one table for all of them.
+    """
+    named = list_images(imgs)
+    several = isinstance(events, (list, tuple))
+    given = list(events) if several else [events]
+    if len(given) not in (1, len(named)):
+        raise ValueError(
+            f"events must hold one table for each of the {len(named)} images (or one "
+            f"for all volumes), got {len(given)}; give them in the order of imgs"
+        )
+    names = [f"events[{i}]" if several else "events" for i in range(len(given))]
+    return named, [read_events(*pair) for pair in zip(given, names, strict=True)]
+
+
+def _runs_and_labels(imgs, events, t_r, delay):
+    """Return the run and the condition of every volume, series after series."""
+    named, tables = read_tables(imgs, events)
+    n_volumes = [img.n_samples or 1 for img in named]
+    if len(tables) < len(named):
+        _refuse_timed(tables[0], len(named))
+        n_volumes = [sum(n_volumes)]
+    labels, runs = [], []
+    for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
+        if is_timed(table):
+            t_r = check_t_r(t_r, name)
+            labels.append(labels_of_volumes(table, name, n, t_r, delay))
+            runs.append(np.full(n, i))
+        else:
+            labels.append(_labels_by_row(table, name, n))
+            runs.append(_runs_of_table(table, name, i, alone=len(tables) == 1))
+    # one table keeps the type of its run column
+    runs = runs[0] if len(runs) == 1 else np.concatenate(runs)
+    return runs, np.concatenate(labels)
+
+
+def _refuse_timed(table_and_name, n_images):
+    """Raise if one table of BIDS events is given for several series."""
+    table, name = table_and_name
+    if is_timed(table):
+        raise ValueError(
+            f"{name} holds BIDS events for {n_images} images; give one events table "
+            "for each image, onsets counting from its first volume"
+        )
+
+
+def _labels_by_row(table, name, n_volumes):
+    """Return the conditions of a table with one row per volume."""
+    if len(table) != n_volumes:
+        raise ValueError(
+            f"{name} has {len(table)} rows for {n_volumes} volumes; without an onset "
+            "column it must have one row per volume"
+        )
+    return table["trial_type"].to_numpy(dtype=str)
+
+
+def _runs_of_table(table, name, number, *, alone):
+    """Return the runs of a table's volumes: its run column, or the table's number."""
+    if "run" not in table.columns or not alone:
+        return np.full(len(table), number)
+    if table["run"].isna().any():
+        raise ValueError(f"{name}: column run has empty entries; fill in every run")
+    runs = table["run"].to_numpy()
+    return runs.astype(str) if runs.dtype == object else runs
+
+
+def _kept(labels, exclude):
+    """Return which volumes are samples; at least one must be."""
+    warn_unknown(exclude, labels)
+    kept = (labels != "") & ~np.isin(labels, exclude)
+    if not kept.any():
+        raise ValueError(
+            f"exclude={exclude!r} leaves no sample; conditions are "
+            f"{sorted(set(labels) - {''})}; exclude fewer"
+        )
+    return kept
+
+
+def _clean_runs(data, runs, detrend, standardize):
+    """Detrend and standardize each run; columns with NaN stay NaN in that run."""
+    if not (detrend or standardize):
+        return data
+    from nilearn.signal import clean
+
+    for run in np.unique(runs):
+        rows = np.flatnonzero(runs == run)
+        series = data[rows]
+        finite = np.isfinite(series).all(axis=0)
+        cleaned = np.full(series.shape, np.nan, dtype=data.dtype)
+        if finite.any():
+            cleaned[:, finite] = clean(
+                series[:, finite],
+                detrend=bool(detrend),
+                standardize="zscore_sample" if standardize else None,
+            )
+        data[rows] = cleaned
+    return data

@@ -1,0 +1,183 @@
+"""What all splits of a learning curve share, checked once before any work."""
+
+import dataclasses
+import numbers
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from neuroextrap.learning_curves._information import check_priors
+from neuroextrap.learning_curves._preparation import center_groups, scale_scans
+from neuroextrap.models._canonical_variates import CanonicalVariates
+
+
+@dataclasses.dataclass(frozen=True)
+class CurveRun:
+    """Scans in the coordinates that classifiers see, and how splits are made of them.
+
+    `X` (n_samples, n_coordinates) holds coordinates on the orthonormal rows of `back`
+    (n_coordinates, n_features), or plain features where `back` is None. `codes` and
+    `groups` (n_samples,) number the `classes` and `group_names`, `priors` (n_classes,)
+    are the known class probabilities, and the unfitted `classifier` is cloned for every
+    fit. `seed` is the root of all streams of random numbers.
+    """
+
+    X: np.ndarray
+    back: np.ndarray | None
+    codes: np.ndarray
+    groups: np.ndarray
+    classes: np.ndarray
+    group_names: np.ndarray
+    priors: np.ndarray
+    classifier: object
+    takes_groups: bool
+    seed: int
+
+    @property
+    def holds(self):
+        """Whether each group has samples of each class, (n_groups, n_classes)."""
+        table = np.zeros((len(self.group_names), len(self.classes)), dtype=bool)
+        table[self.groups, self.codes] = True
+        return table
+
+
+def prepare_run(  # noqa: PLR0913
+    X, y, groups, *, classifier, center, scale, priors, rotation_invariant, random_state
+):
+    """Check scans, labels and options, and choose the coordinates of the run.
+
+    Options are those of `information_learning_curve`. Everything wrong with the input
+    is an error here, before any work.
+    """
+    X, y, groups = _check_samples(X, y, groups)
+    classes, codes = np.unique(y, return_inverse=True)
+    group_names, group_codes = np.unique(groups, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least 2 labels, got one, {classes.tolist()[0]!r}; add "
+            "scans of another"
+        )
+    classifier = _check_classifier(classifier)
+    _check_preparation(center, scale, codes, group_codes)
+    X = scale_scans(X) if scale == "mean" else X
+    X = center_groups(X, group_codes) if center == "group" else X
+    priors = _known_priors(priors, classifier, codes, len(classes))
+    if rotation_invariant is None:
+        rotation_invariant = isinstance(classifier, CanonicalVariates)
+    classifier = _resolve(classifier, priors, group_codes)
+    X, back = _coordinates(X) if rotation_invariant else (X, None)
+    return CurveRun(
+        X=X,
+        back=back,
+        codes=codes,
+        groups=group_codes,
+        classes=classes,
+        group_names=group_names,
+        priors=priors,
+        classifier=classifier,
+        takes_groups=has_fit_parameter(classifier, "groups"),
+        seed=int(np.random.default_rng(random_state).integers(2**63)),
+    )
+
+
+def _check_samples(X, y, groups):
+    """Return finite float64 samples, with one label and one group per row."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n_samples, n_features), got {X.ndim} dimensions; give "
+            "one row per scan"
+        )
+    for name, values in (("y", y), ("groups", groups)):
+        if np.shape(values) != (len(X),):
+            raise ValueError(
+                f"{name} must have shape ({len(X)},), one entry per sample, got "
+                f"{np.shape(values)}; give one for every row of X"
+            )
+    finite = np.isfinite(X).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
+            "features out"
+        )
+    return X, np.asarray(y), np.asarray(groups)
+
+
+def _check_classifier(classifier):
+    """Return canonical variates by default; anything else must give probabilities."""
+    if classifier is None:
+        return CanonicalVariates()
+    if not (
+        hasattr(classifier, "predict_proba") or hasattr(classifier, "predict_log_proba")
+    ):
+        raise TypeError(
+            f"{type(classifier).__name__} has no predict_proba, which information in "
+            "bits needs; use CanonicalVariates, LogisticRegression or the like"
+        )
+    return classifier
+
+
+def _check_preparation(center, scale, codes, groups):
+    """Raise for unknown options, and for centering that would remove all labels."""
+    if center not in ("group", None):
+        raise ValueError(f"center={center!r} must be 'group' or None; choose one")
+    if scale not in ("mean", None):
+        raise ValueError(f"scale={scale!r} must be 'mean' or None; choose one")
+    if center is None:
+        return
+    spans = [np.unique(codes[groups == g]).size for g in np.unique(groups)]
+    if max(spans) < 2:
+        raise ValueError(
+            "every group has scans of one label only: removing group means "
+            "(center='group') would remove all that tells the labels apart; use "
+            "center=None"
+        )
+
+
+def _known_priors(priors, classifier, codes, n_classes):
+    """Return p(g): as given, else the classifier's, else the design's frequencies."""
+    if priors is None and isinstance(classifier, CanonicalVariates):
+        priors = classifier.priors
+    if priors is None:
+        return np.bincount(codes) / len(codes)
+    return check_priors(priors, n_classes)
+
+
+def _resolve(classifier, priors, groups):
+    """Fix the options of the classifier that must not change with training size."""
+    from sklearn.base import clone
+
+    if not isinstance(classifier, CanonicalVariates):
+        return classifier
+    n_components = classifier.n_components
+    if n_components is None:
+        n_components = int(np.bincount(groups).min())
+    elif not isinstance(n_components, numbers.Integral) or n_components < 1:
+        raise ValueError(
+            f"n_components={n_components!r} must be a positive integer or None; use "
+            "None for scans per subject"
+        )
+    return clone(classifier).set_params(n_components=n_components, priors=priors)
+
+
+def _coordinates(X):
+    """Decompose all samples once (X = coordinates @ rotation), without centering.
+
+    With more features than samples it goes through a QR decomposition, several times
+    faster.
+    """
+    from scipy.linalg import qr
+
+    if X.shape[1] > 2 * X.shape[0]:
+        orthonormal, triangle = qr(X.T, mode="economic", check_finite=False)
+        left, values, rotation = np.linalg.svd(triangle.T)
+        right = rotation @ orthonormal.T
+    else:
+        left, values, right = np.linalg.svd(X, full_matrices=False)
+    tolerance = 10 * max(X.shape) * np.finfo(np.float64).eps
+    kept = values > tolerance * values[0]
+    if not kept.any():
+        raise ValueError(
+            "X is zero everywhere once group means are removed; check the scans"
+        )
+    return left[:, kept] * values[kept], np.ascontiguousarray(right[kept])

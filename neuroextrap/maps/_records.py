@@ -1,0 +1,140 @@
+"""What every map means: one record each, which files, pages and figures read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapRecord:
+    """Describe one map: its unit, its chance level, and which values are strong.
+
+    Files, reports and viewers learn what a map means from its record alone, never
+    from its name. The maps of an analysis are listed in the dict
+    ``neuroextrap.maps.MAPS``; a map of your own is described in reports once its record
+    is there, ``MAPS[record.name] = record``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the map, which is also the name of its file.
+    description : str
+        What the numbers are, in one sentence.
+    unit : str, default=""
+        Unit of the numbers, such as "bits", "proportion" or "p".
+    chance : float, callable or None, default=None
+        Value that guessing gives: a number, or a function of the number of classes;
+        None where guessing has no value.
+    tail : {"upper", "lower"}, default="upper"
+        Which values are strong: large ones, or (p-values) small ones.
+    threshold : float or None, default=None
+        Value from which on pages draw the map at first; None is chance, or 0 where
+        there is no chance level.
+    threshold_meaning : str, default=""
+        What a region that passes the threshold has, where this is not plain.
+    note : str, default=""
+        When the numbers hold and what they do not say, a paragraph of the report.
+    simultaneous : bool, default=False
+        Whether the numbers hold for all regions at once.
+    overview : bool, default=False
+        Whether reports draw the map and viewers offer it in their menu.
+    tabulated : bool, default=True
+        Whether peak tables have a column of it.
+
+    Raises
+    ------
+    ValueError
+        If ``tail`` is unknown, or is "lower" in a map of the overview.
+
+    Examples
+    --------
+    >>> from neuroextrap.maps import MAPS, MapRecord
+    >>> MAPS["accuracy"].first_threshold(n_classes=8)
+    0.125
+    >>> loss = MapRecord(
+    ...     name="accuracy_loss", description="Accuracy lost.", unit="proportion"
+    ... )
+    >>> loss.label
+    'accuracy loss'
+    """
+
+    name: str
+    description: str
+    unit: str = ""
+    chance: float | Callable[[int], Fraction] | None = None
+    tail: str = "upper"
+    threshold: float | None = None
+    threshold_meaning: str = ""
+    note: str = ""
+    simultaneous: bool = False
+    overview: bool = False
+    tabulated: bool = True
+
+    def __post_init__(self):
+        """Check the tail."""
+        if self.tail not in ("upper", "lower"):
+            raise ValueError(f"tail={self.tail!r} must be 'upper' or 'lower'")
+        if self.overview and self.tail == "lower":
+            raise ValueError(
+                f"overview=True of {self.name!r} needs tail='upper', because pictures "
+                "show what lies above a threshold; make a map of -log10(p)"
+            )
+
+    @property
+    def label(self):
+        """The name in words."""
+        return self.name.replace("_", " ")
+
+    @property
+    def label_with_unit(self):
+        """The name in words, with the unit unless it is a proportion."""
+        plain = self.unit in ("", "proportion")
+        return self.label if plain else f"{self.label} ({self.unit})"
+
+    def chance_level(self, n_classes):
+        """Return the value that guessing gives.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        chance : float, fractions.Fraction or None
+            In the map's unit; None where guessing has no value. A fraction prints as
+            such, 1/8.
+        """
+        return self.chance(n_classes) if callable(self.chance) else self.chance
+
+    def first_threshold(self, n_classes):
+        """Return the threshold at which pages draw the map at first.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        threshold : float
+            In the map's unit. What is drawn lies above it (tail "lower": at or below).
+        """
+        if self.threshold is not None:
+            return float(self.threshold)
+        return float(self.chance_level(n_classes) or 0)
+
+    def strength(self, values):
+        """Return numbers that are larger where the map is stronger.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_regions,)
+            Values of the map.
+
+        Returns
+        -------
+        strength : ndarray of shape (n_regions,)
+            The values, their signs changed where small values are strong.
+        """
+        return -values if self.tail == "lower" else values

@@ -1,0 +1,262 @@
+"""What makes margins: the protocol of classifiers in the loop over regions."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from neuroextrap.margins._design import Design, TestedRows
+
+if TYPE_CHECKING:
+    from neuroextrap.margins._task import Plan
+
+
+class Batch(NamedTuple):
+    """Margins of some regions under consecutive labelings.
+
+    ``margins`` has shape (n_test, K, n_regions * n_labelings), region-major: column
+    ``region * n_labelings + labeling``.
+    """
+
+    margins: np.ndarray
+    first_labeling: int
+    n_labelings: int
+
+
+class MarginSource(ABC):
+    """Where the margins of regions come from; all that the loop over regions asks for.
+
+    A classifier is a `MarginKernel`. A model that brings its own predictions is a
+    source too: its margins are the same under every labeling.
+    """
+
+    #: kind of joblib workers: "threads", or "processes" where many small steps hold
+    #: the interpreter
+    prefer: str = "threads"
+
+    @abstractmethod
+    def batches(self, xs: list[np.ndarray], plan: "Plan") -> Iterator[Batch]:
+        """Yield the margins of some regions, one batch of labelings after the other.
+
+        Parameters
+        ----------
+        xs : list of ndarray of shape (n_samples, n_features of the region)
+            Samples of each region.
+        plan : Plan
+            Design and labelings of the run.
+
+        Yields
+        ------
+        batch : Batch
+            Margins of shape (n_test, K, n_regions * n_labelings), region-major, with
+            the number of the first labeling and the number of labelings.
+        """
+
+    def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:
+        """Estimate the memory of a pass besides its samples and its margins.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of the largest region.
+        n_regions : int
+            Number of regions handled together.
+        design : Design
+            Folds of the cross-validation.
+
+        Returns
+        -------
+        n_bytes : int
+            Bytes; by default, those of a few matrices of inner products per region.
+        """
+        del n_features  # inner products of samples do not depend on it
+        return 32 * design.n_samples**2 * n_regions
+
+    def __repr__(self) -> str:
+        """Show the class and its parameters; part of a checkpoint's identity."""
+        names = inspect.signature(type(self)).parameters
+        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__name__}({options})"
+
+
+class MarginKernel(MarginSource):
+    """A classifier for the searchlight: the margins of many regions and labelings.
+
+    Subclass it, define `prepare` and `margins`, and give an instance as the
+    ``estimator`` of `neuroextrap.decoding.IdentificationSearchLight`. A margin is a
+    score of one class for one test point; the class with the largest margin is the
+    prediction. `prepare` sees the samples but no labels, so that what it computes
+    serves every permutation of the labels; `margins` trains on the labels of the
+    training samples of each fold only.
+
+    Parameters of ``__init__`` are kept as attributes of the same names. They appear in
+    ``repr``, by which a checkpoint tells one classifier from another.
+
+    Attributes
+    ----------
+    name : str
+        Name under which the registry knows the classifier.
+    shrinks : bool, default=False
+        Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
+        means a penalty from all samples of a region, without their labels.
+    prefer : {"threads", "processes"}, default="threads"
+        Kind of joblib workers; "processes" where many small steps hold the interpreter.
+
+    See Also
+    --------
+    neuroextrap.margins.CLASSIFIERS : The classifiers that have names.
+
+    Examples
+    --------
+    A classifier by the correlation with the training mean of each class:
+
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.margins import MarginKernel
+    >>> class CorrelationMargins(MarginKernel):
+    ...     name = "correlation"
+    ...
+    ...     def prepare(self, xs, design):
+    ...         return xs, design
+    ...
+    ...     def margins(self, state, labelings):
+    ...         xs, design = state
+    ...         columns = [
+    ...             np.concatenate([self.fold(x, y, *fold) for fold in design.folds])
+    ...             for x in xs
+    ...             for y in labelings.codes
+    ...         ]
+    ...         return np.stack(columns, axis=-1)
+    ...
+    ...     def fold(self, x, y, train, test):
+    ...         means = [x[train][y[train] == label].mean(axis=0) for label in set(y)]
+    ...         return np.corrcoef(x[test], means)[: len(test), len(test) :]
+    >>> y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
+    >>> X = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(12, 3))
+    >>> light = IdentificationSearchLight(estimator=CorrelationMargins())
+    >>> light.fit(X, y, groups=runs).region_scores_["accuracy"]
+    array([1.])
+    """
+
+    name: str = ""
+    shrinks: bool = False
+
+    @abstractmethod
+    def prepare(self, xs: list[np.ndarray], design: Design) -> Any:
+        """Compute what does not depend on labels.
+
+        Parameters
+        ----------
+        xs : list of ndarray of shape (n_samples, n_features of the region)
+            Samples of each region, centered per feature.
+        design : Design
+            Folds of the cross-validation: ``folds``, a tuple of (train, test) index
+            arrays, and ``n_samples``, ``n_classes``, ``test``.
+
+        Returns
+        -------
+        state : object
+            What `margins` needs, the design included.
+
+        Raises
+        ------
+        ValueError
+            If a region is constant or a parameter is out of range.
+        """
+
+    @abstractmethod
+    def margins(self, state: Any, labelings: Any) -> np.ndarray:
+        """Compute the out-of-fold margins of every region under every labeling.
+
+        The margins of one region must not depend, to the last bit, on which regions
+        and how many labelings come with it.
+
+        Parameters
+        ----------
+        state : object
+            What `prepare` returned for S regions.
+        labelings : Labelings
+            B labelings of the samples: ``codes``, an array of shape (B, n_samples) of
+            class codes 0..K-1, and ``one_hot()``, of shape (n_samples, K, B).
+
+        Returns
+        -------
+        margins : ndarray of shape (n_test, K, S * B)
+            Larger is better. Rows as in ``design.test``; columns region by region,
+            all labelings of a region together.
+
+        Raises
+        ------
+        ValueError
+            If a class has no training sample in a fold.
+        """
+
+    def batches(self, xs: list[np.ndarray], plan: "Plan") -> Iterator[Batch]:
+        """Yield the margins of some regions, one batch of labelings after the other.
+
+        Parameters
+        ----------
+        xs : list of ndarray of shape (n_samples, n_features of the region)
+            Samples of each region.
+        plan : Plan
+            Design and labelings of the run.
+
+        Yields
+        ------
+        batch : Batch
+            Margins of shape (n_test, K, n_regions * n_labelings), region-major, with
+            the number of the first labeling and the number of labelings.
+        """
+        state = self.prepare(xs, cast(Design, plan.design))
+        first = 0
+        for labelings in plan.batches():
+            n_labelings = labelings.n_labelings
+            yield Batch(self.margins(state, labelings), first, n_labelings)
+            first += n_labelings
+
+
+class Work(NamedTuple):
+    """What one task has to do, in numbers.
+
+    ``n_features`` counts different features, ``n_memberships`` each feature as often as
+    it is in a region, ``n_labelings`` the labelings that a classifier is trained on.
+    """
+
+    n_regions: int
+    n_features: int
+    n_memberships: int
+    n_labelings: int
+
+
+class AdditiveKernel(MarginKernel):
+    """A classifier whose margins are sums over the features of a region.
+
+    Each feature's own margins are then computed once and summed by one sparse product
+    over all regions, where that is faster than going region by region.
+    """
+
+    @abstractmethod
+    def feature_margins(
+        self, X: np.ndarray, codes: np.ndarray, design: Design
+    ) -> np.ndarray:
+        """Compute every feature's own margins under one labeling.
+
+        From samples of shape (n_samples, n_features) and codes of shape (n_samples,);
+        float32 of shape (n_features, n_test, K).
+        """
+
+    def constant(self, codes: np.ndarray, design: Design) -> np.ndarray:
+        """Return what is added once per region, float32 of shape (n_test, K)."""
+        del codes
+        return np.zeros((len(design.test), design.n_classes), dtype=np.float32)
+
+    def costs(self, work: Work, design: Design) -> tuple[float, float]:
+        """Estimate the nanoseconds of a task, by sums and region by region.
+
+        Only which of the two is smaller matters.
+        """
+        numbers = len(design.test) * design.n_classes * work.n_labelings
+        by_sums = numbers * (5 * work.n_features + work.n_memberships / 4)
+        return by_sums, 5.0 * numbers * work.n_memberships

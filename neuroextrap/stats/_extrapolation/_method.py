@@ -1,0 +1,70 @@
+"""What an extrapolation method is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.stats._extrapolation._sample import WinSample
+
+_ANCHORS_PER_E_FOLD = 20
+
+
+class ExtrapolationMethod(ABC):
+    """A model of the win probability U, from which accuracy at any k follows.
+
+    A method is written as a subclass with keyword-only options (checked in
+    ``__init__``), and entered in the registry under its `name`.
+    """
+
+    #: Name in the registry.
+    name: ClassVar[str]
+    #: Whether win distributions alone are not enough to fit it.
+    needs_scores: ClassVar[bool] = False
+    #: Up to how many times K the data identify its prediction.
+    reliable_factor: ClassVar[float] = np.inf
+    #: Whether its prediction never increases with k and lies in [0, 1] by itself.
+    monotone: ClassVar[bool] = True
+    #: Whether it models the distribution of U, so that `cdf` can be asked.
+    has_cdf: ClassVar[bool] = True
+    #: How an iterative method ended: "converged" and, if convex, "duality_gap".
+    certificate_: dict[str, Any] | None = None
+
+    def resolve(self, sample: WinSample) -> ExtrapolationMethod:
+        """Return the unfitted method that this sample calls for.
+
+        The choice stays as it is when the jackknife fits parts of the sample.
+        """
+        del sample
+        return self
+
+    @abstractmethod
+    def fit(self, sample: WinSample) -> ExtrapolationMethod:
+        """Fit to a sample and return the fitted method, with `certificate_`."""
+
+    @abstractmethod
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Predict average accuracy at set sizes (n_sizes,), which need not be whole."""
+
+    def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,).
+
+        Where the method itself may increase, the running minimum is taken over fixed
+        log-spaced anchors as well, so that an answer hardly depends on what else was
+        asked.
+        """
+        if self.monotone:
+            return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
+        largest = set_sizes.max()
+        n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(largest))) + 2
+        anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
+        every = np.unique(np.r_[anchors[anchors < largest], set_sizes])
+        lowest = np.minimum.accumulate(np.clip(self.accuracy(every), 0.0, 1.0))
+        return lowest[np.searchsorted(every, set_sizes)]
+
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        """Return the fitted Pr(U <= u) at u (...)."""
+        raise NotImplementedError(f"method={self.name!r} has no distribution of U")

@@ -1,0 +1,96 @@
+"""Counting of permuted statistics as they stream by, and what counts as a tie.
+
+Every permutation test of the package counts here, by one convention: the observed
+labeling is not among the permuted ones, and p = (1 + count) / (1 + n_permutations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroextrap.stats import _pvalues
+from neuroextrap.stats._validation import FloatArray
+
+# Equal sums added in another order differ in the 16th digit; a permutation test must
+# see them as equal.
+TIE_DECIMALS = 12
+
+
+def round_ties(statistics: FloatArray) -> FloatArray:
+    """Round statistics of the size of proportions or bits, so that ties are equal."""
+    return np.round(statistics, TIE_DECIMALS)
+
+
+def tie_floor(observed: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the least number that ties with statistics of any scale.
+
+    For statistics in units of their own, where a fixed number of decimals would mean
+    nothing: `scale` is the typical size of the summands behind each.
+    """
+    return observed - 10.0**-TIE_DECIMALS * scale
+
+
+@dataclass(frozen=True)
+class NullCounts:
+    """Observed statistics, and what the permuted ones seen so far amount to.
+
+    `score` (n_regions,) is compared with; `n_reached` (n_regions,) counts the
+    permutations whose statistic is as large; `maxima` (n_permutations,) is the largest
+    statistic over regions of each permutation; `null` (n_permutations, n_regions)
+    keeps all of them, where there is one. Arrays are filled in place.
+    """
+
+    score: FloatArray
+    n_reached: NDArray[np.int64]
+    maxima: FloatArray
+    null: NDArray[np.floating] | None = None
+
+    @classmethod
+    def start(cls, score: FloatArray, n_permutations: int) -> NullCounts:
+        """Return counts before the first permutation, with nothing kept."""
+        n_reached = np.zeros(len(score), dtype=np.int64)
+        return cls(score, n_reached, np.full(n_permutations, -np.inf))
+
+    def add(
+        self, permuted: FloatArray, first: int, regions: slice = slice(None)
+    ) -> None:
+        """Count the statistics (n_regions, n_labelings) of some regions.
+
+        The labelings are number `first` and those after it; both sides of the
+        comparison have gone through :func:`round_ties` or :func:`tie_floor`.
+        """
+        if permuted.size == 0:
+            return
+        labelings = slice(first, first + permuted.shape[1])
+        reached = permuted >= self.score[regions, np.newaxis]
+        self.n_reached[regions] += reached.sum(axis=1)
+        maxima = self.maxima[labelings]
+        np.maximum(maxima, permuted.max(axis=0), out=maxima)
+        if self.null is not None:
+            self.null[labelings, regions] = permuted.T
+
+    def p_value(self) -> FloatArray:
+        """Return the p-value of each region by itself, shape (n_regions,)."""
+        return _pvalues.p_value_from_counts(self.n_reached, len(self.maxima))
+
+    def p_value_fwe(self) -> FloatArray:
+        """Return family-wise p-values by the maximum statistic, shape (n_regions,)."""
+        return _pvalues.max_statistic_p_value(self.score, self.maxima)
+
+
+def spread_known(
+    known: NDArray[np.bool_], values: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Place values (n_known, ...) of the known regions among all; the others are NaN.
+
+    `known` of shape (n_regions,) says which regions the values belong to, in order.
+    """
+    spread = {}
+    for name, value in values.items():
+        spread[name] = np.full(known.shape + np.shape(value)[1:], np.nan)
+        spread[name][known] = value
+    return spread

@@ -1,0 +1,81 @@
+"""The one run of regions, and an analysis of one's own that uses it."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis._region_run import RegionRun
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.decoding._run import plan_decoding
+
+
+def simulate():
+    """Samples of three classes in four runs, labels and runs."""
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(3), 4), np.repeat(np.arange(4), 3)
+    return rng.normal(size=(3, 6))[y] + rng.normal(size=(12, 6)), y, runs
+
+
+def searchlight(**options):
+    """A searchlight of three regions; the last has one usable voxel only."""
+    members = np.zeros((3, 6), dtype=bool)
+    members[0, :4] = members[1, 2:] = members[2, 5] = True
+    return IdentificationSearchLight(
+        regions=scipy.sparse.csr_array(members), n_permutations=9, **options
+    )
+
+
+def test_a_run_has_to_say_what_it_read():
+    with pytest.raises(TypeError, match="abstract"):
+        RegionRun()
+
+
+def test_a_run_is_the_same_each_time():
+    fitted = searchlight().fit(*simulate())
+    run = fitted.run_
+    results = run.results()
+    np.testing.assert_array_equal(results.scores.wins, fitted.wins_)
+    np.testing.assert_array_equal(results.scores.maxima, fitted.null_maxima_)
+    assert results.fold_wins is None
+    np.testing.assert_array_equal(run.analyzed, [0, 1])
+    np.testing.assert_array_equal(run.margins(1), fitted.region_margins(1))
+    assert run.inputs().keys() == {"samples", "labels"}
+
+
+def test_cost_is_that_of_the_regions_analyzed():
+    cost = searchlight().estimate_cost(*simulate())
+    assert (cost["n_regions"], cost["n_features"]) == (2, 6)
+    assert cost["n_permutations"] == 9
+    assert min(cost["seconds"], cost["memory"]) > 0
+
+
+def test_wins_of_folds_are_apart_from_those_of_bounds():
+    X, y, runs = simulate()
+    data = X[:-1], y[:-1], runs[:-1]  # unequal folds: bounds have their own weights
+    for per_fold, n_folds in ((False, None), (True, 4)):
+        run = plan_decoding(searchlight(per_fold=per_fold), *data)
+        results = run.results()
+        assert len(results.scores.weighted_wins) == len(run.bounds.weighting)
+        kept = results.fold_wins
+        assert (None if kept is None else len(kept)) == n_folds
+
+
+def test_an_analysis_of_ones_own_needs_a_kind_and_a_run(tmp_path):
+    class Borrowed(RegionAnalysis):
+        kind = "borrowed"
+
+        def __init__(self, radius=8.0):
+            self.radius = radius
+
+        def fit(self, X, y, groups):
+            return self._complete(plan_decoding(searchlight(), X, y, groups))
+
+    fitted, twin = Borrowed().fit(*simulate()), searchlight().fit(*simulate())
+    np.testing.assert_array_equal(fitted.wins_, twin.wins_)
+    np.testing.assert_array_equal(fitted.standard_error(0), twin.standard_error(0))
+    fitted.to_directory(tmp_path / "out")
+    again = Borrowed.from_directory(tmp_path / "out")
+    np.testing.assert_array_equal(again.wins_, twin.wins_)
+    with pytest.raises(ValueError, match="no 'searchlight' analysis, but one of kind"):
+        IdentificationSearchLight.from_directory(tmp_path / "out")

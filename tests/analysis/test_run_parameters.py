@@ -1,0 +1,70 @@
+"""Parameters of runs: the same checks, sizes and regions for every analysis."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from neuroextrap import stats
+from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.images._region_choice import choose_regions
+
+ANALYSES = [IdentificationSearchLight, EncodingIdentification]
+
+
+def test_an_analysis_without_a_kind_cannot_be_made():
+    class Nameless(RegionAnalysis):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Nameless()
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_every_analysis_has_the_parameters_of_runs(analysis):
+    names = {field.name for field in fields(RunParameters)}
+    assert names <= analysis().get_params(deep=False).keys()
+    parameters = RunParameters.of(analysis(n_permutations=7, shard="1/2"))
+    assert (parameters.n_permutations, parameters.shard) == (7, "1/2")
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": -1}, "radius=-1 must be a length in mm above 0"),
+        ({"radius": "8"}, "radius='8' must be a length"),
+        ({"confidence_level": 1}, "confidence_level=1 must be a number between"),
+        ({"min_voxels": 0}, "min_voxels=0 must be an integer of at least 1"),
+        ({"stride": 1.5}, "stride=1.5 must be an integer"),
+        ({"n_permutations": -1}, "n_permutations=-1 must be an integer of at least 0"),
+        ({"save_null": "null.npy"}, "save_null needs permutations"),
+    ],
+)
+def test_checks_are_those_of_all_analyses(analysis, options, message):
+    with pytest.raises(ValueError, match=message):
+        RunParameters.of(analysis(**options))
+
+
+def test_set_sizes_are_those_given_or_the_default_ones():
+    given = RunParameters.of(IdentificationSearchLight(set_sizes=[2, 4]))
+    np.testing.assert_array_equal(given.resolve_set_sizes(9), [2, 4])
+    default = RunParameters.of(IdentificationSearchLight())
+    np.testing.assert_array_equal(
+        default.resolve_set_sizes(40), stats.default_set_sizes(40)
+    )
+
+
+def test_regions_are_those_of_the_parameters():
+    members = np.eye(4, dtype=bool)[:3]
+    parameters = RunParameters.of(
+        IdentificationSearchLight(regions=members, min_voxels=1)
+    )
+    choice = parameters.choose_regions(None, 4)
+    expected = choose_regions(None, 4, regions=members)
+    np.testing.assert_array_equal(choice.regions.toarray(), expected.regions.toarray())
+    usable = parameters.usable_regions(choice, np.array([True, False, True, True]))
+    np.testing.assert_array_equal(usable.n_features, [1, 0, 1])

@@ -1,0 +1,188 @@
+"""What was read is not read again; what has changed is."""
+
+import os
+
+import joblib
+import nibabel
+import numpy as np
+import pytest
+from nilearn.maskers import NiftiMasker
+from sklearn.base import clone
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.images import _loading, _maskers, load_samples, resolve_masker
+from neuroextrap.learning_curves._scans import read_scans
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Names of the images whose data were read."""
+    found = []
+
+    def counted(named):
+        found.append(named.name)
+        return read(named)
+
+    read = _loading.read_image
+    for module in (_loading, _maskers):
+        monkeypatch.setattr(module, "read_image", counted)
+    return found
+
+
+@pytest.fixture
+def paths(volume, bold_data, tmp_path):
+    """Two runs on disk; the first has a hole."""
+    bold_data[1, 1, 1, 2] = np.nan
+    for run in (0, 1):
+        nibabel.save(volume(bold_data + run), tmp_path / f"run-{run}.nii.gz")
+    return [str(tmp_path / f"run-{run}.nii.gz") for run in (0, 1)]
+
+
+@pytest.fixture
+def mask_img(volume, mask_data):
+    return volume(mask_data.astype("uint8"))
+
+
+def test_a_second_reading_reads_no_file_and_is_equal(paths, mask_img, tmp_path, reads):
+    plain = load_samples(paths, resolve_masker(mask_img))
+    assert np.isnan(plain).any()
+    del reads[:]
+    for n_read in (2, 2):
+        masker = resolve_masker(mask_img, paths, memory=tmp_path / "cache")
+        np.testing.assert_array_equal(load_samples(paths, masker), plain)
+        assert len(reads) == n_read
+
+
+def test_a_computed_mask_is_remembered_too(paths, tmp_path, reads):
+    plain = resolve_masker(None, paths).mask_img_
+    del reads[:]
+    for n_read in (2, 2):
+        found = resolve_masker(None, paths, memory=str(tmp_path / "cache")).mask_img_
+        np.testing.assert_array_equal(found.get_fdata(), plain.get_fdata())
+        assert len(reads) == n_read
+
+
+def test_what_has_changed_is_read_anew(paths, mask_img, volume, tmp_path, reads):
+    memory = joblib.Memory(tmp_path / "cache", verbose=0)
+
+    def load(mask=mask_img, **cleaning):
+        before = len(reads)
+        data = load_samples(
+            paths, resolve_masker(mask, paths, memory=memory), **cleaning
+        )
+        return data, len(reads) - before
+
+    first, n_read = load()
+    assert n_read == 2
+    assert load()[1] == 0
+    smaller = mask_img.get_fdata()
+    smaller[np.unravel_index(smaller.argmax(), smaller.shape)] = 0
+    assert load(volume(smaller.astype("uint8")))[1] == 2
+    assert load(NiftiMasker(mask_img, smoothing_fwhm=4, standardize=None))[1] == 2
+    nuisance = tmp_path / "nuisance.csv"
+    for value in (1, 2):
+        rows = [f"{i**value},{i % 3}" for i in range(8)]
+        nuisance.write_text("\n".join(["a,b", *rows]))
+        os.utime(nuisance, ns=(value, value))
+        assert load(confounds=[str(nuisance)] * 2)[1] == 2
+    nibabel.save(volume(np.zeros((4, 5, 3, 8))), paths[1])
+    changed, n_read = load()
+    assert n_read == 2
+    np.testing.assert_array_equal(changed[:8], first[:8])
+    assert not changed[8:].any()
+
+
+def test_images_in_memory_go_to_nilearns_own_cache(
+    bold_data, volume, mask_img, tmp_path
+):
+    masker = resolve_masker(mask_img, memory=tmp_path / "cache", memory_level=2)
+    assert masker.memory_level == 2
+    plain = load_samples(volume(bold_data), resolve_masker(mask_img))
+    for _ in range(2):
+        np.testing.assert_array_equal(load_samples(volume(bold_data), masker), plain)
+    assert any("nilearn" in str(path) for path in (tmp_path / "cache").rglob("*"))
+
+
+def test_nothing_is_remembered_unless_asked_for(paths, mask_img, tmp_path, reads):
+    own = joblib.Memory(tmp_path / "own", verbose=0)
+    given = NiftiMasker(mask_img, memory=own, standardize=None)
+    assert resolve_masker(given, paths).memory.location == own.location
+    for memory, level in ((None, 1), (tmp_path / "cache", 0), (joblib.Memory(None), 1)):
+        masker = resolve_masker(mask_img, memory=memory, memory_level=level)
+        del reads[:]
+        load_samples(paths, masker)
+        load_samples(paths, masker)
+        assert len(reads) == 4
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_memory_that_is_none_is_refused(mask_img):
+    with pytest.raises(TypeError, match=r"memory must be None, a folder or a joblib"):
+        resolve_masker(mask_img, memory=3)
+    for level in (-1, 1.5, True):
+        with pytest.raises(ValueError, match=r"memory_level=.* must be a whole number"):
+            resolve_masker(mask_img, memory_level=level)
+
+
+@pytest.fixture
+def brains(volume, mask_data, tmp_path):
+    """Sixteen volumes of four stimuli in a file."""
+    y = np.tile(np.arange(4), 4)
+    patterns = np.random.default_rng(0).normal(size=(4, 5, 3, 4))
+    data = patterns[..., y] + np.random.default_rng(1).normal(size=(4, 5, 3, 16))
+    nibabel.save(volume(data), tmp_path / "brains.nii.gz")
+    return str(tmp_path / "brains.nii.gz"), y
+
+
+def test_a_second_fit_of_the_searchlight_reads_nothing(
+    brains, mask_img, tmp_path, reads
+):
+    imgs, y = brains
+    groups = np.repeat(np.arange(4), 4)
+    plain = IdentificationSearchLight(mask_img, radius=4).fit(imgs, y, groups)
+    del reads[:]
+    for _ in range(2):
+        light = IdentificationSearchLight(mask_img, radius=4, memory=tmp_path / "cache")
+        light.fit(imgs, y, groups)
+        np.testing.assert_array_equal(light.wins_, plain.wins_)
+        assert reads == [f"imgs ({imgs})"]
+
+
+def test_a_second_fit_of_an_encoding_model_reads_nothing(
+    brains, mask_img, tmp_path, reads
+):
+    from sklearn.linear_model import Ridge
+
+    imgs, y = brains
+    features = np.random.default_rng(2).normal(size=(16, 2)) + y[:, None]
+    options = {"encoder": Ridge(), "cv": 4, "radius": 4}
+    plain = EncodingIdentification(mask_img, **options).fit(features, imgs)
+    del reads[:]
+    for _ in range(2):
+        model = EncodingIdentification(
+            mask_img, memory=str(tmp_path / "cache"), memory_level=1, **options
+        )
+        model.fit(features, imgs)
+        np.testing.assert_array_equal(model.residuals_, plain.residuals_)
+    model.identify(features + 1, imgs)
+    assert reads == [f"imgs ({imgs})"]
+
+
+def test_scans_of_a_learning_curve_are_remembered(brains, mask_img, tmp_path, reads):
+    imgs, _ = brains
+    for _ in range(2):
+        found = read_scans(imgs, mask_img, memory=tmp_path / "cache")
+    assert len(reads) == 1
+    np.testing.assert_array_equal(found.X, read_scans(imgs, mask_img).X)
+
+
+@pytest.mark.parametrize("kind", [IdentificationSearchLight, EncodingIdentification])
+def test_memory_is_a_parameter_like_others(kind, tmp_path):
+    memory = joblib.Memory(tmp_path, verbose=0)
+    for given in (None, str(tmp_path), memory):
+        again = clone(kind(memory=given, memory_level=2))
+        assert again.get_params()["memory_level"] == 2
+        assert getattr(again.memory, "location", again.memory) == getattr(
+            given, "location", given
+        )

@@ -1,0 +1,38 @@
+"""Designs, labelings and regions on which the classifiers are tested."""
+
+import numpy as np
+
+from neuroextrap.margins._design import Design
+
+K = 3
+
+
+def unequal_design(n=40, n_classes=K, seed=0, *, repeated=True):
+    """Unequal folds, and splits whose test is not the complement of the training.
+
+    The last two splits test samples that other folds test, and hold out more than they
+    test; ``repeated`` leaves them in.
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    samples, cuts = np.arange(n), (n * 9 // 40, n * 21 // 40)
+    tests = [np.sort(part) for part in np.split(order, cuts)]
+    folds = [(np.setdiff1d(samples, test), test) for test in tests]
+    if repeated:
+        folds.append((np.sort(order[: n * 5 // 8]), np.sort(order[n * 3 // 4 : -2])))
+        folds.append((np.sort(order[n // 5 :]), np.sort(order[:3])))
+    return Design(tuple(folds), n, n_classes)
+
+
+def labels(n_labelings, n=40, seed=1):
+    """Random labelings with classes of unequal size, shape (n_labelings, n)."""
+    counts = n // 4, n * 3 // 10, n - n // 4 - n * 3 // 10
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(K), counts)
+    return np.stack([rng.permutation(codes) for _ in range(n_labelings)])
+
+
+def correlated_regions(sizes, n=40, seed=2):
+    """Correlated features, well enough conditioned to compare to rounding."""
+    rng = np.random.default_rng(seed)
+    mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
+    return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]

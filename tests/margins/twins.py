@@ -1,0 +1,167 @@
+"""Naive twins of the batched classifiers: one region, one training set at a time.
+
+Each twin is fitted by ``fit(x, codes)``, x of shape (n_samples, n_features), and has
+``margins(x)`` of shape (n_samples, K). They are plain implementations of the textbook
+formulas, themselves compared with scikit-learn and with Gaussian densities.
+"""
+
+import numpy as np
+
+from neuroextrap.margins._operators import centered_gram, ridge_penalty
+from neuroextrap.margins._qda import qda_shrinkage
+
+
+def class_means(x, codes):
+    """Means over the samples of each class, shape (K, n_features)."""
+    return np.stack([x[codes == label].mean(axis=0) for label in np.unique(codes)])
+
+
+class Twin:
+    """A classifier that decides by one margin per class."""
+
+    def predict(self, x):
+        """Predict the class with the largest margin, the first one if tied."""
+        return self.margins(x).argmax(axis=1)
+
+
+class NearestCentroidTwin(Twin):
+    """Minus the squared Euclidean distance to the class mean."""
+
+    def fit(self, x, codes):
+        self.means = class_means(x, codes)
+        return self
+
+    def margins(self, x):
+        return -((x[:, None] - self.means) ** 2).sum(axis=2)
+
+
+class GaussianNBTwin(Twin):
+    """Log density of independent features, plus the log share of the class."""
+
+    def __init__(self, total_variance, variance_floor=1e-3):
+        self.floor = np.where(total_variance > 0, variance_floor * total_variance, 1.0)
+
+    def fit(self, x, codes):
+        self.means = class_means(x, codes)
+        variances = class_means(np.square(x - self.means[codes]), codes)
+        self.variances = np.maximum(variances, self.floor)
+        self.log_priors = np.log(np.bincount(codes) / len(codes))
+        return self
+
+    def margins(self, x):
+        scores = (x[:, None] - self.means) ** 2 / self.variances
+        return -0.5 * (scores + np.log(self.variances)).sum(axis=2) + self.log_priors
+
+
+class NearestNeighborTwin(Twin):
+    """Minus the squared distance to the nearest training sample of the class."""
+
+    def fit(self, x, codes):
+        self.samples, self.codes = x, codes
+        return self
+
+    def margins(self, x):
+        distances = ((x[:, None] - self.samples) ** 2).sum(axis=2)
+        labels = np.unique(self.codes)
+        nearest = [distances[:, self.codes == label].min(axis=1) for label in labels]
+        return -np.stack(nearest, axis=1)
+
+
+class LinearTwin(Twin):
+    """Margins linear in the features."""
+
+    def margins(self, x):
+        return x @ self.weights + self.intercept
+
+
+class RidgeTwin(LinearTwin):
+    """Ridge regression of the class indicators, the intercept free."""
+
+    def __init__(self, penalty):
+        self.penalty = penalty
+
+    def fit(self, x, codes):
+        mean, indicators = x.mean(axis=0), np.eye(codes.max() + 1)[codes]
+        centered = x - mean
+        self.weights = solve_shrunk(centered, self.penalty, centered.T @ indicators)
+        self.intercept = indicators.mean(axis=0) - mean @ self.weights
+        return self
+
+
+class LDATwin(LinearTwin):
+    """Linear discriminants with a ridge on the within-class scatter.
+
+    Times ``scale``, the margins are log posteriors up to a shared term.
+    """
+
+    def __init__(self, penalty, priors="equal"):
+        self.penalty = penalty
+        self.priors = priors
+
+    def fit(self, x, codes):
+        mean, means = x.mean(axis=0), class_means(x, codes)
+        shift = (means - mean).T
+        self.weights = solve_shrunk(x - means[codes], self.penalty, shift)
+        self.intercept = -mean @ self.weights - 0.5 * (shift * self.weights).sum(axis=0)
+        self.scale = len(x) - len(means)
+        if self.priors == "frequency":
+            self.intercept += np.log(np.bincount(codes) / len(codes)) / self.scale
+        return self
+
+
+class QDATwin(Twin):
+    """Gaussian log density with a covariance per class, shrunk to ``variance`` I."""
+
+    def __init__(self, intensity, variance, priors="equal"):
+        self.intensity = intensity
+        self.variance = variance
+        self.priors = priors
+
+    def fit(self, x, codes):
+        counts = np.bincount(codes)
+        self.means = class_means(x, codes)
+        self.offsets = np.log(counts / len(x)) if self.priors == "frequency" else 0.0
+        self.roots = [
+            (x[codes == label] - mean) * np.sqrt((1.0 - self.intensity) / counts[label])
+            for label, mean in enumerate(self.means)
+        ]
+        return self
+
+    def margins(self, x):
+        ridge = self.intensity * self.variance
+        margins = np.empty((len(x), len(self.means)))
+        for label, (mean, root) in enumerate(zip(self.means, self.roots, strict=True)):
+            shift = (x - mean).T
+            squared = (shift * solve_shrunk(root, ridge, shift)).sum(axis=0)
+            covariance = root.T @ root + ridge * np.eye(len(shift))
+            margins[:, label] = -0.5 * (squared + np.linalg.slogdet(covariance)[1])
+        return margins + self.offsets
+
+
+def solve_shrunk(root, penalty, right):
+    """Solve (root' root + penalty I) z = right in the smaller of the two forms.
+
+    ``root`` has shape (n_samples, n_features), ``right`` (n_features, n_columns).
+    """
+    n_samples, n_features = root.shape
+    if penalty > 0 and n_samples < n_features:
+        gram = root @ root.T + penalty * np.eye(n_samples)
+        return (right - root.T @ np.linalg.solve(gram, root @ right)) / penalty
+    return np.linalg.solve(root.T @ root + penalty * np.eye(n_features), right)
+
+
+def _qda_of_all_samples(x, n_classes):
+    """Return a twin with the intensity and the variance of all samples."""
+    return QDATwin(*qda_shrinkage(centered_gram(x), x.shape[1], n_classes, "auto"))
+
+
+# name of a classifier -> its twin at the default options, what does not depend on
+# labels taken from all samples x of the region, as the classifier does
+TWINS = {
+    "nearest_centroid": lambda x, n_classes: NearestCentroidTwin(),
+    "gaussian_nb": lambda x, n_classes: GaussianNBTwin(x.var(axis=0)),
+    "ridge": lambda x, n_classes: RidgeTwin(ridge_penalty(x)),
+    "lda": lambda x, n_classes: LDATwin(ridge_penalty(x)),
+    "qda": _qda_of_all_samples,
+    "nearest_neighbor": lambda x, n_classes: NearestNeighborTwin(),
+}

@@ -1,0 +1,61 @@
+"""Streaming counts of permuted statistics against counting all at once."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.stats import max_statistic_p_value, permutation_p_value
+from neuroextrap.stats._null_counts import (
+    NullCounts,
+    round_ties,
+    spread_known,
+    tie_floor,
+)
+
+
+def test_counts_in_batches_equal_counts_at_once():
+    rng = np.random.default_rng(0)
+    score, null = rng.integers(0, 5, 7).astype(float), rng.integers(0, 5, (30, 7))
+    counts = NullCounts.start(score, 30)
+    for regions in (slice(0, 3), slice(3, 7)):
+        for first in range(0, 30, 8):
+            counts.add(null[first : first + 8, regions].T, first, regions)
+    np.testing.assert_array_equal(counts.p_value(), permutation_p_value(score, null))
+    np.testing.assert_array_equal(
+        counts.p_value_fwe(), max_statistic_p_value(score, null.max(axis=1))
+    )
+    np.testing.assert_array_equal(counts.maxima, null.max(axis=1))
+
+
+def test_null_rows_are_kept_where_asked():
+    null = np.random.default_rng(1).normal(size=(6, 4))
+    counts = NullCounts(
+        np.zeros(4), np.zeros(4, dtype=int), np.full(6, -np.inf), np.empty((6, 4))
+    )
+    counts.add(null[:2].T, 0)
+    counts.add(null[2:].T, 2)
+    np.testing.assert_array_equal(counts.null, null)
+
+
+def test_nothing_permuted_counts_nothing():
+    counts = NullCounts.start(np.ones(3), 2)
+    counts.add(np.empty((3, 0)), 2)
+    assert not counts.n_reached.any()
+    assert (counts.maxima == -np.inf).all()
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_sums_in_another_order_are_ties(scale):
+    values = np.random.default_rng(2).normal(size=200) * scale
+    forward, backward = values.sum(), values[::-1].sum()
+    size = np.abs(values).mean()
+    assert backward >= tie_floor(forward, size)
+    assert round_ties(forward / scale) == round_ties(backward / scale)
+    assert forward - 1e-6 * size < tie_floor(forward, size)
+
+
+def test_known_values_are_spread_and_the_others_nan():
+    known = np.array([True, False, True])
+    spread = spread_known(known, {"a": np.array([1.0, 2.0]), "b": np.ones((2, 2))})
+    np.testing.assert_array_equal(spread["a"], [1, np.nan, 2])
+    assert spread["b"].shape == (3, 2)
+    assert np.isnan(spread["b"][1]).all()

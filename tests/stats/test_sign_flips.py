@@ -1,0 +1,90 @@
+"""Paired sign flips against enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from neuroextrap.stats import _sign_flips, paired_sign_flip_test
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_all_flips_equal_enumeration(two_sided):
+    D = np.random.default_rng(0).normal(size=(4, 7)) + 0.5
+    found = paired_sign_flip_test(D, n_permutations=127, two_sided=two_sided)
+    signs = np.array(list(itertools.product([1, -1], repeat=7)))
+    null, observed = D @ signs.T, D.sum(axis=1)
+    if two_sided:
+        null, observed = np.abs(null), np.abs(observed)
+    reached = null >= observed[:, None] - 1e-9
+    np.testing.assert_allclose(found.p_value, reached.mean(axis=1))
+    largest = null.max(axis=0) >= observed[:, None] - 1e-9
+    np.testing.assert_allclose(found.p_value_fwe, largest.mean(axis=1))
+    np.testing.assert_allclose(found.score, D.sum(axis=1))
+    assert found.n_permutations == (63 if two_sided else 127)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_enumerated_flips_are_distinct_and_never_the_observed_signs(two_sided):
+    flips = _sign_flips.sign_flips(6, 63, two_sided=two_sided, random_state=0)
+    assert len(flips) + 1 == _sign_flips.count_sign_flips(6, two_sided=two_sided)
+    equivalent = {tuple(row) for row in flips} | {(1.0,) * 6}
+    if two_sided:  # a flip and its opposite are one
+        equivalent |= {tuple(-np.array(row)) for row in equivalent}
+    assert len(equivalent) == 64
+
+
+def test_drawn_flips_are_as_many_as_asked_for_and_repeatable():
+    draws = [
+        _sign_flips.sign_flips(20, 50, two_sided=False, random_state=3)
+        for _ in range(2)
+    ]
+    assert draws[0].shape == (50, 20)
+    assert set(np.unique(draws[0])) == {-1.0, 1.0}
+    np.testing.assert_array_equal(*draws)
+
+
+def test_a_single_unit_has_one_flip():
+    test = paired_sign_flip_test(np.array([[2.0]]))
+    assert test.p_value == 1.0
+    assert test.n_permutations == 1
+
+
+def test_batches_of_flips_change_nothing(monkeypatch):
+    D = np.random.default_rng(1).normal(size=(3, 30))
+    whole = paired_sign_flip_test(D, n_permutations=500, random_state=4)
+    monkeypatch.setattr(_sign_flips, "_BATCH_NUMBERS", 21)
+    parts = paired_sign_flip_test(D, n_permutations=500, random_state=4)
+    for name in ("score", "p_value", "p_value_fwe"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+    assert whole.n_permutations == 500
+
+
+def test_no_region_gives_no_p_value():
+    found = paired_sign_flip_test(np.empty((0, 5)))
+    assert found.p_value.shape == found.p_value_fwe.shape == (0,)
+
+
+@pytest.mark.parametrize("n_sets", [300, pytest.param(5000, marks=pytest.mark.slow)])
+def test_family_wise_error_is_kept_for_exchangeable_outcomes(n_sets):
+    rng = np.random.default_rng(2)
+    mixing = rng.normal(size=(6, 6))
+    p = [
+        paired_sign_flip_test(
+            mixing @ rng.exponential(size=(6, 12)) * rng.choice([-1, 1], 12),
+            n_permutations=99,
+            random_state=rng,
+        ).p_value_fwe.min()
+        for _ in range(n_sets)
+    ]
+    for level in (0.05, 0.2):
+        rate = np.mean(np.array(p) <= level + 1e-12)
+        assert abs(rate - level) < 4 * np.sqrt(level * (1 - level) / n_sets)
+
+
+def test_bad_input():
+    for wrong in (np.zeros(3), np.zeros((2, 0)), np.array([[1.0, np.nan]])):
+        with pytest.raises(ValueError, match="differences must be finite numbers of"):
+            paired_sign_flip_test(wrong)
+    with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):
+        paired_sign_flip_test(np.ones((1, 3)), n_permutations=0)
