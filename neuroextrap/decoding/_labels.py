@@ -14,10 +14,10 @@ class Labels(NamedTuple):
     """Labels of the n_kept samples that are analyzed, and which these are."""
 
     codes: np.ndarray  # class codes 0..K-1 of shape (n_kept,)
-    classes: np.ndarray  # the class of every code, shape (K,)
-    groups: np.ndarray | None  # runs, shape (n_kept,)
+    classes: np.ndarray  # the class of every code of shape (K,)
+    groups: np.ndarray | None  # runs of shape (n_kept,)
     blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
-    keep: np.ndarray  # whether a sample is analyzed, shape (n_samples,)
+    keep: np.ndarray  # whether a sample is analyzed of shape (n_samples,)
 
 
 def code_labels(y, classes, groups, blocks):

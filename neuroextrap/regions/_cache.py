@@ -25,9 +25,9 @@ def cached_surface_discs(coordinates, faces, radius, *, cache_dir):
 
     Parameters
     ----------
-    coordinates : array-like, shape (n_vertices, 3)
+    coordinates : array-like of shape (n_vertices, 3)
         Vertex coordinates (mm).
-    faces : array-like of int, shape (n_faces, 3)
+    faces : array-like of int of shape (n_faces, 3)
         Vertex indices of each triangle.
     radius : float
         Radius in mm along the surface.
@@ -36,7 +36,7 @@ def cached_surface_discs(coordinates, faces, radius, *, cache_dir):
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_vertices, n_vertices)
+    scipy.sparse.csr_array of bool of shape (n_vertices, n_vertices)
         The same as ``surface_discs(coordinates, faces, radius)``.
 
     Raises

@@ -19,17 +19,17 @@ def coordinate_spheres(coordinates, radius, *, centers=None):
 
     Parameters
     ----------
-    coordinates : array-like, shape (n_features, 3)
+    coordinates : array-like of shape (n_features, 3)
         World coordinates of the features (mm).
     radius : float
         Radius in mm; a feature at distance ``<= radius`` (relative tolerance 1e-9)
         belongs to the ball.
-    centers : array-like of int, shape (n_regions,), or None, default=None
+    centers : array-like of int of shape (n_regions,) or None, default=None
         Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Row i holds the features of ball i (its center included), int32 indices sorted.
 
     Raises
@@ -76,16 +76,16 @@ def nearest_features(coordinates, n_nearest, *, centers=None):
 
     Parameters
     ----------
-    coordinates : array-like, shape (n_features, 3)
+    coordinates : array-like of shape (n_features, 3)
         World coordinates of the features (mm).
     n_nearest : int
         Number of features in every region, 1 <= ``n_nearest`` <= n_features.
-    centers : array-like of int, shape (n_regions,), or None, default=None
+    centers : array-like of int of shape (n_regions,) or None, default=None
         Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Every row has exactly ``n_nearest`` members, int32 indices sorted.
 
     Raises
@@ -139,13 +139,13 @@ def _check_n_nearest(n_nearest, n_features):
     return int(n_nearest)
 
 
-def _nearest_of_block(tree, points, own, n_nearest):
+def _nearest_of_block(tree, points, block_centers, n_nearest):
     """Sorted member indices of a block of centers; shape (n_block, n_nearest)."""
     distances, neighbors = _query_past_ties(tree, points, n_nearest)
     edge = distances[:, n_nearest - 1 : n_nearest]
     rank = np.where(distances < edge * (1 - RADIUS_TOLERANCE), 1, 2)
     rank[distances > edge * (1 + RADIUS_TOLERANCE)] = 3
-    rank[neighbors == own[:, None]] = 0
+    rank[neighbors == block_centers[:, None]] = 0
     order = np.lexsort((neighbors, rank), axis=1)[:, :n_nearest]
     return np.sort(np.take_along_axis(neighbors, order, axis=1), axis=1)
 

@@ -10,16 +10,16 @@ def label_regions(labels, *, background=0):
 
     Parameters
     ----------
-    labels : array-like, shape (n_features,)
+    labels : array-like of shape (n_features,)
         Label of every feature; numbers or strings.
     background : scalar or None, default=0
         Label that makes no region; None keeps every label.
 
     Returns
     -------
-    regions : scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Row i holds the features labeled ``values[i]``, int32 indices sorted.
-    values : ndarray, shape (n_regions,)
+    values : ndarray of shape (n_regions,)
         The labels, ascending.
 
     Raises

@@ -25,19 +25,19 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
 
     Parameters
     ----------
-    mask : array-like of bool, shape (nx, ny, nz)
+    mask : array-like of bool of shape (nx, ny, nz)
         Voxels that are features. Feature i is the i-th voxel in C order, the order of
         ``numpy.nonzero`` and of nilearn's NiftiMasker.
-    affine : array-like, shape (4, 4)
+    affine : array-like of shape (4, 4)
         Voxel indices to world coordinates (mm).
     radius : float
         Radius in mm.
-    centers : array-like of int, shape (n_regions,), or None, default=None
+    centers : array-like of int of shape (n_regions,) or None, default=None
         Feature indices of the centers; None makes every feature a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Row i holds the features of sphere i (its center included), int32 indices
         sorted.
 
@@ -86,14 +86,14 @@ def strided_centers(mask, stride):
 
     Parameters
     ----------
-    mask : array-like of bool, shape (nx, ny, nz)
+    mask : array-like of bool of shape (nx, ny, nz)
         Voxels that are features, in C order.
     stride : int or sequence of 3 int
         Step in voxels, at least 1; 1 keeps every voxel.
 
     Returns
     -------
-    ndarray of intp, shape (n_centers,)
+    ndarray of intp of shape (n_centers,)
         Feature indices, ascending.
 
     Raises
@@ -193,10 +193,10 @@ def _gather(lookup, positions, steps, n_features):
     used = 0
     for first in range(0, n_centers, block):
         rows = slice(first, first + block)
-        found = lookup[positions[rows, None] + steps]
-        inside = found >= 0
+        features = lookup[positions[rows, None] + steps]
+        inside = features >= 0
         counts[rows] = inside.sum(axis=1)
-        members = found[inside]
+        members = features[inside]
         check_n_pairs(used + len(members))
         indices[used : used + len(members)] = members
         used += len(members)

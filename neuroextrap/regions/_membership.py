@@ -11,7 +11,7 @@ def check_regions(regions, n_features):
 
     Parameters
     ----------
-    regions : sparse array or matrix, or array-like, shape (n_regions, n_features)
+    regions : sparse array or matrix, or array-like of shape (n_regions, n_features)
         Every non-zero entry makes that feature a member of that region. Regions may
         overlap, and may be empty.
     n_features : int
@@ -19,7 +19,7 @@ def check_regions(regions, n_features):
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         No explicit zeros, no duplicates; int32 indices sorted within rows. The input
         is never modified; it is returned itself when already canonical.
 
@@ -36,7 +36,7 @@ def check_regions(regions, n_features):
     [0, 1, 2]
     """
     if sparse.issparse(regions):
-        found = sparse.csr_array(regions)
+        members = sparse.csr_array(regions)
     else:
         dense = np.asarray(regions)
         if dense.ndim != 2:
@@ -44,23 +44,23 @@ def check_regions(regions, n_features):
                 f"regions must be a matrix (n_regions, n_features), got "
                 f"{dense.ndim} dimension(s); give one row a region"
             )
-        found = sparse.csr_array(dense)
-    if found.shape[1] != n_features or found.shape[0] == 0:
+        members = sparse.csr_array(dense)
+    if members.shape[1] != n_features or members.shape[0] == 0:
         raise ValueError(
             f"regions must have shape (n_regions >= 1, {n_features}), got "
-            f"{found.shape}; give one row a region and one column a feature"
+            f"{members.shape}; give one row a region and one column a feature"
         )
-    if found.dtype.kind in "fc" and np.isnan(found.data).any():
+    if members.dtype.kind in "fc" and np.isnan(members.data).any():
         raise ValueError(
             "regions must not hold NaN; use zero or False for a feature outside"
         )
-    found = _canonical(found)
-    if found.nnz == 0:
+    members = _canonical(members)
+    if members.nnz == 0:
         raise ValueError(
             "regions must have at least one member, got none; set the entries of "
             "each region's features to True"
         )
-    return found
+    return members
 
 
 def rows_to_regions(indices, counts, n_features):
@@ -68,16 +68,16 @@ def rows_to_regions(indices, counts, n_features):
 
     Parameters
     ----------
-    indices : ndarray of int32, shape (n_pairs,)
+    indices : ndarray of int32 of shape (n_pairs,)
         Members of the first region, then of the second, and so on.
-    counts : ndarray of int, shape (n_regions,)
+    counts : ndarray of int of shape (n_regions,)
         Number of members of each region.
     n_features : int
         Number of features.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_features)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         The regions, sharing the memory of ``indices``.
 
     Raises
@@ -113,14 +113,14 @@ def check_centers(centers, n_features):
 
     Parameters
     ----------
-    centers : None or array-like of int, shape (n_centers,)
+    centers : None or array-like of int of shape (n_centers,)
         Feature indices.
     n_features : int
         Number of features.
 
     Returns
     -------
-    ndarray of intp, shape (n_centers,)
+    ndarray of intp of shape (n_centers,)
         Feature indices, in the order given.
 
     Raises
@@ -137,18 +137,18 @@ def check_centers(centers, n_features):
     """
     if centers is None:
         return np.arange(n_features)
-    found = np.asarray(centers)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or found.size == 0:
+    indices = np.asarray(centers)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.size == 0:
         raise ValueError(
             "centers must be a non-empty 1-D array of feature indices or None, got "
-            f"shape {found.shape} of {found.dtype}; use numpy.flatnonzero on a mask"
+            f"shape {indices.shape} of {indices.dtype}; use numpy.flatnonzero on a mask"
         )
-    if found.min() < 0 or found.max() >= n_features:
+    if indices.min() < 0 or indices.max() >= n_features:
         raise ValueError(
-            f"centers must lie in 0..{n_features - 1}, got {found.min()}.."
-            f"{found.max()}; index features, not voxels of the whole volume"
+            f"centers must lie in 0..{n_features - 1}, got {indices.min()}.."
+            f"{indices.max()}; index features, not voxels of the whole volume"
         )
-    return found.astype(np.intp)
+    return indices.astype(np.intp)
 
 
 def check_radius(radius):
@@ -164,17 +164,17 @@ def check_radius(radius):
 
 def check_coordinates(coordinates):
     """Return coordinates as float64 of shape (n, 3), or say what is wrong."""
-    found = np.asarray(coordinates, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != 3 or len(found) == 0:
+    points = np.asarray(coordinates, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise ValueError(
             "coordinates must have shape (n_features >= 1, 3) in mm, got "
-            f"{found.shape}; give one row a feature"
+            f"{points.shape}; give one row a feature"
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(points).all():
         raise ValueError(
             "coordinates must be finite, got NaN or infinity; drop those features"
         )
-    return found
+    return points
 
 
 def _canonical(matrix):

@@ -23,18 +23,18 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
 
     Parameters
     ----------
-    coordinates : array-like, shape (n_vertices, 3)
+    coordinates : array-like of shape (n_vertices, 3)
         Vertex coordinates (mm).
-    faces : array-like of int, shape (n_faces, 3)
+    faces : array-like of int of shape (n_faces, 3)
         Vertex indices of each triangle.
     radius : float
         Radius in mm along the surface (``<=``, relative tolerance 1e-9).
-    centers : array-like of int, shape (n_regions,), or None, default=None
+    centers : array-like of int of shape (n_regions,) or None, default=None
         Vertex indices of the centers; None makes every vertex a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool, shape (n_regions, n_vertices)
+    scipy.sparse.csr_array of bool of shape (n_regions, n_vertices)
         Row i holds the vertices of disc i (its center included), int32 indices sorted.
 
     Raises
@@ -80,18 +80,23 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
 
 def check_faces(faces, n_vertices):
     """Return triangles as intp of shape (n_faces, 3), or say what is wrong."""
-    found = np.asarray(faces)
-    if found.ndim != 2 or found.shape[1] != 3 or found.dtype.kind not in "iu":
+    triangles = np.asarray(faces)
+    if (
+        triangles.ndim != 2
+        or triangles.shape[1] != 3
+        or triangles.dtype.kind not in "iu"
+    ):
         raise ValueError(
             "faces must be integers of shape (n_faces, 3), got "
-            f"{found.dtype} of shape {found.shape}; give three vertex indices a face"
+            f"{triangles.dtype} of shape {triangles.shape}; give three vertex indices "
+            "per face"
         )
-    if found.size and (found.min() < 0 or found.max() >= n_vertices):
+    if triangles.size and (triangles.min() < 0 or triangles.max() >= n_vertices):
         raise ValueError(
-            f"faces must index vertices 0..{n_vertices - 1}, got {found.min()}.."
-            f"{found.max()}; coordinates and faces come from different meshes"
+            f"faces must index vertices 0..{n_vertices - 1}, got {triangles.min()}.."
+            f"{triangles.max()}; coordinates and faces come from different meshes"
         )
-    return found.astype(np.intp)
+    return triangles.astype(np.intp)
 
 
 def _edge_graph(coordinates, faces):

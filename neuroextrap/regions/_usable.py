@@ -11,9 +11,9 @@ class UsableRegions(NamedTuple):
 
     Parameters
     ----------
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of shape (n_regions, n_features)
         Rows with too few features are empty.
-    n_features : ndarray of int, shape (n_regions,)
+    n_features : ndarray of int of shape (n_regions,)
         Usable features of every region, also of those with too few.
 
     Examples
@@ -34,9 +34,9 @@ def usable_regions(regions, usable, min_features):
 
     Parameters
     ----------
-    regions : scipy.sparse.csr_array, shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of shape (n_regions, n_features)
         Members of every region.
-    usable : ndarray of bool, shape (n_features,)
+    usable : ndarray of bool of shape (n_features,)
         Features that may be used.
     min_features : int
         Regions with fewer usable features become empty.
