@@ -29,7 +29,7 @@ from neuroextrap.margins._shrinkage_classifiers import (
 from nilearn.decoding import SearchLight
 from nilearn.maskers import NiftiMasker
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
@@ -113,30 +113,34 @@ def make_plan(classifier, n_permutations=0):
     )
 
 
-def single_region(classifier, x):
-    """Return the single-region classifier of the same name, its penalty label-free."""
-    if classifier == "gaussian_nb":
-        return NaiveBayesClassifier(total_variance=x.var(axis=0))
+def refitted(classifier, x, train, test):
+    """Predict a fold by a refit, with the label-free penalty of the whole region."""
     if classifier == "nearest_centroid":
-        return CentroidClassifier()
+        return NearestCentroid().fit(x[train], Y[train]).predict(x[test])
+    if classifier == "gaussian_nb":
+        return GaussianNB(var_smoothing=0).fit(x[train], Y[train]).predict(x[test])
     penalty = ridge_penalty(x - x.mean(axis=0))
-    kind = {"ridge": RidgeIndicatorClassifier, "lda": ShrinkageLDA}
-    return kind[classifier](penalty=penalty)
+    if classifier == "ridge":
+        fit = Ridge(alpha=penalty).fit(x[train], np.eye(N_CLASSES)[Y[train]])
+        return fit.predict(x[test]).argmax(axis=1)
+    means = np.stack([x[train][Y[train] == k].mean(axis=0) for k in range(N_CLASSES)])
+    within = x[train] - means[Y[train]]
+    scatter = within.T @ within + penalty * np.eye(x.shape[1])
+    weights = np.linalg.solve(scatter, means.T)
+    scores = x[test] @ weights - 0.5 * (means.T * weights).sum(axis=0)
+    return scores.argmax(axis=1)
 
 
 def check_refits(classifier, X, spheres, plan):
-    """Check that predictions equal those of single-region refits; return how many."""
+    """Check that predictions equal those of refits; return how many."""
     same, total = 0, 0
     for sphere in np.linspace(0, spheres.shape[0] - 1, 5).astype(int):
-        found = observed_margins(X, spheres, plan, sphere)
+        margins = observed_margins(X, spheres, plan, sphere)
         x = X[:, spheres[[sphere]].indices].astype(float)
         predicted = np.concatenate(
-            [
-                single_region(classifier, x).fit(x[train], Y[train]).predict(x[test])
-                for train, test in plan.design.folds
-            ]
+            [refitted(classifier, x, *fold) for fold in plan.design.folds]
         )
-        same += (found.argmax(axis=1) == predicted).sum()
+        same += (margins.argmax(axis=1) == predicted).sum()
         total += len(predicted)
     if same < total:
         print(f"  {classifier}: {same} of {total} predictions equal refits (float32)")
@@ -166,9 +170,9 @@ def one_map(masker, img, X, spheres, radius, n_sample):
         plan = make_plan(name)
         check_refits(name, X, spheres, plan)
         accuracy, theirs[name] = their_seconds(masker, img, radius, centers, estimator)
-        own, spent = seconds(score_regions, X, spheres, plan)
+        scores, spent = seconds(score_regions, X, spheres, plan)
         if name == "nearest_centroid":  # the only one with nothing to tune
-            np.testing.assert_allclose(own.wins[centers, -1], accuracy, atol=1e-5)
+            np.testing.assert_allclose(scores.wins[centers, -1], accuracy, atol=1e-5)
         light = IdentificationSearchLight(
             masker.mask_img_, radius=radius, estimator=name
         )
@@ -210,16 +214,17 @@ def gemm_share(plan):
 def permutations(X, spheres, theirs, n_permutations, n_sample, n_jobs):
     """Compare permutation runs with max-statistic inference."""
     n = spheres.shape[0]
-    some = spheres[np.linspace(0, n - 1, n_sample).astype(int)] if n_sample else spheres
+    timed = np.linspace(0, n - 1, n_sample).astype(int) if n_sample else slice(None)
+    timed = spheres[timed]
     how = f"a sample of {n_sample} spheres" if n_sample else "all spheres"
     print(f"{n_permutations} permutations, {n_jobs} workers, measured on {how}")
     row = "{:<18}{:>16}{:>18}{:>14}"
     print(row.format("classifier", "ms a sphere", "whole brain min", "ratio"))
     for name in ("nearest_centroid", "ridge", "lda"):
         plan = make_plan(name, n_permutations)
-        score_regions(X, some[:256], plan, n_jobs=n_jobs)  # starts the workers
-        _, spent = seconds(score_regions, X, some, plan, n_jobs=n_jobs)
-        each = spent / some.shape[0]
+        score_regions(X, timed[:256], plan, n_jobs=n_jobs)  # starts the workers
+        _, spent = seconds(score_regions, X, timed, plan, n_jobs=n_jobs)
+        each = spent / timed.shape[0]
         ratio = theirs[name] * (n_permutations + 1) / each
         print(
             row.format(

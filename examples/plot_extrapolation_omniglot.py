@@ -8,9 +8,10 @@ extrapolation method predicts it from a random subset of the characters, and the
 truth is printed beside.
 
 Three of the classifiers are *marginal*: what they think of a character depends on the
-training drawings of that character alone, and the theory is exact. The fourth shares
-one covariance between all characters, so it must be trained again for every subset,
-and the theory is an approximation.
+training drawings of that character alone (but for a number added to all variances of
+naive Bayes), and the theory is exact. The fourth shares one covariance between all
+characters, so it must be trained again for every subset, and the theory is an
+approximation.
 
 The drawings are read from the folder ``omniglot_small`` under the environment
 variable ``NEUROEXTRAP_DATA``. Without it, simulated characters take their place.
@@ -27,12 +28,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from neuroextrap.margins._classifiers import (
-    NaiveBayesClassifier,
-    NearestNeighborClassifier,
-)
-from neuroextrap.margins._shrinkage_classifiers import ShrinkageLDA, ShrinkageQDA
 from scipy.ndimage import gaussian_filter
+from scipy.spatial.distance import cdist
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
 
 from neuroextrap.stats import EXTRAPOLATION_METHODS, AccuracyExtrapolator
 
@@ -82,14 +81,37 @@ real = bool(os.environ.get("NEUROEXTRAP_DATA")) and folder.is_dir()
 drawings = read_drawings(folder) if real else simulate_drawings()
 print("real drawings" if real else "simulated drawings", drawings.shape)
 
+
 # %%
 # Four classifiers: rows are test drawings (5 for each character), columns characters
 # -----------------------------------------------------------------------------------
+def nearest_neighbor(train, _, test):
+    """Minus the distance to the nearest training drawing of each character."""
+    distances = cdist(test, train).reshape(len(test), -1, N_TRAIN)
+    return -distances.min(axis=2)
+
+
+def nearest_mean(train, _, test):
+    """Minus the distance to the mean training drawing of each character."""
+    return -cdist(test, train.reshape(-1, N_TRAIN, train.shape[1]).mean(axis=1))
+
+
+def naive_bayes(train, y, test):
+    """Log densities of independent pixels."""
+    return GaussianNB(var_smoothing=0.2).fit(train, y).predict_joint_log_proba(test)
+
+
+def discriminant(train, y, test):
+    """Linear discriminants with one shrunk covariance."""
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.4)
+    return model.fit(train, y).decision_function(test)
+
+
 CLASSIFIERS = {
-    "1-nearest neighbor": NearestNeighborClassifier(),
-    "naive Bayes": NaiveBayesClassifier(variance_floor=0.2),
-    "shrinkage QDA": ShrinkageQDA(shrinkage=0.5),
-    "LDA (not marginal)": ShrinkageLDA(shrinkage=0.4),
+    "1-nearest neighbor": nearest_neighbor,
+    "nearest mean": nearest_mean,
+    "naive Bayes": naive_bayes,
+    "LDA (not marginal)": discriminant,
 }
 
 
@@ -98,8 +120,11 @@ def score(classifier, drawings):
     n_characters, _, n_pixels = drawings.shape
     train, test = drawings[:, :N_TRAIN], drawings[:, N_TRAIN:]
     labels = np.arange(n_characters)
-    classifier.fit(train.reshape(-1, n_pixels), labels.repeat(N_TRAIN))
-    margins = classifier.margins(test.reshape(-1, n_pixels))
+    margins = classifier(
+        train.reshape(-1, n_pixels),
+        labels.repeat(N_TRAIN),
+        test.reshape(-1, n_pixels),
+    )
     return margins, labels.repeat(N_DRAWERS - N_TRAIN)
 
 
@@ -118,8 +143,8 @@ for c, (label, classifier) in enumerate(CLASSIFIERS.items()):
     for s, draws in enumerate(subsets):
         samples = [score(classifier, drawings[draw]) for draw in draws]
         for m, method in enumerate(methods):
-            found = [AccuracyExtrapolator(method).fit(*one) for one in samples]
-            errors[c, m, s] = [one.predict(n_all) - truth for one in found]
+            fits = [AccuracyExtrapolator(method).fit(*sample) for sample in samples]
+            errors[c, m, s] = [fit.predict(n_all) - truth for fit in fits]
     print(f"{label}: truth among {n_all} {truth:.3f}; default from {sizes_from}:")
     print("  ", (truth + errors[c, methods.index("auto")].mean(axis=-1)).round(3))
 

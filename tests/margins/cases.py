@@ -14,20 +14,20 @@ def unequal_design(n=40, n_classes=K, seed=0, *, repeated=True):
     test; ``repeated`` leaves them in.
     """
     order = np.random.default_rng(seed).permutation(n)
-    samples, cuts = np.arange(n), (n * 9 // 40, n * 21 // 40)
+    samples, cuts = np.arange(n), (n * 7 // 30, n * 18 // 30)
     tests = [np.sort(part) for part in np.split(order, cuts)]
     folds = [(np.setdiff1d(samples, test), test) for test in tests]
     if repeated:
-        folds.append((np.sort(order[: n * 5 // 8]), np.sort(order[n * 3 // 4 : -2])))
+        folds.append((np.sort(order[: n * 2 // 3]), np.sort(order[n * 3 // 4 : -2])))
         folds.append((np.sort(order[n // 5 :]), np.sort(order[:3])))
     return Design(tuple(folds), n, n_classes)
 
 
 def labels(n_labelings, n=40, seed=1):
     """Random labelings with classes of unequal size, shape (n_labelings, n)."""
-    counts = n // 4, n * 3 // 10, n - n // 4 - n * 3 // 10
+    first, second = n * 4 // 15, n * 3 // 10
     rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(K), counts)
+    codes = np.repeat(np.arange(K), [first, second, n - first - second])
     return np.stack([rng.permutation(codes) for _ in range(n_labelings)])
 
 

@@ -108,10 +108,10 @@ def test_regions_and_batches_are_bit_identical():
     kernel = GaussianNBMargins()
     state = kernel.prepare(xs, design)
     for start in (0, 4):
-        chunk = Labelings(codes[start : start + 4], K)
-        together = kernel.margins(state, chunk)
+        batch = Labelings(codes[start : start + 4], K)
+        together = kernel.margins(state, batch)
         for s, x in enumerate(xs):
-            alone = kernel.margins(kernel.prepare([x], design), chunk)
+            alone = kernel.margins(kernel.prepare([x], design), batch)
             np.testing.assert_array_equal(together[:, :, 4 * s : 4 * s + 4], alone)
 
 

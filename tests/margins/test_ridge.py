@@ -70,7 +70,7 @@ def test_float32_predicts_as_float64(monkeypatch, shrinkage):
 
 
 def test_no_penalty_with_few_features_is_least_squares():
-    design, codes, xs = unequal_design(N), labels(2, N), correlated_regions((4, 12), N)
+    design, codes, xs = unequal_design(N), labels(2, N), correlated_regions((4, 17), N)
     kernel = RidgeMargins(shrinkage=0.0)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     for s, x in enumerate(xs):
@@ -154,12 +154,12 @@ def test_duplicated_and_constant_features_do_no_harm():
 @pytest.mark.parametrize(
     ("shrinkage", "error", "match"),
     [
-        ("lw", ValueError, "shrinkage=.* must be"),
-        (-1.0, ValueError, "shrinkage=.* must be"),
-        (np.inf, ValueError, "shrinkage=.* must be"),
-        (True, TypeError, "shrinkage=.* must be"),
-        (None, TypeError, "shrinkage=.* must be"),
-        (0.0, ValueError, "shrinkage=.* must be > 0 when"),
+        ("lw", ValueError, r"shrinkage=.* must be"),
+        (-1.0, ValueError, r"shrinkage=.* must be"),
+        (np.inf, ValueError, r"shrinkage=.* must be"),
+        (True, TypeError, r"shrinkage=.* must be"),
+        (None, TypeError, r"shrinkage=.* must be"),
+        (0.0, ValueError, r"shrinkage=.* must be > 0 when"),
     ],
 )
 def test_bad_shrinkage(shrinkage, error, match):
