@@ -118,8 +118,8 @@ def add_analysis_options(parser):
         "--estimator",
         default="nearest_centroid",
         metavar="NAME",
-        help="classifier: nearest_centroid, gaussian_nb, lda, ridge, qda or "
-        "nearest_neighbor (default: %(default)s)",
+        help="classifier: nearest_centroid, gaussian_nb, lda, ridge, qda, "
+        "nearest_neighbor, svc or logistic (default: %(default)s)",
     )
     group.add_argument(
         "--shrinkage",

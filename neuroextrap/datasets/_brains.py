@@ -13,39 +13,20 @@ DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.
 
 @dataclass(frozen=True)
 class SimulatedBrain:
-    """Images of a simulated experiment and what was planted in them.
+    """Images of a simulated experiment and what was planted in them."""
 
-    Parameters
-    ----------
-    imgs : nibabel.Nifti1Image
-        4-D, float32, one volume a sample, NaN outside the mask.
-    y : ndarray of str of shape (n_samples,)
-        Class of each volume, "s00", "s01", ...
-    runs : ndarray of int of shape (n_samples,)
-        Run of each volume.
-    masker : nilearn.maskers.NiftiMasker
-        Fitted on the mask.
-    coordinates : ndarray of shape (n_planted, 3)
-        Centers of the planted spheres (mm), snapped to voxel centers.
-    radius : float
-        Radius of the planted spheres (mm).
-    samples : PlantedSamples
-        The same experiment as arrays, with the planted features, information and SNR.
-
-    Examples
-    --------
-    >>> from neuroextrap.datasets import simulate_brain
-    >>> brain = simulate_brain(resolution=8, radius=16, n_classes=2, n_runs=2)
-    >>> brain.y
-    array(['s00', 's01', 's00', 's01'], dtype='<U3')
-    """
-
+    # 4-D image, float32, one volume per sample, NaN outside the mask
     imgs: Any
+    # class of each volume, "s00", "s01", ...; run of each volume; (n_samples,)
     y: np.ndarray
     runs: np.ndarray
+    # NiftiMasker fitted on the mask
     masker: Any
+    # centers of the planted spheres in mm, at voxel centers, (n_planted, 3)
     coordinates: np.ndarray
+    # radius of the planted spheres in mm
     radius: float
+    # the same experiment as arrays, with the planted features, information and SNR
     samples: PlantedSamples
 
 
@@ -65,38 +46,42 @@ def simulate_brain(  # noqa: PLR0913
     Each class has a pattern drawn once from a Gaussian population; each volume is the
     response to one class in one run: pattern plus unit noise inside the planted
     spheres, noise alone elsewhere. A searchlight of the same radius centered on a
-    planted sphere sees exactly its voxels, so that what it should find is known: see
-    ``gaussian_code_information`` and ``gaussian_code_accuracy`` with the region's
-    ``snr`` and number of voxels.
+    planted sphere sees exactly its voxels, so that its true information and accuracy
+    are known: ``gaussian_code_information`` and ``gaussian_code_accuracy`` of the
+    region's ``snr`` and number of voxels.
 
     Parameters
     ----------
-    mask_img : Niimg, path or None, default=None
-        Brain mask; None takes the MNI152 mask that ships with nilearn.
+    mask_img : Niimg-like, path-like or None, default=None
+        Brain mask. If None, the MNI152 mask that ships with nilearn.
     information : sequence of float, default=(3.0, 6.0, 12.0)
         Bits that one response (volume) of each sphere carries about its stimulus.
-    coordinates : sequence of (x, y, z)
-        Centers (mm), one a sphere; moved to the nearest voxel of the mask.
+    coordinates : array-like of shape (n_planted, 3), default=DEMO_COORDINATES
+        Centers (x, y, z) of the spheres in mm, moved to the nearest voxel of the mask.
+        By default (33, -51, -18), (-42, -72, -6) and (12, -90, 0).
     radius : float, default=8.0
-        Radius of the spheres (mm).
+        Radius of the spheres in mm.
     n_classes : int, default=8
         Number of classes (categories, stimuli).
     n_runs : int, default=12
         Number of runs; each shows every class once.
     resolution : int, default=3
-        Voxel size (mm) of the MNI152 mask; not used with ``mask_img``.
-    random_state : None, int or numpy.random.Generator, default=0
-        Source of randomness.
+        Voxel size of the MNI152 mask in mm; not used with ``mask_img``.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the simulation.
 
     Returns
     -------
     brain : SimulatedBrain
-        Images, classes, runs, and the truth.
+        Record with ``imgs`` (4-D, one volume per sample), classes ``y``, ``runs``, the
+        fitted ``masker``, the ``coordinates`` (n_planted, 3) and ``radius`` of the
+        spheres in mm, and ``samples``, the same experiment as arrays with the truth (as
+        from ``plant_codes``).
 
     Raises
     ------
     ValueError
-        If spheres overlap, or there is not one center per information.
+        If spheres overlap, or there are not as many centers as numbers of information.
 
     References
     ----------
@@ -118,7 +103,7 @@ def simulate_brain(  # noqa: PLR0913
     if coordinates.shape != (len(information), 3):
         raise ValueError(
             f"coordinates must hold (x, y, z) for each of the {len(information)} "
-            f"numbers of information, got shape {coordinates.shape}"
+            f"numbers of information, got shape {coordinates.shape}; pass as many"
         )
     masker = resolve_masker(mni152_mask(resolution) if mask_img is None else mask_img)
     planted, centers = _spheres(masker, coordinates, radius)
@@ -131,10 +116,10 @@ def simulate_brain(  # noqa: PLR0913
         random_state=random_state,
     )
     digits = max(2, len(str(n_classes - 1)))
-    names = np.array([f"s{number:0{digits}d}" for number in range(n_classes)])
+    class_names = np.array([f"s{number:0{digits}d}" for number in range(n_classes)])
     return SimulatedBrain(
         imgs=to_img(samples.X, masker),
-        y=names[samples.y],
+        y=class_names[samples.y],
         runs=samples.runs,
         masker=masker,
         coordinates=centers,
@@ -144,14 +129,14 @@ def simulate_brain(  # noqa: PLR0913
 
 
 def _spheres(masker, coordinates, radius):
-    """Return the features of each sphere and the centers they really have."""
+    """Return the features of each sphere and its center, moved to a voxel."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
     from neuroextrap.regions import lattice_spheres
 
     mask, affine = mask_lattice(masker)
-    places = feature_coordinates(masker)
-    nearest = [int(np.argmin(((places - c) ** 2).sum(axis=1))) for c in coordinates]
+    voxels = feature_coordinates(masker)
+    nearest = [int(np.argmin(((voxels - c) ** 2).sum(axis=1))) for c in coordinates]
     spheres = lattice_spheres(mask, affine, radius, centers=np.array(nearest))
     bounds = zip(spheres.indptr[:-1], spheres.indptr[1:], strict=True)
-    return [spheres.indices[a:b] for a, b in bounds], places[nearest]
+    return [spheres.indices[a:b] for a, b in bounds], voxels[nearest]

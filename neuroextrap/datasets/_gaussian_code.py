@@ -9,12 +9,12 @@ import numpy as np
 
 
 def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
-    """Information that one response of a Gaussian code carries about its stimulus.
+    """Compute the information that one response of a Gaussian code carries.
 
-    The stimulus is continuous: the class pattern itself, drawn from N(0, tau^2 I_d), so
-    no number of classes limits the information. It is the truth that implied
-    information estimates in the limit of many voxels (known class patterns), and the
-    truth that a lower bound exceeds at its stated rate only.
+    The information is about the stimulus, which is continuous: the class pattern
+    itself, drawn from N(0, tau^2 I_d), so that no number of classes limits it. It is
+    what implied information estimates in the limit of many voxels (if class patterns
+    are known), and what a lower bound may exceed at its stated rate only.
 
     Parameters
     ----------
@@ -24,17 +24,17 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
         Signal-to-noise ratio tau^2 / sigma^2 per voxel, of the response as analyzed
         (averaging m responses multiplies it by m).
     n_train : int or None, default=None
-        None: information about the class pattern itself. An integer: information about
-        what ``n_train`` further responses of the same class show of it (their mean); no
-        classifier trained on them can use more.
+        Number of further responses of the same class whose mean the information is
+        about; no classifier trained on them can use more. If None, the information is
+        about the class pattern itself.
     base : float, default=2
-        Base of the logarithm; 2 gives bits.
+        Base of the logarithm; 2 means bits.
 
     Returns
     -------
     information : ndarray of the shape of `snr`
-        Equal to d/2 log(1 + snr), or -d/2 log(1 - rho^2) with rho the correlation, per
-        voxel, of a response with the training mean.
+        Information d/2 log(1 + snr), or -d/2 log(1 - rho^2) with rho the correlation,
+        per voxel, of a response with the training mean.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
     n_features = _check_count(n_features, "n_features")
     snr = np.asarray(snr, dtype=float)
     if not np.all(np.isfinite(snr) & (snr >= 0)):
-        raise ValueError(f"snr must be finite and not negative, got {snr}")
+        raise ValueError(f"snr={snr} must be finite and not negative")
     if n_train is None:
         return 0.5 * n_features * np.log1p(snr) / np.log(base)
     n_train = _check_count(n_train, "n_train")
@@ -67,7 +67,7 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
 
 
 def gaussian_code_snr(information, n_features, *, base=2):
-    """Signal-to-noise ratio at which a Gaussian code carries a given information.
+    """Compute the signal-to-noise ratio of a Gaussian code of given information.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def gaussian_code_snr(information, n_features, *, base=2):
     Returns
     -------
     snr : ndarray of the shape of `information`
-        Equal to base^(2 information / d) - 1, the inverse of
+        Ratio tau^2 / sigma^2 per voxel, base^(2 information / d) - 1: the inverse of
         ``gaussian_code_information``.
 
     Raises
@@ -102,16 +102,14 @@ def gaussian_code_snr(information, n_features, *, base=2):
     n_features = _check_count(n_features, "n_features")
     information = np.asarray(information, dtype=float)
     if not np.all(np.isfinite(information) & (information >= 0)):
-        raise ValueError(
-            f"information must be finite and not negative, got {information}"
-        )
+        raise ValueError(f"information={information} must be finite and not negative")
     return np.expm1(2 * information * np.log(base) / n_features)
 
 
 def gaussian_code_accuracy(
     n_features, snr, set_sizes, *, n_train=None, n_draws=20_000, random_state=0
 ):
-    """Identification accuracy of a Gaussian code among k random classes, known means.
+    """Compute the identification accuracy of a Gaussian code among k random classes.
 
     Monte Carlo over the target and its response only: given a response y, the squared
     distance to a random distractor is a scaled non-central chi-square, so the chance U
@@ -126,19 +124,19 @@ def gaussian_code_accuracy(
     set_sizes : array-like of int of shape (n_sizes,)
         Set sizes k, at least 2.
     n_train : int or None, default=None
-        Responses per class averaged into the nearest-centroid classifier's centroids;
-        None: the class means are known, which is the Bayes classifier, and the result
-        the average Bayes accuracy.
+        Number of responses per class averaged into the centroids of the
+        nearest-centroid classifier. If None, the class means are known: the classifier
+        is that of Bayes, and the result the average Bayes accuracy.
     n_draws : int, default=20_000
         Number of simulated responses; the Monte-Carlo standard error is below
         0.5 / sqrt(n_draws).
-    random_state : None, int or numpy.random.Generator, default=0
-        Source of randomness.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the simulation.
 
     Returns
     -------
     accuracy : ndarray of shape (n_sizes,)
-        Expected accuracy A_k over classes drawn anew, proportions.
+        Expected accuracy A_k over classes drawn anew, as proportions.
 
     Raises
     ------
@@ -162,7 +160,7 @@ def gaussian_code_accuracy(
     gaussian_code_information(n_features, snr, n_train=n_train)  # checks both
     set_sizes = np.asarray(set_sizes)
     if set_sizes.ndim != 1 or set_sizes.size == 0 or set_sizes.min() < 2:
-        raise ValueError(f"set_sizes must be a list of integers >= 2, got {set_sizes}")
+        raise ValueError(f"set_sizes={set_sizes} must be a list of integers >= 2")
     training_noise = 0.0 if n_train is None else 1.0 / n_train
     if snr + training_noise == 0:  # all class means equal and known: a tie of all
         return 1.0 / set_sizes
@@ -176,11 +174,11 @@ def gaussian_code_accuracy(
 
 
 def _draw_distances(n_features, snr, training_noise, n_draws, rng):
-    """Draw responses; return |y|^2 and |y - own centroid|^2, noise variance 1."""
+    """Draw responses of noise variance 1; return |y|^2 and |y - own centroid|^2."""
     length, distance = np.empty(n_draws), np.empty(n_draws)
-    step = max(1, 2**21 // n_features)
-    for start in range(0, n_draws, step):
-        shape = (min(step, n_draws - start), n_features)
+    batch = max(1, 2**21 // n_features)
+    for start in range(0, n_draws, batch):
+        shape = (min(batch, n_draws - start), n_features)
         mean = np.sqrt(snr) * rng.standard_normal(shape)
         response = mean + rng.standard_normal(shape)
         centroid = mean + np.sqrt(training_noise) * rng.standard_normal(shape)
@@ -192,7 +190,7 @@ def _draw_distances(n_features, snr, training_noise, n_draws, rng):
 
 
 def _check_count(value, name):
-    """Return a positive integer or say what is wrong with it."""
+    """Return a positive integer, or raise a ValueError that names it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+        raise ValueError(f"{name}={value!r} must be an integer >= 1")
     return int(value)

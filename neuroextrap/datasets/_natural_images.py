@@ -10,39 +10,21 @@ from neuroextrap.models._gabor import GaborPyramid
 
 @dataclass(frozen=True)
 class SimulatedVisualCortex:
-    """Images of an experiment on natural images, and what was planted in it.
+    """Images of an experiment on natural images, and what was planted in it."""
 
-    Parameters
-    ----------
-    stimuli : ndarray of float32 of shape (n_train + n_test, size, size)
-        Gray levels in 0..1; training stimuli first, all different.
-    imgs : nibabel.Nifti1Image
-        4-D, float32, one volume a stimulus, NaN outside the mask.
-    masker : nilearn.maskers.NiftiMasker
-        Fitted on the brain mask.
-    is_train : ndarray of bool of shape (n_train + n_test,)
-        Which stimuli are meant for training.
-    runs : ndarray of int of shape (n_train + n_test,)
-        Run of each volume: five training runs, then two test runs.
-    responsive : ndarray of bool of shape (n_voxels,)
-        Voxels of the mask that respond to the stimuli.
-    ceiling : float
-        Squared correlation of a responsive voxel with its noise-free part.
-
-    Examples
-    --------
-    >>> from neuroextrap.datasets import simulate_visual_cortex
-    >>> cortex = simulate_visual_cortex(n_train=10, n_test=4, resolution=10)
-    >>> cortex.imgs.shape
-    (21, 25, 20, 14)
-    """
-
+    # gray levels in 0..1, (n_stimuli, size, size): all different, training first
     stimuli: np.ndarray
+    # 4-D image, float32, one volume per stimulus, NaN outside the mask
     imgs: Any
+    # NiftiMasker fitted on the brain mask
     masker: Any
+    # which stimuli are meant for training; run of each volume: five training runs, then
+    # two test runs; (n_stimuli,)
     is_train: np.ndarray
     runs: np.ndarray
+    # voxels of the mask that respond to the stimuli, (n_voxels,)
     responsive: np.ndarray
+    # squared correlation of a responsive voxel with its noise-free part
     ceiling: float
 
 
@@ -65,23 +47,27 @@ def simulate_visual_cortex(
 
     Parameters
     ----------
-    n_train, n_test : int
-        Number of stimuli.
-    size : int
+    n_train : int, default=400
+        Number of training stimuli.
+    n_test : int, default=60
+        Number of test stimuli.
+    size : int, default=16
         Side of a patch in pixels (of photographs reduced by two).
-    resolution : int
+    resolution : int, default=8
         Voxel size in mm.
-    back : float
-        Voxels with a y coordinate (mm, MNI152) below it respond.
-    ceiling : float
+    back : float, default=-80.0
+        Voxels whose y coordinate (mm, MNI152) is smaller respond to the stimuli.
+    ceiling : float, default=0.5
         Noise ceiling (explained share of variance) of responsive voxels, in (0, 1).
-    random_state : None, int or numpy.random.Generator
+    random_state : int, numpy.random.Generator or None, default=0
         Seed of patches, receptive fields and noise.
 
     Returns
     -------
     cortex : SimulatedVisualCortex
-        Stimuli, images and truth.
+        Record with ``stimuli`` (n_stimuli, size, size), ``imgs`` (4-D, one volume per
+        stimulus), the fitted ``masker``, ``is_train`` and ``runs`` (n_stimuli,), the
+        ``responsive`` voxels (n_voxels,) and the ``ceiling``.
 
     Raises
     ------
@@ -96,6 +82,7 @@ def simulate_visual_cortex(
 
     Examples
     --------
+    >>> from neuroextrap.datasets import simulate_visual_cortex
     >>> cortex = simulate_visual_cortex(n_train=8, n_test=4, resolution=10)
     >>> cortex.stimuli.shape, int(cortex.is_train.sum())
     ((12, 16, 16), 8)
@@ -108,11 +95,11 @@ def simulate_visual_cortex(
     )
 
     if not 0 < ceiling < 1:
-        raise ValueError(f"ceiling must lie in (0, 1), got {ceiling}")
+        raise ValueError(f"ceiling={ceiling} must lie in (0, 1)")
     masker = resolve_masker(mni152_mask(resolution))
     responsive = feature_coordinates(masker)[:, 1] < back
     if not responsive.any():
-        raise ValueError(f"back={back}: no voxel lies behind it; raise it")
+        raise ValueError(f"back={back} leaves no responsive voxel behind it; raise it")
     rng = np.random.default_rng(random_state)
     n_stimuli = n_train + n_test
     stimuli = photo_patches(n_stimuli, size, random_state=rng)
@@ -135,27 +122,10 @@ def simulate_visual_cortex(
 def photo_patches(n_patches, size, *, random_state=0):
     """Cut gray patches out of scikit-learn's two sample photographs.
 
-    Parameters
-    ----------
-    n_patches : int
-        Number of patches.
-    size : int
-        Side in pixels, of photographs reduced by two (213 x 320).
-    random_state : None, int or numpy.random.Generator
-        Seed of the order of patches.
+    Patches (n_patches, size, size) of float32 gray levels in 0..1 come, in random
+    order, from a grid of a quarter of a side on photographs reduced by two (213 x 320
+    pixels): no two are the same.
 
-    Returns
-    -------
-    patches : ndarray of float32 of shape (n_patches, size, size)
-        Gray levels in 0..1, from a grid of a quarter of a side: no two are the same.
-
-    Raises
-    ------
-    ValueError
-        If the photographs hold fewer patches.
-
-    Examples
-    --------
     >>> photo_patches(3, 8).shape
     (3, 8, 8)
     """
@@ -173,8 +143,8 @@ def photo_patches(n_patches, size, *, random_state=0):
         places += [(gray, r, c) for r in rows for c in columns]
     if n_patches > len(places):
         raise ValueError(
-            f"n_patches={n_patches}: the photographs hold {len(places)} patches of "
-            f"{size} pixels; ask for fewer or smaller ones"
+            f"n_patches={n_patches} must be at most {len(places)}, the patches of "
+            f"{size} pixels in the photographs; ask for fewer or smaller ones"
         )
     rng = np.random.default_rng(random_state)
     chosen = rng.permutation(len(places))[:n_patches]

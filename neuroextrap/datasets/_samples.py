@@ -9,36 +9,18 @@ from neuroextrap.datasets._gaussian_code import gaussian_code_snr
 
 @dataclass(frozen=True)
 class PlantedSamples:
-    """A simulated experiment of one response per class and run.
+    """A simulated experiment of one response per class and run."""
 
-    Parameters
-    ----------
-    X : ndarray of float32 of shape (n_samples, n_features)
-        Responses; noise of variance 1 in every feature.
-    y : ndarray of int of shape (n_samples,)
-        Class of each sample, 0..n_classes-1.
-    runs : ndarray of int of shape (n_samples,)
-        Run of each sample, 0..n_runs-1; one sample per run and class.
-    planted : tuple of ndarray of int
-        Feature indices of each planted region.
-    information : ndarray of shape (n_planted,)
-        Bits that one response of each region carries about its stimulus.
-    snr : ndarray of shape (n_planted,)
-        Signal-to-noise ratio per feature of each region.
-
-    Examples
-    --------
-    >>> from neuroextrap.datasets import plant_codes
-    >>> samples = plant_codes(50, [[3, 4, 5]], [1.5], n_classes=4, n_runs=2)
-    >>> samples.planted
-    (array([3, 4, 5]),)
-    """
-
+    # responses, float32, noise of variance 1 in every feature, (n_samples, n_features)
     X: np.ndarray
+    # class 0..n_classes-1 and run 0..n_runs-1 of each sample, (n_samples,)
     y: np.ndarray
     runs: np.ndarray
+    # feature indices of each planted region
     planted: tuple
+    # bits of one response about its stimulus, per region, (n_planted,)
     information: np.ndarray
+    # signal-to-noise ratio per feature of each region, (n_planted,)
     snr: np.ndarray
 
 
@@ -58,25 +40,26 @@ def plant_codes(
         Number of features (voxels).
     planted : sequence of array-like of int
         Feature indices of each planted region; regions must not overlap.
-    information : sequence of float, shape (n_planted,)
-        Bits of one response about its stimulus, one number per planted region.
+    information : array-like of shape (n_planted,)
+        Bits that one response of each planted region carries about its stimulus.
     n_classes : int, default=8
         Number of classes, at least 2.
     n_runs : int, default=12
         Number of runs; every run shows every class once, in random order.
-    random_state : None, int or numpy.random.Generator, default=0
-        Source of randomness.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the simulation.
 
     Returns
     -------
     samples : PlantedSamples
-        Responses, classes, runs, and the truth.
+        Record with responses ``X`` (n_samples, n_features), classes ``y`` and ``runs``
+        (n_samples,), and the truth: ``planted`` regions, ``information``, ``snr``.
 
     Raises
     ------
     ValueError
-        If planted regions overlap, are empty or leave the features, if there is not one
-        information per region, or there are fewer than two classes or no run.
+        If planted regions overlap, are empty or exceed the features, if information is
+        not given for every region, or if there are fewer than two classes or no run.
 
     References
     ----------
@@ -97,11 +80,11 @@ def plant_codes(
     if information.shape != (len(planted),):
         raise ValueError(
             f"information must hold one number for each of the {len(planted)} planted "
-            f"regions, got shape {information.shape}"
+            f"regions, got shape {information.shape}; pass as many"
         )
     if n_classes < 2 or n_runs < 1:
         raise ValueError(
-            f"n_classes must be >= 2 and n_runs >= 1, got {n_classes} and {n_runs}"
+            f"n_classes={n_classes} must be >= 2 and n_runs={n_runs} must be >= 1"
         )
     rng = np.random.default_rng(random_state)
     y = np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
@@ -128,9 +111,9 @@ def _check_planted(planted, n_features):
         if region.min() < 0 or region.max() >= n_features:
             raise ValueError(
                 f"planted[{number}] reaches from feature {region.min()} to "
-                f"{region.max()}, allowed are 0..{n_features - 1}"
+                f"{region.max()}, but must lie in 0..{n_features - 1}"
             )
     together = np.concatenate([np.zeros(0, np.intp), *planted])
     if len(np.unique(together)) < len(together):
-        raise ValueError("planted regions overlap; every feature may be in one only")
+        raise ValueError("planted regions overlap; put every feature in one only")
     return planted

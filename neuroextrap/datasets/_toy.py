@@ -33,6 +33,7 @@ class BivariateNormalProblem:
 
     Examples
     --------
+    >>> from neuroextrap.datasets import BivariateNormalProblem
     >>> problem = BivariateNormalProblem(0.7)
     >>> problem.average_accuracy([2, 10, 1000]).round(4)
     array([0.6929, 0.2173, 0.0035])
@@ -44,7 +45,7 @@ class BivariateNormalProblem:
     def __init__(self, correlation):
         if not 0 < correlation < 1:
             raise ValueError(
-                f"correlation must lie strictly between 0 and 1; got {correlation!r}"
+                f"correlation={correlation!r} must lie strictly between 0 and 1"
             )
         self.correlation = float(correlation)
 
@@ -59,17 +60,17 @@ class BivariateNormalProblem:
         ----------
         n_classes : int
             Number of classes, at least 2.
-        n_repeats : int
-            Test points of each class.
-        random_state : None, int or numpy.random.Generator
-            Source of the draws.
+        n_repeats : int, default=1
+            Number of test points per class.
+        random_state : int, numpy.random.Generator or None, default=0
+            Seed of the draws.
 
         Returns
         -------
         margins : ndarray of shape (n_classes * n_repeats, n_classes)
-            Minus the distance of each feature from each class's mean feature.
+            Negative distance of each feature from the mean feature of each class.
         y_true : ndarray of int of shape (n_classes * n_repeats,)
-            Column of the true class.
+            Column of each test point's true class.
 
         Raises
         ------
@@ -78,8 +79,8 @@ class BivariateNormalProblem:
         """
         if n_classes < 2 or n_repeats < 1:
             raise ValueError(
-                "n_classes must be at least 2 and n_repeats at least 1; got "
-                f"{n_classes} and {n_repeats}"
+                f"n_classes={n_classes} must be at least 2 and "
+                f"n_repeats={n_repeats} at least 1"
             )
         rng = np.random.default_rng(random_state)
         rho = self.correlation
@@ -90,16 +91,18 @@ class BivariateNormalProblem:
         return -np.abs(features[:, None] - rho * labels), y_true
 
     def win_probability(self, feature, label):
-        """Chance that a random other class is further from a feature than its own.
+        """Compute the chance that a test point beats a random other class.
 
         Parameters
         ----------
-        feature, label : array-like
-            Values x and y; they broadcast.
+        feature : array-like
+            Features x of the test points.
+        label : array-like
+            Their labels y; both broadcast.
 
         Returns
         -------
-        ndarray
+        probability : ndarray of the broadcast shape
             1 - Phi((x + d) / rho) + Phi((x - d) / rho), d = abs(rho y - x).
         """
         feature = np.asarray(feature, float)
@@ -107,7 +110,7 @@ class BivariateNormalProblem:
         return 1 - self._nearer(feature, gap)
 
     def conditional_accuracy_cdf(self, u):
-        """Distribution of the win probability over test points, D(u) = Pr(U <= u).
+        """Compute the distribution of win probabilities over test points, Pr(U <= u).
 
         Parameters
         ----------
@@ -116,17 +119,17 @@ class BivariateNormalProblem:
 
         Returns
         -------
-        ndarray
-            D(u), shaped as `u`; convex, because the rule is the Bayes rule.
+        probability : ndarray of the shape of `u`
+            D(u) = Pr(U <= u); convex, because the rule is the Bayes rule.
 
         Raises
         ------
         ValueError
-            If a `u` lies outside [0, 1].
+            If a win probability lies outside [0, 1].
         """
         u = np.asarray(u, float)
         if not ((u >= 0) & (u <= 1)).all():
-            raise ValueError(f"u must lie in [0, 1]; got {u.min()} to {u.max()}")
+            raise ValueError(f"u={u.min()}..{u.max()} must lie in [0, 1]")
         x, weights = self._features()
         inner = np.clip(u, 1e-300, None).reshape(-1, 1)
         low, high = np.zeros((u.size, len(x))), np.full((u.size, len(x)), 40.0)
@@ -144,7 +147,7 @@ class BivariateNormalProblem:
         return np.where(u <= 0, 0.0, (tails @ weights).reshape(u.shape))
 
     def average_accuracy(self, set_sizes):
-        """Accuracy of the Bayes rule among k random classes, E U^(k - 1).
+        """Compute the accuracy of the Bayes rule among k random classes, E U^(k - 1).
 
         Parameters
         ----------
@@ -153,8 +156,8 @@ class BivariateNormalProblem:
 
         Returns
         -------
-        ndarray
-            Average accuracies, shaped as `set_sizes`.
+        accuracy : ndarray of the shape of `set_sizes`
+            Average accuracies, as proportions.
 
         Raises
         ------
@@ -163,7 +166,7 @@ class BivariateNormalProblem:
         """
         sizes = np.asarray(set_sizes, float)
         if not (sizes >= 2).all():
-            raise ValueError(f"set_sizes must be at least 2; got {sizes.min()}")
+            raise ValueError(f"set_sizes={sizes.min():g} must be at least 2")
         x, weights = self._features()
         edges = np.r_[0.0, np.geomspace(1e-18, 12.0, _N_PANELS)]
         node, weight = np.polynomial.legendre.leggauss(_N_NODES)

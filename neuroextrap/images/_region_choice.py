@@ -136,7 +136,6 @@ def _neighborhoods(masker, radius, n_nearest, centers):
                 "n_nearest is for volumes; on a surface give radius (mm along the mesh)"
             )
         folder = memory_folder(masker)
-        folder = None if folder is None else folder / "surface_discs"
         return surface_regions(masker, radius, centers=centers, cache_dir=folder)
     if n_nearest is not None:
         coordinates = feature_coordinates(masker)

@@ -3,11 +3,9 @@
 Regions are ``scipy.sparse.csr_array`` of bool; row i holds the features (voxels,
 vertices) of region i, with sorted int32 indices. Arrays only: no image is read here.
 
-On a voxel lattice: ``lattice_spheres``, ``strided_centers``. Among loose coordinates:
-``coordinate_spheres``, ``nearest_features``. On a surface: ``surface_discs``,
-``cached_surface_discs``. Given by labels or by a matrix: ``label_regions``,
-``check_regions``. Centers of any of them: ``check_centers``. Without features that
-cannot be analyzed: ``usable_regions``.
+On a voxel lattice: ``lattice_spheres``. Among loose coordinates:
+``coordinate_spheres``, ``nearest_features``. On a surface: ``surface_discs``. Given by
+labels: ``label_regions``.
 """
 
 from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features

@@ -1,6 +1,10 @@
 """Regions among loose coordinates: balls and nearest neighbors by a k-d tree."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from neuroextrap.regions._lattice import RADIUS_TOLERANCE
 from neuroextrap.regions._membership import (
@@ -11,25 +15,27 @@ from neuroextrap.regions._membership import (
     rows_to_regions,
 )
 
-_BLOCK_CENTERS = 2048
+_BATCH_CENTERS = 2048  # centers searched for together
 
 
-def coordinate_spheres(coordinates, radius, *, centers=None):
-    """Find balls around features that lie anywhere in space.
+def coordinate_spheres(
+    coordinates: Any, radius: float, *, centers: Any = None
+) -> csr_array:
+    """Make balls around features that lie anywhere in space.
 
     Parameters
     ----------
     coordinates : array-like of shape (n_features, 3)
-        World coordinates of the features (mm).
+        World coordinates of the features in mm.
     radius : float
         Radius in mm; a feature at distance ``<= radius`` (relative tolerance 1e-9)
         belongs to the ball.
     centers : array-like of int of shape (n_regions,) or None, default=None
-        Feature indices of the centers; None makes every feature a center.
+        Feature indices of the centers. If None, every feature is a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Row i holds the features of ball i (its center included), int32 indices sorted.
 
     Raises
@@ -54,13 +60,13 @@ def coordinate_spheres(coordinates, radius, *, centers=None):
     centers = check_centers(centers, len(coordinates))
     tree = cKDTree(coordinates)
     counts, members, n_pairs = [], [], 0
-    for block in _blocks(centers):
-        near = cKDTree(coordinates[block]).sparse_distance_matrix(
+    for batch in _batches(centers):
+        near = cKDTree(coordinates[batch]).sparse_distance_matrix(
             tree, reach, output_type="ndarray"
         )
         order = np.lexsort((near["j"], near["i"]))
         members.append(near["j"][order].astype(np.int32))
-        counts.append(np.bincount(near["i"], minlength=len(block)))
+        counts.append(np.bincount(near["i"], minlength=len(batch)))
         n_pairs += len(order)
         check_n_pairs(n_pairs)
     return rows_to_regions(
@@ -68,8 +74,10 @@ def coordinate_spheres(coordinates, radius, *, centers=None):
     )
 
 
-def nearest_features(coordinates, n_nearest, *, centers=None):
-    """Return the ``n_nearest`` features around each center, itself included.
+def nearest_features(
+    coordinates: Any, n_nearest: int, *, centers: Any = None
+) -> csr_array:
+    """Take the ``n_nearest`` features around each center, itself included.
 
     Equal distances (within a relative 1e-9) are broken by feature index, the lower
     first, so that the answer does not depend on the search tree.
@@ -77,15 +85,15 @@ def nearest_features(coordinates, n_nearest, *, centers=None):
     Parameters
     ----------
     coordinates : array-like of shape (n_features, 3)
-        World coordinates of the features (mm).
+        World coordinates of the features in mm.
     n_nearest : int
         Number of features in every region, 1 <= ``n_nearest`` <= n_features.
     centers : array-like of int of shape (n_regions,) or None, default=None
-        Feature indices of the centers; None makes every feature a center.
+        Feature indices of the centers. If None, every feature is a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Every row has exactly ``n_nearest`` members, int32 indices sorted.
 
     Raises
@@ -112,45 +120,50 @@ def nearest_features(coordinates, n_nearest, *, centers=None):
     check_n_pairs(len(centers) * n_nearest)
     tree = cKDTree(coordinates)
     members = np.empty((len(centers), n_nearest), dtype=np.int32)
-    done = 0
-    for block in _blocks(centers):
-        members[done : done + len(block)] = _nearest_of_block(
-            tree, coordinates[block], block, n_nearest
+    n_done = 0
+    for batch in _batches(centers):
+        members[n_done : n_done + len(batch)] = _nearest_of_batch(
+            tree, coordinates[batch], batch, n_nearest
         )
-        done += len(block)
+        n_done += len(batch)
     counts = np.full(len(centers), n_nearest)
     return rows_to_regions(members.ravel(), counts, n_features)
 
 
-def _blocks(centers):
-    """Split the centers into blocks of bounded size."""
-    for first in range(0, len(centers), _BLOCK_CENTERS):
-        yield centers[first : first + _BLOCK_CENTERS]
+def _batches(centers: np.ndarray) -> Iterator[np.ndarray]:
+    """Split the centers into batches of bounded size."""
+    for first in range(0, len(centers), _BATCH_CENTERS):
+        yield centers[first : first + _BATCH_CENTERS]
 
 
-def _check_n_nearest(n_nearest, n_features):
+def _check_n_nearest(n_nearest: Any, n_features: int) -> int:
     """Return n_nearest as an int in 1..n_features."""
     whole = isinstance(n_nearest, (int, np.integer)) and not isinstance(n_nearest, bool)
     if not (whole and 1 <= n_nearest <= n_features):
         raise ValueError(
-            f"n_nearest must be an integer in 1..{n_features}, got {n_nearest!r}; "
-            "it counts the center itself"
+            f"n_nearest={n_nearest!r} must be an integer in 1..{n_features}; it counts "
+            "the center itself"
         )
     return int(n_nearest)
 
 
-def _nearest_of_block(tree, points, block_centers, n_nearest):
-    """Sorted member indices of a block of centers; shape (n_block, n_nearest)."""
+def _nearest_of_batch(
+    tree: Any, points: np.ndarray, centers: np.ndarray, n_nearest: int
+) -> np.ndarray:
+    """Sorted member indices of a batch of centers; shape (n_batch, n_nearest)."""
     distances, neighbors = _query_past_ties(tree, points, n_nearest)
     edge = distances[:, n_nearest - 1 : n_nearest]
+    # 0: the center itself; 1: nearer than the last one wanted; 2: as far; 3: farther
     rank = np.where(distances < edge * (1 - RADIUS_TOLERANCE), 1, 2)
     rank[distances > edge * (1 + RADIUS_TOLERANCE)] = 3
-    rank[neighbors == block_centers[:, None]] = 0
+    rank[neighbors == centers[:, None]] = 0
     order = np.lexsort((neighbors, rank), axis=1)[:, :n_nearest]
     return np.sort(np.take_along_axis(neighbors, order, axis=1), axis=1)
 
 
-def _query_past_ties(tree, points, n_nearest):
+def _query_past_ties(
+    tree: Any, points: np.ndarray, n_nearest: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Query until every row reaches beyond all ties with its last wanted feature."""
     n_query = min(tree.n, n_nearest + 32)
     while True:

@@ -1,19 +1,22 @@
 """Regions from a label vector (an atlas, a parcellation)."""
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from neuroextrap.regions._membership import rows_to_regions
 
 
-def label_regions(labels, *, background=0):
-    """One region for every distinct label.
+def label_regions(labels: Any, *, background: Any = 0) -> tuple[csr_array, np.ndarray]:
+    """Make one region of every distinct label.
 
     Parameters
     ----------
     labels : array-like of shape (n_features,)
         Label of every feature; numbers or strings.
     background : scalar or None, default=0
-        Label that makes no region; None keeps every label.
+        Label that makes no region. If None, every label makes a region.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def label_regions(labels, *, background=0):
     if labels.ndim != 1:
         raise ValueError(
             f"labels must be one-dimensional (n_features,), got shape {labels.shape}; "
-            "extract one label a feature"
+            "give one label per feature"
         )
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("labels must not hold NaN; use the background label instead")

@@ -1,6 +1,9 @@
 """Spheres on a voxel lattice: one stencil, slid over the mask in blocks."""
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from neuroextrap.regions._membership import (
     check_centers,
@@ -12,11 +15,13 @@ from neuroextrap.regions._membership import (
 RADIUS_TOLERANCE = 1e-9
 """A feature at distance <= radius * (1 + RADIUS_TOLERANCE) belongs to the sphere."""
 
-_BLOCK_PAIRS = 2**20
+_BATCH_PAIRS = 2**20  # (center, offset) pairs looked up together
 
 
-def lattice_spheres(mask, affine, radius, *, centers=None):
-    """Find spheres in world millimeters around the voxels of a mask.
+def lattice_spheres(
+    mask: Any, affine: Any, radius: float, *, centers: Any = None
+) -> csr_array:
+    """Make spheres in world millimeters around the voxels of a mask.
 
     A voxel belongs to the sphere of a center when the distance between the two voxel
     centers, measured in world space, is at most ``radius`` (``<=``, with a relative
@@ -29,15 +34,15 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
         Voxels that are features. Feature i is the i-th voxel in C order, the order of
         ``numpy.nonzero`` and of nilearn's NiftiMasker.
     affine : array-like of shape (4, 4)
-        Voxel indices to world coordinates (mm).
+        Affine from voxel indices to world coordinates in mm.
     radius : float
-        Radius in mm.
+        Radius of the spheres in mm.
     centers : array-like of int of shape (n_regions,) or None, default=None
-        Feature indices of the centers; None makes every feature a center.
+        Feature indices of the centers. If None, every feature is a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
+    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
         Row i holds the features of sphere i (its center included), int32 indices
         sorted.
 
@@ -50,7 +55,7 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
 
     Notes
     -----
-    The offsets within the radius are computed once; membership is one gather a block
+    The offsets within the radius are computed once; membership is one gather per batch
     of centers in a padded index volume. Time and memory are linear in the number of
     (center, member) pairs: five bytes each.
 
@@ -78,43 +83,20 @@ def lattice_spheres(mask, affine, radius, *, centers=None):
     return _gather(lookup, start[centers], steps, len(start))
 
 
-def strided_centers(mask, stride):
+def strided_centers(mask: Any, stride: Any) -> np.ndarray:
     """Pick features on a coarser lattice: every ``stride``-th voxel along each axis.
 
-    The coarser lattice is anchored, along each axis, at the first index that the mask
-    reaches, so that a mask one voxel thick keeps its centers.
-
-    Parameters
-    ----------
-    mask : array-like of bool of shape (nx, ny, nz)
-        Voxels that are features, in C order.
-    stride : int or sequence of 3 int
-        Step in voxels, at least 1; 1 keeps every voxel.
-
-    Returns
-    -------
-    ndarray of intp of shape (n_centers,)
-        Feature indices, ascending.
-
-    Raises
-    ------
-    ValueError
-        If ``stride`` is not a positive integer or three of them, ``mask`` is not
-        three-dimensional or empty, or no voxel of the mask is on the coarser lattice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.regions._lattice import strided_centers
-    >>> strided_centers(np.ones((4, 1, 3), bool), 2)
-    array([0, 2, 6, 8])
+    ``stride`` is an integer or three of them; 1 keeps every voxel of the mask (nx, ny,
+    nz). The coarser lattice is anchored, along each axis, at the first index that the
+    mask reaches, so that a mask one voxel thick keeps its centers. Returns ascending
+    feature indices.
     """
     mask = _check_mask(mask)
     steps = np.asarray(stride)
     if steps.dtype.kind not in "iu" or steps.shape not in ((), (3,)) or steps.min() < 1:
         raise ValueError(
-            f"stride must be an integer >= 1 or three of them, got {stride!r}; "
-            "1 keeps every voxel"
+            f"stride={stride!r} must be an integer >= 1 or three of them; 1 keeps "
+            "every voxel"
         )
     voxels = np.argwhere(mask)
     kept = ((voxels - voxels.min(axis=0)) % steps == 0).all(axis=1)
@@ -126,7 +108,7 @@ def strided_centers(mask, stride):
     return np.flatnonzero(kept)
 
 
-def check_lattice(mask, affine):
+def check_lattice(mask: Any, affine: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return a boolean 3-D mask and a float64 (4, 4) affine, or say what is wrong."""
     mask = _check_mask(mask)
     affine = np.asarray(affine, dtype=np.float64)
@@ -143,7 +125,7 @@ def check_lattice(mask, affine):
     return mask, affine
 
 
-def _check_mask(mask):
+def _check_mask(mask: Any) -> np.ndarray:
     """Return a boolean 3-D mask with at least one voxel."""
     mask = np.asarray(mask)
     if mask.ndim != 3:
@@ -156,7 +138,7 @@ def _check_mask(mask):
     return mask
 
 
-def _stencil(axes, radius, shape):
+def _stencil(axes: np.ndarray, radius: float, shape: tuple) -> np.ndarray:
     """Voxel offsets within the radius, in C order; shape (n_offsets, 3)."""
     reach = radius * np.linalg.norm(np.linalg.inv(axes), axis=1)
     most = np.minimum(np.floor(reach * (1 + 1e-6)).astype(int), np.array(shape) - 1)
@@ -166,7 +148,9 @@ def _stencil(axes, radius, shape):
     return offsets[distances <= radius * (1 + RADIUS_TOLERANCE)]
 
 
-def _padded_lookup(mask, offsets):
+def _padded_lookup(
+    mask: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Index volume with a border as wide as the stencil, flattened.
 
     Returns the feature index of every padded voxel (-1 outside the mask), the flat
@@ -183,20 +167,23 @@ def _padded_lookup(mask, offsets):
     return flat, np.flatnonzero(flat >= 0), offsets @ strides
 
 
-def _gather(lookup, positions, steps, n_features):
-    """Collect the members of all spheres, a block of centers at a time."""
+def _gather(
+    lookup: np.ndarray, positions: np.ndarray, steps: np.ndarray, n_features: int
+) -> csr_array:
+    """Collect the members of all spheres, a batch of centers at a time."""
     n_centers = len(positions)
     widest = min(len(steps), n_features)
     counts = np.empty(n_centers, dtype=np.int64)
     indices = np.empty(n_centers * widest, dtype=np.int32)
-    block = max(1, _BLOCK_PAIRS // len(steps))
+    width = max(1, _BATCH_PAIRS // len(steps))
     used = 0
-    for first in range(0, n_centers, block):
-        rows = slice(first, first + block)
-        features = lookup[positions[rows, None] + steps]
-        inside = features >= 0
+    for first in range(0, n_centers, width):
+        rows = slice(first, first + width)
+        # -1 where the offset leaves the mask: the border is as wide as the stencil
+        neighbors = lookup[positions[rows, None] + steps]
+        inside = neighbors >= 0
         counts[rows] = inside.sum(axis=1)
-        members = features[inside]
+        members = neighbors[inside]
         check_n_pairs(used + len(members))
         indices[used : used + len(members)] = members
         used += len(members)

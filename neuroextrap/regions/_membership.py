@@ -1,39 +1,20 @@
 """The canonical form of regions: boolean CSR, int32 indices sorted within rows."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 _MOST_PAIRS = np.iinfo(np.int32).max
 
 
-def check_regions(regions, n_features):
+def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
     """Return regions in canonical form, or say what is wrong with them.
 
-    Parameters
-    ----------
-    regions : sparse array or matrix, or array-like of shape (n_regions, n_features)
-        Every non-zero entry makes that feature a member of that region. Regions may
-        overlap, and may be empty.
-    n_features : int
-        Number of features (voxels, vertices) the regions must refer to.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        No explicit zeros, no duplicates; int32 indices sorted within rows. The input
-        is never modified; it is returned itself when already canonical.
-
-    Raises
-    ------
-    ValueError
-        If ``regions`` is not two-dimensional, has no row, has another number of
-        columns than ``n_features``, holds NaN, or has no member at all.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._membership import check_regions
-    >>> check_regions([[1, 1, 0], [0, 0, 2]], 3).indices.tolist()
-    [0, 1, 2]
+    Every non-zero entry of a sparse or dense (n_regions, n_features) matrix makes that
+    feature a member of that region. Regions may overlap, and may be empty. The input is
+    never modified; it is returned itself when already canonical: bool, no explicit
+    zeros, no duplicates, int32 indices sorted within rows.
     """
     if sparse.issparse(regions):
         members = sparse.csr_array(regions)
@@ -42,13 +23,13 @@ def check_regions(regions, n_features):
         if dense.ndim != 2:
             raise ValueError(
                 f"regions must be a matrix (n_regions, n_features), got "
-                f"{dense.ndim} dimension(s); give one row a region"
+                f"{dense.ndim} dimension(s); give one row per region"
             )
         members = sparse.csr_array(dense)
     if members.shape[1] != n_features or members.shape[0] == 0:
         raise ValueError(
             f"regions must have shape (n_regions >= 1, {n_features}), got "
-            f"{members.shape}; give one row a region and one column a feature"
+            f"{members.shape}; give one row per region and one column per feature"
         )
     if members.dtype.kind in "fc" and np.isnan(members.data).any():
         raise ValueError(
@@ -63,27 +44,14 @@ def check_regions(regions, n_features):
     return members
 
 
-def rows_to_regions(indices, counts, n_features):
-    """Assemble regions from concatenated, sorted member lists.
+def rows_to_regions(
+    indices: np.ndarray, counts: np.ndarray, n_features: int
+) -> sparse.csr_array:
+    """Assemble regions (n_regions, n_features) from concatenated member lists.
 
-    Parameters
-    ----------
-    indices : ndarray of int32 of shape (n_pairs,)
-        Members of the first region, then of the second, and so on.
-    counts : ndarray of int of shape (n_regions,)
-        Number of members of each region.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        The regions, sharing the memory of ``indices``.
-
-    Raises
-    ------
-    ValueError
-        If there are more pairs than 32-bit indices can address.
+    ``indices``, int32 of shape (n_pairs,), are the sorted members of the first region,
+    then of the second, and so on; their memory is shared. ``counts`` (n_regions,) are
+    the numbers of members.
     """
     n_pairs = int(np.sum(counts, dtype=np.int64))
     check_n_pairs(n_pairs)
@@ -99,7 +67,7 @@ def rows_to_regions(indices, counts, n_features):
     return regions
 
 
-def check_n_pairs(n_pairs):
+def check_n_pairs(n_pairs: int) -> None:
     """Refuse more (region, feature) pairs than 32-bit indices can address."""
     if n_pairs > _MOST_PAIRS:
         raise ValueError(
@@ -108,33 +76,8 @@ def check_n_pairs(n_pairs):
         )
 
 
-def check_centers(centers, n_features):
-    """Return the centers' feature indices, or all features for None.
-
-    Parameters
-    ----------
-    centers : None or array-like of int of shape (n_centers,)
-        Feature indices.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    ndarray of intp of shape (n_centers,)
-        Feature indices, in the order given.
-
-    Raises
-    ------
-    ValueError
-        If ``centers`` is empty, not one-dimensional, not of integers, or out of
-        range.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._membership import check_centers
-    >>> check_centers(None, 3)
-    array([0, 1, 2])
-    """
+def check_centers(centers: Any, n_features: int) -> np.ndarray:
+    """Return the feature indices of the centers, or all features for None."""
     if centers is None:
         return np.arange(n_features)
     indices = np.asarray(centers)
@@ -151,24 +94,24 @@ def check_centers(centers, n_features):
     return indices.astype(np.intp)
 
 
-def check_radius(radius):
+def check_radius(radius: Any) -> float:
     """Return the radius as a float, or say that it must be positive and finite."""
     value = float(radius)
     if not (np.isfinite(value) and value > 0):
         raise ValueError(
-            f"radius must be a positive finite number (mm), got {radius!r}; for "
-            "example 8.0"
+            f"radius={radius!r} must be a positive finite number of mm; use 8.0, for "
+            "example"
         )
     return value
 
 
-def check_coordinates(coordinates):
+def check_coordinates(coordinates: Any) -> np.ndarray:
     """Return coordinates as float64 of shape (n, 3), or say what is wrong."""
     points = np.asarray(coordinates, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise ValueError(
             "coordinates must have shape (n_features >= 1, 3) in mm, got "
-            f"{points.shape}; give one row a feature"
+            f"{points.shape}; give one row per feature"
         )
     if not np.isfinite(points).all():
         raise ValueError(
@@ -177,7 +120,7 @@ def check_coordinates(coordinates):
     return points
 
 
-def _canonical(matrix):
+def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     """Bool CSR without zeros and duplicates, int32 sorted indices; copies if needed."""
     if (
         matrix.dtype == bool

@@ -1,6 +1,10 @@
 """Discs on a triangle mesh: shortest paths along edges."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 from neuroextrap.regions._lattice import RADIUS_TOLERANCE
 from neuroextrap.regions._membership import (
@@ -11,11 +15,13 @@ from neuroextrap.regions._membership import (
     rows_to_regions,
 )
 
-_BLOCK_DISTANCES = 2**22
+_BATCH_DISTANCES = 2**22  # distances of a batch of centers
 
 
-def surface_discs(coordinates, faces, radius, *, centers=None):
-    """Find discs on a surface: vertices within a path length along mesh edges.
+def surface_discs(
+    coordinates: Any, faces: Any, radius: float, *, centers: Any = None
+) -> csr_array:
+    """Make discs on a surface: vertices within a path length along mesh edges.
 
     The distance of two vertices is the length of the shortest path along edges
     (Dijkstra), never shorter than the geodesic distance: a disc lies within the
@@ -24,17 +30,17 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
     Parameters
     ----------
     coordinates : array-like of shape (n_vertices, 3)
-        Vertex coordinates (mm).
+        Vertex coordinates in mm.
     faces : array-like of int of shape (n_faces, 3)
         Vertex indices of each triangle.
     radius : float
         Radius in mm along the surface (``<=``, relative tolerance 1e-9).
     centers : array-like of int of shape (n_regions,) or None, default=None
-        Vertex indices of the centers; None makes every vertex a center.
+        Vertex indices of the centers. If None, every vertex is a center.
 
     Returns
     -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_vertices)
+    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_vertices)
         Row i holds the vertices of disc i (its center included), int32 indices sorted.
 
     Raises
@@ -64,10 +70,10 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
     graph = _edge_graph(coordinates, check_faces(faces, len(coordinates)))
     reach = check_radius(radius) * (1 + RADIUS_TOLERANCE)
     centers = check_centers(centers, len(coordinates))
-    block = max(1, _BLOCK_DISTANCES // len(coordinates))
+    width = max(1, _BATCH_DISTANCES // len(coordinates))
     counts, members, n_pairs = [], [], 0
-    for first in range(0, len(centers), block):
-        distances = dijkstra(graph, indices=centers[first : first + block], limit=reach)
+    for first in range(0, len(centers), width):
+        distances = dijkstra(graph, indices=centers[first : first + width], limit=reach)
         rows, columns = np.nonzero(distances <= reach)
         counts.append(np.bincount(rows, minlength=len(distances)))
         members.append(columns.astype(np.int32))
@@ -78,31 +84,40 @@ def surface_discs(coordinates, faces, radius, *, centers=None):
     )
 
 
-def check_faces(faces, n_vertices):
+def cached_surface_discs(
+    coordinates: Any, faces: Any, radius: float, *, cache_dir: str | Path
+) -> csr_array:
+    """Return the discs around every vertex, from ``cache_dir`` when computed before.
+
+    The folder is a `joblib.Memory`, which the user has named; several processes may
+    share it. Discs that cannot be read are computed anew.
+    """
+    from joblib import Memory
+
+    coordinates = check_coordinates(coordinates)
+    faces, radius = check_faces(faces, len(coordinates)), check_radius(radius)
+    discs = Memory(cache_dir, verbose=0).cache(surface_discs)
+    return discs(coordinates, faces, radius)
+
+
+def check_faces(faces: Any, n_vertices: int) -> np.ndarray:
     """Return triangles as intp of shape (n_faces, 3), or say what is wrong."""
-    triangles = np.asarray(faces)
-    if (
-        triangles.ndim != 2
-        or triangles.shape[1] != 3
-        or triangles.dtype.kind not in "iu"
-    ):
+    indices = np.asarray(faces)
+    if indices.ndim != 2 or indices.shape[1] != 3 or indices.dtype.kind not in "iu":
         raise ValueError(
-            "faces must be integers of shape (n_faces, 3), got "
-            f"{triangles.dtype} of shape {triangles.shape}; give three vertex indices "
-            "per face"
+            f"faces must be integers of shape (n_faces, 3), got {indices.dtype} of "
+            f"shape {indices.shape}; give three vertex indices per face"
         )
-    if triangles.size and (triangles.min() < 0 or triangles.max() >= n_vertices):
+    if indices.size and (indices.min() < 0 or indices.max() >= n_vertices):
         raise ValueError(
-            f"faces must index vertices 0..{n_vertices - 1}, got {triangles.min()}.."
-            f"{triangles.max()}; coordinates and faces come from different meshes"
+            f"faces must index vertices 0..{n_vertices - 1}, got {indices.min()}.."
+            f"{indices.max()}; coordinates and faces come from different meshes"
         )
-    return triangles.astype(np.intp)
+    return indices.astype(np.intp)
 
 
-def _edge_graph(coordinates, faces):
-    """Symmetric CSR of edge lengths, every edge once a direction."""
-    from scipy import sparse
-
+def _edge_graph(coordinates: np.ndarray, faces: np.ndarray) -> csr_array:
+    """Symmetric CSR of edge lengths, every edge once per direction."""
     n_vertices = len(coordinates)
     pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
@@ -110,7 +125,7 @@ def _edge_graph(coordinates, faces):
         coordinates[pairs[:, 0]] - coordinates[pairs[:, 1]], axis=1
     )
     both = np.concatenate([pairs, pairs[:, ::-1]])
-    graph = sparse.coo_array(
+    graph = coo_array(
         (np.concatenate([lengths, lengths]), (both[:, 0], both[:, 1])),
         shape=(n_vertices, n_vertices),
     )

@@ -1,63 +1,29 @@
 """Leave out features that cannot be analyzed."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 
 class UsableRegions(NamedTuple):
-    """Regions without unusable features.
+    """Regions (n_regions, n_features) without unusable features.
 
-    Parameters
-    ----------
-    regions : scipy.sparse.csr_array of shape (n_regions, n_features)
-        Rows with too few features are empty.
-    n_features : ndarray of int of shape (n_regions,)
-        Usable features of every region, also of those with too few.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.regions._usable import UsableRegions
-    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0]], dtype=bool))
-    >>> UsableRegions(members, np.array([2])).regions.shape
-    (1, 3)
+    Rows with too few features are empty. ``n_features`` (n_regions,) counts the usable
+    features of every region, also of those with too few.
     """
 
     regions: scipy.sparse.csr_array
     n_features: np.ndarray
 
 
-def usable_regions(regions, usable, min_features):
+def usable_regions(
+    regions: scipy.sparse.csr_array, usable: np.ndarray, min_features: int
+) -> UsableRegions:
     """Drop unusable features from regions, and regions with too few left.
 
-    Parameters
-    ----------
-    regions : scipy.sparse.csr_array of shape (n_regions, n_features)
-        Members of every region.
-    usable : ndarray of bool of shape (n_features,)
-        Features that may be used.
-    min_features : int
-        Regions with fewer usable features become empty.
-
-    Returns
-    -------
-    UsableRegions
-        Regions left, and the counts of usable features.
-
-    Raises
-    ------
-    ValueError
-        When no region is left.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from neuroextrap.regions._usable import usable_regions
-    >>> members = scipy.sparse.csr_array(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool))
-    >>> usable_regions(members, np.array([True, True, False]), 2).n_features
-    array([2, 1])
+    ``usable`` (n_features,) marks features that may be used; regions with fewer than
+    ``min_features`` of them become empty. Raises when no region is left.
     """
     least = max(1, min_features)
     whole = bool(usable.all())
@@ -84,7 +50,7 @@ def usable_regions(regions, usable, min_features):
     return UsableRegions(left, counts)
 
 
-def _counts_of_rows(kept, indptr):
+def _counts_of_rows(kept: Any, indptr: np.ndarray) -> np.ndarray:
     """Count the members kept in every row."""
     counts = np.zeros(len(indptr) - 1, dtype=np.int64)
     filled = np.flatnonzero(np.diff(indptr))

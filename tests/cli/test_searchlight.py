@@ -10,6 +10,7 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.margins import CLASSIFIERS
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +227,10 @@ def test_single_volumes_with_permutations_are_warned_about(folder, tmp_path, cap
     words = ("--samples", "volumes", "--n-permutations", "9")
     assert main(_words(folder, *words, out=tmp_path / "out")) == 0
     assert "volumes are permuted one by one" in capsys.readouterr().err
+
+
+def test_help_names_every_classifier(capsys):
+    with pytest.raises(SystemExit):
+        main(["searchlight", "--help"])
+    text = capsys.readouterr().out
+    assert [name for name in CLASSIFIERS if name not in text] == []

@@ -52,9 +52,9 @@ def test_seed_decides_everything():
     [
         ([[0, 1], [1, 2]], [1.0, 1.0], "planted regions overlap"),
         ([[]], [1.0], "must be a non-empty list"),
-        ([[0, 10]], [1.0], "allowed are 0..9"),
+        ([[0, 10]], [1.0], "must lie in 0..9"),
         ([[0]], [1.0, 2.0], "one number for each of the 1 planted"),
-        ([[0]], [-1.0], "information must be finite"),
+        ([[0]], [-1.0], "information=-1.0 must be finite"),
     ],
 )
 def test_bad_regions_are_named(planted, information, message):
@@ -64,5 +64,5 @@ def test_bad_regions_are_named(planted, information, message):
 
 @pytest.mark.parametrize(("n_classes", "n_runs"), [(1, 2), (3, 0)])
 def test_too_few_classes_or_runs(n_classes, n_runs):
-    with pytest.raises(ValueError, match="n_classes must be >= 2 and n_runs >= 1"):
+    with pytest.raises(ValueError, match=r"n_classes=.* must be >= 2"):
         plant_codes(10, [[0]], [1.0], n_classes=n_classes, n_runs=n_runs)

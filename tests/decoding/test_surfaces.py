@@ -139,6 +139,6 @@ def test_memory_keeps_the_discs_of_a_mesh_and_radius(tmp_path, monkeypatch):
     assert n_searches() == 2
     assert n_searches(memory=tmp_path) == 1  # both sides have the same mesh
     assert n_searches(memory=joblib.Memory(tmp_path, verbose=0)) == 0
-    assert len(list((tmp_path / "surface_discs").glob("discs_*.npz"))) == 1
+    assert len(list(tmp_path.rglob("surface_discs/*/output.pkl"))) == 1
     assert n_searches(memory=tmp_path, radius=1.5) == 1
     assert n_searches(memory=tmp_path, memory_level=0) == 2

@@ -32,7 +32,7 @@ def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
 
 
 def test_bad_input_is_refused(masker, volume):
-    with pytest.raises(ValueError, match="radius must be a positive"):
+    with pytest.raises(ValueError, match="radius=-1 must be a positive"):
         surface_regions(masker, -1)
     with pytest.raises(ValueError, match="centers must lie in"):
         surface_regions(masker, 3.0, centers=[999])

@@ -353,7 +353,7 @@ def test_mean_information_without_signal_is_not_positive():
         ({"train_sizes": [2.5]}, r"train_sizes=\[2.5\] must be whole numbers"),
         ({"priors": [1.0]}, "priors of shape"),
         ({"mask": "mask.nii"}, "mask is for images"),
-        ({"y": np.zeros(56)}, "y holds one label, 0.0"),
+        ({"y": np.zeros(56)}, "y must hold at least 2 labels, got one, 0.0"),
         ({"y": np.arange(5)}, r"y must have shape \(56,\)"),
         ({"groups": np.arange(5)}, r"groups must have shape \(56,\)"),
         ({"groups": np.arange(56)}, "has one label|scans of one label only"),

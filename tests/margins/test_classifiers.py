@@ -71,9 +71,9 @@ def test_lda_equals_scikit_learn_at_the_same_shrinkage(p, shrinkage):
     n = len(train)
     shares = np.log(np.bincount(y[train]) / n)
     # its covariance: (W + penalty I) (1 - shrinkage) / N; ours has N - K for N
-    mine = (ours.margins(x[test]) - shares / (n - 3)) * n / (1 - shrinkage) + shares
+    scaled = (ours.margins(x[test]) - shares / (n - 3)) * n / (1 - shrinkage) + shares
     np.testing.assert_allclose(
-        mine - mine[:, :1], decision - decision[:, :1], atol=1e-8
+        scaled - scaled[:, :1], decision - decision[:, :1], atol=1e-8
     )
 
 
@@ -157,8 +157,8 @@ def test_both_forms_of_the_solver_agree(shape):
     rng = np.random.default_rng(0)
     root, right = rng.standard_normal(shape), rng.standard_normal((shape[1], 3))
     matrix = root.T @ root + 0.3 * np.eye(shape[1])
-    found = solve_shrunk(root, 0.3, right)
-    np.testing.assert_allclose(matrix @ found, right, atol=1e-12)
+    solution = solve_shrunk(root, 0.3, right)
+    np.testing.assert_allclose(matrix @ solution, right, atol=1e-12)
 
 
 def haxby_samples(folder):

@@ -61,10 +61,10 @@ def naive_wins(X, regions, codes, design):
     out = []
     for region in range(regions.shape[0]):
         x = X[:, regions[[region]].indices].astype(float)
-        found = np.concatenate(
+        margins = np.concatenate(
             [naive_margins(x, codes, *fold, design.n_classes) for fold in design.folds]
         )
-        out.append(stats.win_distribution(found, codes[design.test]))
+        out.append(stats.win_distribution(margins, codes[design.test]))
     return np.array(out)
 
 
@@ -72,15 +72,15 @@ def test_wins_equal_refits_by_hand_for_every_labeling():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 12, keep_null=True)
     null = np.empty((12, regions.shape[0]), dtype=np.float32)
-    found = score_regions(X, regions, plan, null=null)
+    scores = score_regions(X, regions, plan, null=null)
     expected = [naive_wins(X, regions, codes, plan.design) for codes in plan.codes]
-    np.testing.assert_allclose(found.wins, expected[0], atol=1e-12)
+    np.testing.assert_allclose(scores.wins, expected[0], atol=1e-12)
     accuracy = np.array([wins[:, -1] for wins in expected])
-    np.testing.assert_allclose(found.score, accuracy[0], atol=1e-12)
+    np.testing.assert_allclose(scores.score, accuracy[0], atol=1e-12)
     np.testing.assert_allclose(null, accuracy[1:], atol=1e-6)
-    np.testing.assert_allclose(found.maxima, accuracy[1:].max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(scores.maxima, accuracy[1:].max(axis=1), atol=1e-12)
     reached = (accuracy[1:] >= accuracy[0] - 1e-9).sum(axis=0)
-    np.testing.assert_array_equal(found.n_reached, reached)
+    np.testing.assert_array_equal(scores.n_reached, reached)
 
 
 def test_sums_over_features_equal_gram_matrices():
@@ -174,9 +174,9 @@ def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
         codes=np.concatenate([y[None], y[None, ::-1].repeat(10, axis=0)]),
         statistic=resolve_statistic("accuracy", 4, [2, 4]),
     )
-    found = score_regions(X, regions, plan)
+    scores = score_regions(X, regions, plan)
     np.testing.assert_allclose(
-        found.wins, naive_wins(X, regions, y, design), atol=1e-12
+        scores.wins, naive_wins(X, regions, y, design), atol=1e-12
     )
 
 
@@ -185,21 +185,21 @@ def test_unbalanced_classes_weigh_equally_within_every_labeling():
     keep = ~((y == 0) & np.isin(runs, [0, 1]))
     X, y, runs = X[keep], y[keep], runs[keep]
     plan = make_plan(y, runs, 10)
-    found = score_regions(X, regions, plan)
+    scores = score_regions(X, regions, plan)
     np.testing.assert_allclose(
-        found.wins, naive_wins(X, regions, y, plan.design), atol=1e-12
+        scores.wins, naive_wins(X, regions, y, plan.design), atol=1e-12
     )
-    np.testing.assert_allclose(found.wins.sum(axis=1), 1)
+    np.testing.assert_allclose(scores.wins.sum(axis=1), 1)
 
 
 def test_empty_regions_stay_nan_and_out_of_the_maximum():
     X, y, runs, regions = make_case()
     dense = regions.toarray()
     dense[[0, 7]] = False
-    found = score_regions(X, scipy.sparse.csr_array(dense), make_plan(y, runs, 10))
-    assert np.isnan(found.wins[[0, 7]]).all()
-    assert not found.done[[0, 7]].any()
-    assert np.isfinite(found.maxima).all()
+    scores = score_regions(X, scipy.sparse.csr_array(dense), make_plan(y, runs, 10))
+    assert np.isnan(scores.wins[[0, 7]]).all()
+    assert not scores.done[[0, 7]].any()
+    assert np.isfinite(scores.maxima).all()
 
 
 def test_shards_together_equal_the_whole(monkeypatch):
@@ -256,9 +256,9 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     plan = make_plan(y, runs, 50, kernel=kernel)
     assert estimate_memory(X, regions, plan) < kept
     assert plan.batches() is not plan.batches()
-    found = score_regions(X, regions, plan)
+    scores = score_regions(X, regions, plan)
     for name in ("wins", "score", "n_reached", "maxima"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(scores, name), getattr(whole, name))
 
 
 def test_a_checkpoint_of_other_tasks_is_refused(tmp_path, monkeypatch):
@@ -286,17 +286,17 @@ def test_any_scikit_learn_classifier_means_the_same():
     X, y, runs, regions = make_case(n_regions=3)
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5)
     plan = make_plan(y, runs, 2, kernel=resolve_classifier(model))
-    found = score_regions(X, regions, plan)
+    scores = score_regions(X, regions, plan)
     for region in range(3):
         x = X[:, regions[[region]].indices]
-        scores = np.concatenate(
+        decisions = np.concatenate(
             [
                 model.fit(x[train], y[train]).decision_function(x[test])
                 for train, test in plan.design.folds
             ]
         )
-        expected = stats.win_distribution(scores, y[plan.design.test])
-        np.testing.assert_allclose(found.wins[region], expected)
+        expected = stats.win_distribution(decisions, y[plan.design.test])
+        np.testing.assert_allclose(scores.wins[region], expected)
 
 
 def test_two_class_scores_become_two_margins():
@@ -304,9 +304,9 @@ def test_two_class_scores_become_two_margins():
 
     X, y, runs, regions = make_case(n_classes=2, n_regions=2)
     plan = make_plan(y, runs, kernel=resolve_classifier(LinearSVC()))
-    found = score_regions(X, regions, plan)
-    assert found.wins.shape == (2, 2)
-    np.testing.assert_allclose(found.wins.sum(axis=1), 1)
+    scores = score_regions(X, regions, plan)
+    assert scores.wins.shape == (2, 2)
+    np.testing.assert_allclose(scores.wins.sum(axis=1), 1)
 
 
 def test_classifiers_without_scores_are_refused():
@@ -348,14 +348,14 @@ def test_statistics_of_every_name():
 def test_margins_of_one_region_on_demand():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 10)
-    found = observed_margins(X, regions, plan, 4)
+    margins = observed_margins(X, regions, plan, 4)
     x = X[:, regions[[4]].indices].astype(float)
     expected = np.concatenate(
         [naive_margins(x, y, *fold, 4) for fold in plan.design.folds]
     )
-    own = np.take_along_axis(found, y[plan.design.test][:, None], 1)
+    of_truth = np.take_along_axis(margins, y[plan.design.test][:, None], 1)
     by_hand = np.take_along_axis(expected, y[plan.design.test][:, None], 1)
-    np.testing.assert_allclose(found - own, expected - by_hand, atol=1e-4)
+    np.testing.assert_allclose(margins - of_truth, expected - by_hand, atol=1e-4)
 
 
 def test_cost_is_more_than_nothing_and_memory_more_than_the_data():

@@ -237,13 +237,13 @@ def test_compiled_margins_to_float32_are_those_of_numpy():
     codes = np.stack([rng.permuted(base.reshape(12, 8), axis=1).ravel()] * 70)
     codes[1:] = [rng.permuted(base.reshape(12, 8), axis=1).ravel() for _ in codes[1:]]
     x = rng.standard_normal((96, 123))
-    found = []
+    both = []
     for solver in ("numba", "numpy"):
         kernel = LDAMargins(solver=solver)
         state = kernel.prepare([x], design)
-        found.append(kernel.margins(state, Labelings(codes, 8)))
-    np.testing.assert_array_equal(found[0].argmax(axis=1), found[1].argmax(axis=1))
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-9)
+        both.append(kernel.margins(state, Labelings(codes, 8)))
+    np.testing.assert_array_equal(both[0].argmax(axis=1), both[1].argmax(axis=1))
+    np.testing.assert_allclose(both[0], both[1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -253,10 +253,10 @@ def test_large_designs_are_left_to_numpy(monkeypatch, solver, limit, value):
     monkeypatch.setattr(_lda, limit, value)
     design, codes, xs = unequal_design(), labels(3), correlated_regions((60,))
     kernel = LDAMargins(solver=solver)
-    found = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     plain = LDAMargins(solver="numpy")
     expected = plain.margins(plain.prepare(xs, design), Labelings(codes, K))
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(margins, expected)
 
 
 def test_singular_scatter_is_refused(solver):

@@ -56,13 +56,13 @@ def test_features_and_constant_add_up_to_the_region(monkeypatch):
     monkeypatch.setattr(_naive_bayes, "FEATURES", 7)
     design, codes, (x,) = unequal_design(), labels(1), regions((30,))
     kernel = GaussianNBMargins()
-    own = kernel.feature_margins(x.astype(np.float32), codes[0], design)
-    assert own.shape == (30, len(design.test), K)
-    assert own.dtype == np.float32
+    of_features = kernel.feature_margins(x.astype(np.float32), codes[0], design)
+    assert of_features.shape == (30, len(design.test), K)
+    assert of_features.dtype == np.float32
     for feature in (0, 13, 29):
         alone = refit(x[:, [feature]], codes[0], design, 1e-3, prior=False)
-        np.testing.assert_allclose(own[feature], alone, rtol=2e-5, atol=2e-5)
-    whole = own.sum(axis=0) + kernel.constant(codes[0], design)
+        np.testing.assert_allclose(of_features[feature], alone, rtol=2e-5, atol=2e-5)
+    whole = of_features.sum(axis=0) + kernel.constant(codes[0], design)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     np.testing.assert_allclose(whole, margins[:, :, 0], rtol=1e-4)
 
@@ -99,8 +99,8 @@ def test_a_constant_feature_adds_nothing():
             for z in (x, padded)
         ]
         np.testing.assert_allclose(pair[0], pair[1], rtol=1e-12)
-        own = kernel.feature_margins(padded, codes[0], design)
-        assert (own[5] == 0).all()
+        of_features = kernel.feature_margins(padded, codes[0], design)
+        assert (of_features[5] == 0).all()
 
 
 def test_regions_and_batches_are_bit_identical():

@@ -13,8 +13,8 @@ def search(x, codes, design):
     rows = []
     for train, test in design.folds:
         squared = ((x[test][:, None] - x[train]) ** 2).sum(axis=2)
-        own = [squared[:, codes[train] == label].min(axis=1) for label in range(K)]
-        rows.append(-np.stack(own, axis=1))
+        nearest = [squared[:, codes[train] == label].min(axis=1) for label in range(K)]
+        rows.append(-np.stack(nearest, axis=1))
     return np.concatenate(rows)
 
 

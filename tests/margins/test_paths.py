@@ -102,8 +102,8 @@ def test_work_is_counted():
 def test_margins_of_a_region_are_those_of_the_run(kernel):
     plan = make_plan(kernel, 70)
     X = np.random.default_rng(1).normal(size=(30, 729)).astype(np.float32)
-    found = score_regions(X, atlas(), plan)
+    scores = score_regions(X, atlas(), plan)
     for region in (0, 8):
         alone = observed_margins(X, atlas(), plan, region)
         wins = stats.win_distribution(alone, plan.codes[0][plan.design.test])
-        np.testing.assert_allclose(found.wins[region], wins, atol=1e-15)
+        np.testing.assert_allclose(scores.wins[region], wins, atol=1e-15)

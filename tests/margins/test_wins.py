@@ -26,10 +26,10 @@ def _random_case(n_test, n_classes, n_batch, *, levels, seed=0):
 def test_batched_wins_equal_the_reference(n_classes, levels):
     margins, y = _random_case(40, n_classes, 7, levels=levels)
     weights = class_weights(y, n_classes)
-    found = win_histogram(*beaten_and_tied(margins, y), weights, n_classes)
+    wins = win_histogram(*beaten_and_tied(margins, y), weights, n_classes)
     for b in range(7):
         expected = win_distribution(margins[:, :, b], y[:, b])
-        np.testing.assert_allclose(found[b], expected, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(wins[b], expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_classes", [3, 17])

@@ -13,8 +13,8 @@ def naive_nearest(points, n_nearest):
     """Sort by (is not self, distance rounded, index)."""
     members = np.zeros((len(points),) * 2, bool)
     for i, row in enumerate(_gaps(points).round(6)):
-        own = np.arange(len(points)) != i
-        members[i, np.lexsort((np.arange(len(points)), row, own))[:n_nearest]] = True
+        others = np.arange(len(points)) != i
+        members[i, np.lexsort((np.arange(len(points)), row, others))[:n_nearest]] = True
     return members
 
 
@@ -44,8 +44,8 @@ def test_coincident_features_all_belong():
 @pytest.mark.parametrize("n_nearest", [1, 2, 7, 10, 33, 60, 210])
 def test_nearest_with_ties_equal_full_sorting(n_nearest):
     lattice = np.argwhere(np.ones((6, 7, 5), bool)) * 3.1
-    found = nearest_features(lattice, n_nearest)
-    assert (found.toarray() == naive_nearest(lattice, n_nearest)).all()
+    regions = nearest_features(lattice, n_nearest)
+    assert (regions.toarray() == naive_nearest(lattice, n_nearest)).all()
 
 
 def test_more_ties_than_the_first_query_are_followed():
@@ -53,13 +53,13 @@ def test_more_ties_than_the_first_query_are_followed():
     angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     ring = np.stack([np.cos(angles), np.sin(angles), np.zeros(100)], axis=1)
     points = np.concatenate([np.zeros((1, 3)), ring])
-    found = nearest_features(points, 4, centers=[0])
-    assert found.indices.tolist() == [0, 1, 2, 3]
+    regions = nearest_features(points, 4, centers=[0])
+    assert regions.indices.tolist() == [0, 1, 2, 3]
 
 
 def test_coincident_features_keep_their_own_center():
-    found = nearest_features(np.zeros((50, 3)), 2)
-    rows = found.indices.reshape(50, 2)
+    regions = nearest_features(np.zeros((50, 3)), 2)
+    rows = regions.indices.reshape(50, 2)
     assert all(i in row for i, row in enumerate(rows))
     assert (rows[:, 0] == np.r_[0, np.zeros(49, int)]).all()
 
@@ -70,9 +70,9 @@ def test_centers_and_blocks(build, monkeypatch):
     size = 0.25 if build is coordinate_spheres else 9
     everywhere = build(points, size)
     centers = np.array([70, 2, 2])
-    some = build(points, size, centers=centers)
-    assert (some.toarray() == everywhere.toarray()[centers]).all()
-    monkeypatch.setattr(loose, "_BLOCK_CENTERS", 7)
+    chosen = build(points, size, centers=centers)
+    assert (chosen.toarray() == everywhere.toarray()[centers]).all()
+    monkeypatch.setattr(loose, "_BATCH_CENTERS", 7)
     blocked = build(points, size)
     assert (blocked.indices == everywhere.indices).all()
     assert (blocked.indptr == everywhere.indptr).all()
@@ -96,12 +96,12 @@ def test_bad_coordinates_are_refused(coordinates, message):
 
 @pytest.mark.parametrize("n_nearest", [0, 6, 2.0, True])
 def test_bad_n_nearest_is_refused(n_nearest):
-    with pytest.raises(ValueError, match=r"n_nearest must be an integer in 1\.\.5"):
+    with pytest.raises(ValueError, match=r"n_nearest=.* must be an integer in 1\.\.5"):
         nearest_features(np.eye(5, 3), n_nearest)
 
 
 def test_bad_radius_and_centers_are_refused():
-    with pytest.raises(ValueError, match="radius must be a positive"):
+    with pytest.raises(ValueError, match=r"radius=.* must be a positive"):
         coordinate_spheres(np.eye(3), -1)
     with pytest.raises(ValueError, match=r"centers must lie in 0\.\.2"):
         nearest_features(np.eye(3), 1, centers=[3])

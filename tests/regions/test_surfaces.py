@@ -7,7 +7,7 @@ from scipy.spatial import ConvexHull
 
 from neuroextrap.regions import _surfaces as surfaces
 from neuroextrap.regions import surface_discs
-from neuroextrap.regions._cache import cached_surface_discs
+from neuroextrap.regions._surfaces import cached_surface_discs
 
 
 def ball_mesh(n_vertices=120, seed=0):
@@ -66,9 +66,9 @@ def test_vertices_at_one_place_are_joined_by_an_edge_of_length_zero():
 def test_centers_and_blocks(monkeypatch):
     coordinates, faces = ball_mesh()
     everywhere = surface_discs(coordinates, faces, 6.0)
-    some = surface_discs(coordinates, faces, 6.0, centers=[9, 0, 9])
-    assert (some.toarray() == everywhere.toarray()[[9, 0, 9]]).all()
-    monkeypatch.setattr(surfaces, "_BLOCK_DISTANCES", 1)
+    chosen = surface_discs(coordinates, faces, 6.0, centers=[9, 0, 9])
+    assert (chosen.toarray() == everywhere.toarray()[[9, 0, 9]]).all()
+    monkeypatch.setattr(surfaces, "_BATCH_DISTANCES", 1)
     single = surface_discs(coordinates, faces, 6.0)
     assert (single.indices == everywhere.indices).all()
 
@@ -90,40 +90,36 @@ def test_bad_mesh_radius_and_centers_are_refused(tmp_path):
     coordinates, faces = ball_mesh()
     with pytest.raises(ValueError, match="coordinates must have shape"):
         surface_discs(coordinates[:, :2], faces, 1.0)
-    with pytest.raises(ValueError, match="radius must be a positive"):
+    with pytest.raises(ValueError, match=r"radius=.* must be a positive"):
         surface_discs(coordinates, faces, 0)
     with pytest.raises(ValueError, match="centers must lie in"):
         surface_discs(coordinates, faces, 1.0, centers=[120])
-    with pytest.raises(ValueError, match="radius must be a positive"):
+    with pytest.raises(ValueError, match=r"radius=.* must be a positive"):
         cached_surface_discs(coordinates, faces, 0, cache_dir=tmp_path)
 
 
-def test_the_cache_is_read_and_keyed_by_mesh_and_radius(tmp_path, monkeypatch):
+def test_the_cache_is_read_and_keyed_by_mesh_and_radius(tmp_path):
     coordinates, faces = ball_mesh()
     first = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path / "new")
-    calls = []
-
-    def counted(*given):
-        calls.append(given)
-        return surface_discs(*given)
-
-    monkeypatch.setattr("neuroextrap.regions._cache.surface_discs", counted)
+    (stored,) = (tmp_path / "new").rglob("output.pkl")
+    written = stored.stat().st_mtime_ns
     again = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path / "new")
-    assert calls == []
+    assert stored.stat().st_mtime_ns == written
     assert (again.toarray() == first.toarray()).all()
     assert again.indices.dtype == np.int32
+    assert again.has_canonical_format
     cached_surface_discs(coordinates, faces, 6.0, cache_dir=tmp_path / "new")
     cached_surface_discs(coordinates + 1, faces, 5.0, cache_dir=tmp_path / "new")
-    assert len(calls) == 2
-    assert len(list((tmp_path / "new").iterdir())) == 3
+    assert len(list((tmp_path / "new").rglob("output.pkl"))) == 3
 
 
 def test_an_unreadable_cache_file_is_replaced_and_said(tmp_path, caplog):
     coordinates, faces = ball_mesh()
     first = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.rglob("output.pkl")
+    size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:200])
     again = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path)
     assert (again.toarray() == first.toarray()).all()
-    assert "computed anew" in caplog.text
-    assert np.load(path)["indices"].size == first.nnz
+    assert "Exception while loading results" in caplog.text
+    assert path.stat().st_size == size

@@ -1,0 +1,204 @@
+"""What every named classifier promises, and a classifier of one's own."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from neuroextrap import stats
+from neuroextrap.cli._parser import add_analysis_options
+from neuroextrap.decoding import IdentificationScorer, IdentificationSearchLight
+from neuroextrap.margins import CLASSIFIERS, MarginKernel
+from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._task import Plan
+
+N_CLASSES, N_RUNS = 3, 4
+RUNS = np.repeat(np.arange(N_RUNS), 2 * N_CLASSES)
+Y = np.tile(np.repeat(np.arange(N_CLASSES), 2), N_RUNS)
+DESIGN = make_design(Y, N_CLASSES, groups=RUNS)
+
+EVERY_CLASSIFIER = pytest.mark.parametrize("name", CLASSIFIERS)
+
+
+def patterns(n_features=8, seed=0):
+    """Samples with a pattern for every class, centered per feature."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N_CLASSES, n_features))[Y]
+    X = X + 0.5 * rng.normal(size=(len(Y), n_features))
+    return (X - X.mean(axis=0)).astype(np.float32)
+
+
+@EVERY_CLASSIFIER
+def test_margins_have_one_shape_and_find_the_patterns(name):
+    kernel = resolve_classifier(name)
+    state = kernel.prepare([patterns(8), patterns(5, seed=1)], DESIGN)
+    margins = kernel.margins(state, Labelings([Y, Y[::-1]], N_CLASSES))
+    assert margins.shape == (len(Y), N_CLASSES, 4)
+    assert np.isfinite(margins).all()
+    accuracy = (margins[:, :, 0].argmax(axis=1) == Y[DESIGN.test]).mean()
+    assert accuracy > 0.7
+
+
+@EVERY_CLASSIFIER
+def test_regions_and_labelings_do_not_depend_on_their_company(name):
+    kernel = resolve_classifier(name)
+    xs, codes = [patterns(8), patterns(5, seed=1)], np.stack([Y, Y[::-1], Y])
+    together = kernel.margins(kernel.prepare(xs, DESIGN), Labelings(codes, N_CLASSES))
+    together = together.reshape(len(Y), N_CLASSES, 2, 3)
+    np.testing.assert_array_equal(together[..., 0], together[..., 2])
+    alone = kernel.margins(kernel.prepare(xs[1:], DESIGN), Labelings(codes, N_CLASSES))
+    np.testing.assert_array_equal(together[:, :, 1], alone)
+
+
+@EVERY_CLASSIFIER
+def test_labels_of_test_samples_never_enter(name):
+    train, test = np.flatnonzero(RUNS < 3), np.flatnonzero(RUNS == 3)
+    design = make_design(Y, N_CLASSES, cv=[(train, test)])
+    changed = Y.copy()
+    changed[test] = changed[test][::-1]
+    kernel = resolve_classifier(name)
+    state = kernel.prepare([patterns()], design)
+    first, second = (
+        kernel.margins(state, Labelings([codes], N_CLASSES)) for codes in (Y, changed)
+    )
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-5 * np.abs(first).max())
+
+
+@EVERY_CLASSIFIER
+def test_a_kernel_tells_itself_apart_and_says_how_it_works(name):
+    kernel = resolve_classifier(name)
+    assert kernel.name == name
+    assert repr(kernel).startswith(f"{type(kernel).__name__}(")
+    assert kernel.prefer in ("threads", "processes")
+    assert kernel.workspace(100, 1, DESIGN) > 0
+    assert resolve_classifier(kernel) is kernel
+    if kernel.shrinks:
+        assert "shrinkage=0.3" in repr(resolve_classifier(name, shrinkage=0.3))
+
+
+@EVERY_CLASSIFIER
+def test_the_command_line_names_it(name):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add_analysis_options(parser)
+    (option,) = [a for a in parser._actions if a.dest == "estimator"]
+    assert name in option.help.replace(",", "").split()
+
+
+@EVERY_CLASSIFIER
+def test_the_error_names_it(name):
+    with pytest.raises(ValueError, match=rf"estimator='svm' is not known.*\b{name}\b"):
+        resolve_classifier("svm")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["svc", "logistic"])
+def test_the_names_of_nilearn_mean_what_its_decoder_means(name, n_classes):
+    """One model per class against the rest, with nilearn's own settings."""
+    from nilearn.decoding._utils import SUPPORTED_ESTIMATORS
+
+    config = SUPPORTED_ESTIMATORS["classifier"][name]
+    params = config["params"] | config["extra_params"]
+    keep = n_classes > Y
+    X, y, runs = patterns()[keep], Y[keep], RUNS[keep]
+    design = make_design(y, n_classes, groups=runs)
+    kernel = resolve_classifier(name)
+    labelings = Labelings([y], n_classes)
+    margins = kernel.margins(kernel.prepare([X], design), labelings)[:, :, 0]
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        for label in range(n_classes):
+            model = config["estimator"](**params)
+            model.fit(X[train], (y[train] == label).astype(int))
+            np.testing.assert_allclose(
+                margins[rows, label],
+                model.decision_function(X[test]),
+                atol=1e-3 * np.abs(margins).max(),
+            )
+
+
+class SignMargins(AdditiveKernel):
+    """Product with the sign of the class mean: a sum over features."""
+
+    name = "sign"
+
+    def __init__(self, *, scale=1.0):
+        self.scale = scale
+
+    def feature_margins(self, X, codes, design):
+        out = [
+            X[test, :, None] * self._signs(X[train], codes[train]).T
+            for train, test in design.folds
+        ]
+        return np.concatenate(out).transpose(1, 0, 2).astype(np.float32)
+
+    def prepare(self, xs, design):
+        return xs, design
+
+    def margins(self, state, labelings):
+        xs, design = state
+        columns = [
+            self.feature_margins(x, codes, design).sum(axis=0, dtype=float)
+            for x in xs
+            for codes in labelings.codes
+        ]
+        return np.stack(columns, axis=-1)
+
+    def _signs(self, x, codes):
+        labels = range(N_CLASSES)
+        return self.scale * np.sign([x[codes == k].mean(axis=0) for k in labels])
+
+
+@pytest.mark.parametrize("by_sums", [False, True])
+def test_an_additive_classifier_of_ones_own(by_sums):
+    members = np.random.default_rng(1).random((9, 40)) < 0.3
+    regions, X = scipy.sparse.csr_array(members), patterns(40)
+    codes = np.concatenate(
+        [Y[None], stats.permute_labels(Y, groups=RUNS, n_permutations=5)]
+    )
+    statistic = resolve_statistic("accuracy", N_CLASSES, [2])
+    plan = Plan(SignMargins(), DESIGN, codes, statistic, by_sums=by_sums)
+    assert plan.is_additive
+    scores = score_regions(X, regions, plan)
+    for region in (0, 8):
+        x = X[:, regions[[region]].indices]
+        alone = SignMargins().margins(([x], DESIGN), Labelings([Y], N_CLASSES))
+        wins = stats.win_distribution(alone[:, :, 0], Y[DESIGN.test])
+        np.testing.assert_allclose(scores.wins[region], wins, atol=1e-12)
+        margins = observed_margins(X, regions, plan, region)
+        np.testing.assert_allclose(margins, alone[:, :, 0], rtol=1e-5, atol=1e-5)
+
+
+def test_defaults_of_additive_classifiers():
+    kernel = SignMargins(scale=2.0)
+    assert repr(kernel) == "SignMargins(scale=2.0)"
+    assert not kernel.constant(Y, DESIGN).any()
+    overlapping, apart = Work(100, 100, 5000, 1), Work(10, 500, 500, 1)
+    by_sums, by_regions = kernel.costs(overlapping, DESIGN)
+    assert by_sums < by_regions
+    by_sums, by_regions = kernel.costs(apart, DESIGN)
+    assert by_sums > by_regions
+
+
+def test_a_kernel_as_estimator_equals_its_name():
+    X = patterns()
+    for estimator in ("nearest_centroid", NearestCentroidMargins()):
+        light = IdentificationSearchLight(estimator=estimator, n_permutations=20)
+        light.fit(X, Y, groups=RUNS)
+        scorer = IdentificationScorer(estimator).fit(X, Y, groups=RUNS)
+        accuracy = scorer.score(X, Y, groups=RUNS)
+        np.testing.assert_allclose(light.region_scores_["accuracy"], accuracy)
+
+
+def test_a_kernel_without_margins_cannot_be_made():
+    class Half(MarginKernel):
+        def prepare(self, xs, design):
+            return xs
+
+    with pytest.raises(TypeError, match="margins"):
+        Half()
