@@ -307,5 +307,7 @@ def _compare(
     permuted: np.ndarray, start: int, rows: slice, result: dict[str, np.ndarray]
 ) -> None:
     """Count the permuted statistics that reach the observed one; keep the maxima."""
-    names = ("score", "n_reached", "maxima", "null")
-    NullCounts(*(result.get(name) for name in names)).add(permuted, start, rows)
+    counts = NullCounts(
+        result["score"], result["n_reached"], result["maxima"], result.get("null")
+    )
+    counts.add(permuted, start, rows)
