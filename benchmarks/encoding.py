@@ -1,11 +1,11 @@
 """Encoding models against scikit-learn, voxel by voxel, and at the size of Kay 2008.
 
-Run ``python benchmarks/encoding.py [--quick] [--sizes small large regions kay
-kay-gabor]``. One
-thread. Each ratio compares CPU times of the same run on the same folds and grid, and
-is printed only after the results have been compared. "Naive" is scikit-learn's
-ElasticNetCV, one voxel at a time; its time is the mean over the sample stated. Both
-sides take turns, and of several turns the fastest counts.
+Run ``python benchmarks/encoding.py [--quick] [--sizes small large solvers regions kay
+kay-gabor]``. One thread. Each ratio compares CPU times of the same run on the same
+folds and grid, and is printed only after the results have been compared. "Naive" is
+scikit-learn's ElasticNetCV, one voxel at a time; its time is the mean over the sample
+stated. Both sides take turns, and of several turns the fastest counts. "solvers" is
+the table of docs/developers/elastic_net.rst.
 """
 
 import argparse
@@ -15,9 +15,6 @@ import warnings
 from unittest import mock
 
 import numpy as np
-from neuroextrap.models._elastic_net_folds import fold_grams
-from neuroextrap.models._elastic_net_options import SearchOptions
-from neuroextrap.models._elastic_net_search import cross_validated_elastic_net
 from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
@@ -27,6 +24,12 @@ from neuroextrap.encoding import (
     mahalanobis_margins,
     schaefer_strimmer_covariance,
 )
+from neuroextrap.models.elastic_net._folds import fold_grams
+from neuroextrap.models.elastic_net._search import (
+    SearchOptions,
+    cross_validated_elastic_net,
+)
+from neuroextrap.models.elastic_net._solvers import SOLVERS
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)
@@ -64,48 +67,60 @@ def naive_search(X, y, splits):
 RUNS = {
     "numba, every grid point": SearchOptions(solver="numba", early_stopping=False),
     "numba, early stop": SearchOptions(solver="numba"),
-    "numpy, early stop": SearchOptions(solver="numpy"),
+    "no numba, early stop": SearchOptions(solver="scikit-learn"),
 }
+
+
+def warm_up(X, Y, splits, runs):
+    """Compile for the types of these data, before the clock starts."""
+    for options in runs:
+        few = options._replace(n_alphas=3, eps=0.1)
+        cross_validated_elastic_net(X, Y[:, :1], splits, few)
+
+
+def fit_once(runs, X, Y, splits, seconds):
+    """Fit with the options of each run; keep its shortest `seconds` a voxel."""
+    fits = {}
+    for name, options in runs.items():
+        fits[name], spent = timed(
+            lambda o=options: cross_validated_elastic_net(X, Y, splits, o)
+        )
+        seconds[name] = min(seconds[name], spent / Y.shape[1])
+    return fits
 
 
 def compare(label, shape, n_naive, n_turns):
     """Print ratios and agreement for one size."""
     X, Y = simulated(*shape)
     splits = list(KFold(5).split(X))
-    for options in RUNS.values():  # compile before the clock starts
-        few = options._replace(n_alphas=3, eps=0.1)
-        cross_validated_elastic_net(X, Y[:, :1], splits, few)
-    some = np.linspace(0, shape[2] - 1, n_naive).astype(int)
-    slow, seconds, fits = np.inf, dict.fromkeys(RUNS, np.inf), {}
+    warm_up(X, Y, splits, RUNS.values())
+    voxels = np.linspace(0, shape[2] - 1, n_naive).astype(int)
+    slow, seconds = np.inf, dict.fromkeys(RUNS, np.inf)
     for _ in range(n_turns):
-        naive, spent = timed(lambda: [naive_search(X, Y[:, v], splits) for v in some])
+        naive, spent = timed(lambda: [naive_search(X, Y[:, v], splits) for v in voxels])
         slow = min(slow, spent / n_naive)
-        for name, options in RUNS.items():
-            fits[name], spent = timed(
-                lambda o=options: cross_validated_elastic_net(X, Y, splits, o)
-            )
-            seconds[name] = min(seconds[name], spent / shape[2])
+        fits = fit_once(RUNS, X, Y, splits, seconds)
     print(f"\n{label}: N {shape[0]}, p {shape[1]}, {shape[2]} voxels, 5 folds,")
     print(
         f"  l1_ratio {RATIOS}, 25 alphas; naive on {n_naive} voxels: "
         f"{slow:.3f} s a voxel; best of {n_turns} turns"
     )
     for name, fit in fits.items():
-        report(name, fit, some, naive, slow, seconds[name])
-    check_refit(X, Y, fits["numba, early stop"], some[:3], some[:3])
+        report(name, fit, voxels, naive, slow, seconds[name])
+    check_refit(X, Y, fits["numba, early stop"], voxels[:3])
 
 
-def report(name, fit, rows, naive, slow, seconds):
+def report(name, fit, voxels, naive, slow, seconds):
     """One line: speed, agreement of the choice, regret of the CV error."""
     same = np.mean(
         [
             np.isclose(fit.alpha[i], m.alpha_, rtol=1e-9)
             and fit.l1_ratio[i] == m.l1_ratio_
-            for i, m in zip(rows, naive, strict=True)
+            for i, m in zip(voxels, naive, strict=True)
         ]
     )
     regret = []
-    for i, model in zip(rows, naive, strict=True):
+    for i, model in zip(voxels, naive, strict=True):
         errors = model.mse_path_.mean(axis=-1)
         r = list(RATIOS).index(fit.l1_ratio[i])
         a = np.argmin(np.abs(fit.alphas[i, r] - fit.alpha[i]))
@@ -117,15 +132,40 @@ def report(name, fit, rows, naive, slow, seconds):
     )
 
 
-def check_refit(X, Y, fit, rows, voxels):
+def check_refit(X, Y, fit, voxels):
     """Largest difference of refitted coefficients from a tightly solved ElasticNet."""
     worst = 0.0
-    for i, v in zip(rows, voxels, strict=True):
+    for v in voxels:
         exact = ElasticNet(
-            alpha=fit.alpha[i], l1_ratio=fit.l1_ratio[i], tol=1e-12, max_iter=10**5
+            alpha=fit.alpha[v], l1_ratio=fit.l1_ratio[v], tol=1e-12, max_iter=10**5
         ).fit(X, Y[:, v])
-        worst = max(worst, np.abs(exact.coef_ - fit.coef[i]).max())
+        worst = max(worst, np.abs(exact.coef_ - fit.coef[v]).max())
     print(f"  refit coefficients differ by at most {worst:.1e} from ElasticNet")
+
+
+def compare_solvers(shapes, n_turns):
+    """Print a row of CPU times per size: every solver with early stopping."""
+    runs = {name: SearchOptions(solver=name) for name in SOLVERS}
+    print("\nCPU ms a voxel, early stop: " + ", ".join(runs))
+    for shape in shapes:
+        X, Y = simulated(*shape)
+        splits = list(KFold(5).split(X))
+        warm_up(X, Y, splits, runs.values())
+        seconds = dict.fromkeys(runs, np.inf)
+        for _ in range(n_turns):
+            fits = fit_once(runs, X, Y, splits, seconds)
+        fit, *others = fits.values()
+        same = np.all(
+            [(f.alpha == fit.alpha) & (f.l1_ratio == fit.l1_ratio) for f in others],
+            axis=0,
+        )
+        differ = [np.abs(f.coef - fit.coef)[same].max() for f in others]
+        print(
+            f"  N {shape[0]:4d}, p {shape[1]:4d}, V {shape[2]:4d}: "
+            + ", ".join(f"{1e3 * spent:6.2f}" for spent in seconds.values())
+            + f"; same choice {same.mean():.1%}, coefficients differ there by at most "
+            f"{max(differ):.1e}"
+        )
 
 
 def photo_patches(n_patches, size, seed=0):
@@ -187,7 +227,7 @@ def kay_size(label, source, n_voxels):
         folds, once = timed(lambda: fold_grams(*args))
         return folds
 
-    with mock.patch("neuroextrap.models._elastic_net_search.fold_grams", timed_grams):
+    with mock.patch("neuroextrap.models.elastic_net._search.fold_grams", timed_grams):
         fit, seconds = timed(lambda: cross_validated_elastic_net(X, Y, splits, options))
     voxel = (seconds - once) / n_voxels
     total = once + 25_000 * voxel / 2
@@ -212,17 +252,17 @@ def region_costs(n_regions):
     E = rng.normal(size=(1750, 4000)).astype(np.float32)
     members = [np.sort(rng.choice(4000, size, replace=False)) for size in sizes]
     Y, F = rng.normal(size=(2, 120, 4000)).astype(np.float32)
-    blocks = [E[:, some] for some in members]
+    blocks = [E[:, region] for region in members]
     start = time.process_time()
     covariances = [schaefer_strimmer_covariance(block)[0] for block in blocks]
     middle = time.process_time()
     pairs = list(zip(members, covariances, strict=True))
     for first in range(0, n_regions, 8):  # wins of several regions at once
-        found = [
-            mahalanobis_margins(Y[:, some], F[:, some], sigma)
-            for some, sigma in pairs[first : first + 8]
+        margins = [
+            mahalanobis_margins(Y[:, region], F[:, region], sigma)
+            for region, sigma in pairs[first : first + 8]
         ]
-        win_distribution(found, np.arange(120))
+        win_distribution(margins, np.arange(120))
     end = time.process_time()
     scale = 1000 / n_regions
     print(
@@ -250,6 +290,10 @@ def main():
         compare(
             "large", (1000, 1000, 10 if args.quick else 24), 2 if args.quick else 6, 1
         )
+    if "solvers" in args.sizes:
+        shapes = (200, 100, 400), (800, 512, 60), (800, 512, 600), (1000, 1000, 60)
+        shapes = [(n, p, 20) for n, p, _ in shapes] if args.quick else shapes
+        compare_solvers(shapes, 1 if args.quick else 2)
     if "regions" in args.sizes:
         region_costs(100 if args.quick else 1000)
     if "kay" in args.sizes and not args.quick:

@@ -9,6 +9,15 @@ from neuroextrap.images import load_samples, resolve_masker
 _PART_SIZE = 2**24  # numbers that are centered at a time, in float64
 
 
+def check_not_masked(values, name):
+    """Raise for a numpy masked array, whose mask would be lost without a word."""
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        raise TypeError(
+            f"{name} is a masked array; leave masked samples out, or fill features "
+            f"with NaN by {name}.filled(numpy.nan)"
+        )
+
+
 class Samples(NamedTuple):
     """Samples ready for analysis."""
 
@@ -33,17 +42,19 @@ def read_samples(  # noqa: PLR0913
     n_samples=None,
     counted="y",
     keep=None,
+    center=True,
     dtype=np.float32,
     memory=None,
     memory_level=1,
 ):
-    """Read samples, center every feature, and find the features that can be analyzed.
+    """Read samples, center the features, and find those that can be analyzed.
 
     `mask` and `imgs` are those of the analyses. With `n_samples` there must be as many
     samples, one for each entry of what errors call `counted`, and at least one usable
     feature (new responses to a fitted model may be a single sample, whose features are
-    all constant). `keep` of shape (n_samples,) selects samples. `X` is of the `dtype`
-    given; None keeps float32, and makes float64 of all else.
+    all constant). `keep` of shape (n_samples,) selects samples; without `center` their
+    values stay, and `location` is 0. `X` is of the `dtype` given; None keeps float32,
+    and makes float64 of all else.
 
     >>> samples = read_samples(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> samples.X.tolist(), samples.usable.tolist()
@@ -71,7 +82,7 @@ def read_samples(  # noqa: PLR0913
     if not usable.all():
         left_out = f"{int((~usable).sum())} of {len(usable)} voxels were left out"
         notes = (f"{left_out} (NaN or constant)",)
-    X, location = _centered(data, finite, usable, dtype or data.dtype)
+    X, location = _centered(data, finite, usable, dtype or data.dtype, center)
     return Samples(X, location, finite, usable, masker, notes)
 
 
@@ -98,6 +109,7 @@ def read_residuals(residuals, masker, usable):
 
 def _check_array(mask, data):
     """Return samples given as an array in floating point; float32 stays."""
+    check_not_masked(data, "imgs")
     if mask is not None:
         raise ValueError(
             "imgs is an array, so mask must be None; give images or no mask"
@@ -111,7 +123,7 @@ def _check_array(mask, data):
     return data if data.dtype == np.float32 else data.astype(np.float64)
 
 
-def _centered(data, finite, usable, dtype):
+def _centered(data, finite, usable, dtype, center):
     """Subtract the features' means, some features at a time to save memory."""
     X = np.zeros(data.shape, dtype=dtype)
     location = np.zeros(len(usable))
@@ -119,6 +131,7 @@ def _centered(data, finite, usable, dtype):
     for start in range(0, len(usable), width):
         columns = slice(start, start + width)
         part = np.where(finite[columns], data[:, columns], 0)
-        location[columns] = part.mean(axis=0, dtype=np.float64)
+        if center:
+            location[columns] = part.mean(axis=0, dtype=np.float64)
         X[:, columns] = np.where(usable[columns], part - location[columns], 0)
     return X, location

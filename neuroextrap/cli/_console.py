@@ -13,28 +13,15 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 
 def say(text=""):
-    """Write a line to stdout, as a result of the command.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Write a line to stdout, as a result of the command."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def one_line(error):
-    """Return an exception's message on one line.
+    """Return an exception's message on one line, or its type's name if it has none.
 
-    Parameters
-    ----------
-    error : BaseException
-
-    Returns
-    -------
-    str
-        An operating system's error names its file; an empty message is the type's
-        name.
+    The message of an error of the operating system names its file.
     """
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
@@ -77,12 +64,7 @@ class _Terminal(logging.StreamHandler):
 def console(*, quiet=False, verbose=False):
     """Send the package's log and warnings to stderr while a command runs.
 
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Warnings only.
-    verbose : bool, default=False
-        Debug messages too.
+    With `quiet` only warnings are shown; with `verbose`, debug messages too.
     """
     handler = _handler()
     level = logging.WARNING if quiet else logging.INFO

@@ -1,4 +1,4 @@
-"""What a run would take, for ``--dry-run``."""
+"""What a run would take, for ``--dry-run``: a small part is timed and extrapolated."""
 
 import time
 
@@ -6,23 +6,8 @@ _GIB = 2.0**30
 
 
 def cost_line(what, seconds, n_bytes):
-    """Say what a run would take.
+    """Describe size, time and memory (bytes at the peak) of a run in one line.
 
-    Parameters
-    ----------
-    what : str
-        How much there is to do.
-    seconds : float
-        Estimated time.
-    n_bytes : float
-        Estimated memory at the peak.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> cost_line("168 regions", 3905, 2**29)
     'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
@@ -37,19 +22,7 @@ def cost_line(what, seconds, n_bytes):
 
 
 def part_of_run(shard):
-    """Say how many parts a run has, and which of them is done.
-
-    Parameters
-    ----------
-    shard : str or None
-        "i/N".
-
-    Returns
-    -------
-    n_parts : int
-    text : str
-        To follow how much there is to do; empty without a shard.
-    """
+    """Return into how many parts "i/N" divides a run, and words for the part."""
     from neuroextrap.margins._resources import parse_shard
 
     part = parse_shard(shard)
@@ -57,26 +30,13 @@ def part_of_run(shard):
 
 
 def seconds_of(run, n, *, few=(2, 12)):
-    """Time a function of a number at two small numbers, and extrapolate.
+    """Time ``run(few[0])`` and ``run(few[1])``; return seconds of ``run(n)``.
 
-    Parameters
-    ----------
-    run : callable
-        ``run(n)`` takes a time that grows linearly with n.
-    n : int
-        The number wanted.
-    few : tuple of (int, int), default=(2, 12)
-        The numbers that are timed, if n is larger.
-
-    Returns
-    -------
-    seconds : float
+    The time is taken to grow linearly; the numbers that are timed do not exceed `n`.
     """
     run(few[0])  # imports and compilation
-    low, high = (_timed(run, min(n, size)) for size in few)
-    if n <= few[1]:
-        return high
-    return high + max(0.0, high - low) / (few[1] - few[0]) * (n - few[1])
+    fewer, more = ((size, _timed(run, min(n, size))) for size in few)
+    return continue_line(fewer, more, n)
 
 
 def _timed(run, n):
@@ -84,3 +44,9 @@ def _timed(run, n):
     start = time.perf_counter()
     run(n)
     return time.perf_counter() - start
+
+
+def continue_line(fewer, more, n):
+    """Continue the line through two (number, seconds) to `n`; it never falls."""
+    slope = max(0.0, more[1] - fewer[1]) / max(1, more[0] - fewer[0])
+    return more[1] + slope * max(0, n - more[0])

@@ -3,6 +3,7 @@
 import logging
 
 from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import add_n_jobs
 
 logger = logging.getLogger(__name__)
 
@@ -22,13 +23,7 @@ examples:
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "demo",
         help="maps of simulated data whose truth is known",
@@ -37,32 +32,33 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", metavar="OUT", help="folder for the results")
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace what is in the output folder"
+        "--overwrite",
+        action="store_true",
+        help="replace results that are already in the output folder",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="6 mm voxels, 99 permutations"
+        "--quick",
+        action="store_true",
+        help="take voxels of 6 mm instead of 3 mm, and 99 permutations",
     )
     parser.add_argument(
         "--n-permutations",
         type=int,
         metavar="N",
-        help="permuted labelings of each act (default: 1000)",
+        help="number of permutations in each act (default: 1000, or 99 with --quick)",
     )
+    add_n_jobs(parser, default=2)
     parser.add_argument(
-        "--n-jobs", type=int, default=2, metavar="N", help="workers (default: 2)"
-    )
-    parser.add_argument(
-        "--random-state", type=int, default=0, metavar="SEED", help="of the simulation"
+        "--random-state",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="seed of the simulation and the permutations (default: %(default)s)",
     )
 
 
 def run(args):
-    """Simulate and analyze both acts; write maps, tables and the report.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Simulate and analyze both acts; write maps, tables and the report."""
     from pathlib import Path
 
     from neuroextrap.maps._files import check_output_directory

@@ -2,23 +2,21 @@
 
 import numpy as np
 
-from neuroextrap.cli._results import text_table
+from neuroextrap.cli._results import align_columns
 
-_PRINTED = (
-    "x",
-    "y",
-    "z",
-    "planted_information",
-    "usable_information",
-    "true_implied_information",
-    "implied_information",
-    "information_bound",
-    "information_bound_fwe",
-    "true_accuracy",
-    "accuracy",
-    "standard_error",
-    "p_value_fwe",
-)
+_PRINTED = {
+    "planted_information": "planted information (bits)",
+    "usable_information": "usable information (bits)",
+    "true_implied_information": "implied information, true (bits)",
+    "implied_information": "implied information, estimated (bits)",
+    "information_bound": "lower bound on information (bits)",
+    "information_bound_fwe": "lower bound, all spheres at once (bits)",
+    "true_accuracy": "accuracy, true",
+    "accuracy": "accuracy, estimated",
+    "standard_error": "standard error of accuracy",
+    "p_value_fwe": "p-value, family-wise",
+}
+"""Rows of the printed table, by column of the table of truth and estimates."""
 
 _WHAT_IS_TRUE = (
     "In each planted sphere of d voxels the patterns of the stimuli are drawn from "
@@ -49,10 +47,21 @@ def truth_text(act, fitted, table):
             f"{act.title}",
             f"{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
             f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
-            f"{1 / act.n_classes:.4f}; planted spheres (mm; bits; proportions):",
-            text_table(table, _PRINTED),
+            f"{1 / act.n_classes:.4f}",
+            _printed_table(table),
+            "",
         ]
     )
+
+
+def _printed_table(table):
+    """Return truth and estimates as text, one column for each planted sphere."""
+    heads = [
+        [f"at {row.x:.0f}, {row.y:.0f}, {row.z:.0f} mm"] for row in table.itertuples()
+    ]
+    columns = [table.loc[row, list(_PRINTED)] for row in table.index]
+    labels = list(_PRINTED.values())
+    return align_columns([["planted sphere"], *heads], [labels, *columns])
 
 
 def demo_page(played):

@@ -18,13 +18,13 @@ from neuroextrap.cli._parser import (
 logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
---stimuli: tab-separated, one row a volume, with the columns
+--stimuli: tab-separated, one row for each volume, with the columns
   set         train or test
   run         optional; pairings are permuted within runs
   stimulus    optional; rows of the same stimulus are its repeats
   and, without --features or --stimulus-images, the features in all others.
---features: .npy (n_volumes x n_features) or .tsv (a header, then one row a
-  volume).
+--features: .npy (n_volumes x n_features) or .tsv (a header, then one row
+  for each volume).
 --stimulus-images: .npy (n_volumes x height x width), turned into --model
   features.
 Results of images with BIDS names are BIDS derivatives, as of searchlight.
@@ -38,13 +38,7 @@ examples:
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "encoding",
         help="identify stimuli through an encoding model",
@@ -62,49 +56,72 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which responses and stimuli are analyzed."""
+    """Add the options of responses and stimuli."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--imgs",
         nargs="+",
         required=True,
         metavar="IMG",
-        help="images, one volume a stimulus, or a .npy of volumes x neurons",
+        help="images with one volume for each stimulus shown, or a .npy of volumes x "
+        "neurons",
     )
-    group.add_argument("--stimuli", required=True, metavar="TSV", help="see below")
-    group.add_argument("--features", metavar="FILE", help=".npy or .tsv")
-    group.add_argument("--stimulus-images", metavar="NPY", help="gray-level images")
+    group.add_argument(
+        "--stimuli",
+        required=True,
+        metavar="TSV",
+        help="table with one row for each volume, see below",
+    )
+    group.add_argument(
+        "--features",
+        metavar="FILE",
+        help="features of the stimuli, .npy or .tsv (default: other columns of "
+        "--stimuli)",
+    )
+    group.add_argument(
+        "--stimulus-images",
+        metavar="NPY",
+        help="gray-level images of the stimuli, of which --model computes features",
+    )
     group.add_argument(
         "--model",
         choices=("gabor", "retinotopic"),
         default="gabor",
-        help="features of --stimulus-images (default: gabor)",
+        help="features computed of --stimulus-images (default: %(default)s)",
     )
 
 
 def _add_model_options(parser):
-    """Add what says how the model is fitted and tested."""
+    """Add the options of the encoding model and its test."""
     group = parser.add_argument_group("analysis")
     group.add_argument(
         "--encoder",
         choices=("elastic-net", "ridge"),
         default="elastic-net",
-        help="elastic-net (default; penalties of every voxel cross-validated) or ridge",
+        help="encoding model, with cross-validated penalties: one for every voxel "
+        "(elastic-net) or one for all (ridge) (default: %(default)s)",
     )
     group.add_argument(
         "--covariance",
         default="shrunk",
         metavar="NAME",
-        help="of the noise: shrunk (default), ledoit_wolf, oas, diagonal, identity",
+        help="covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--repeats",
         choices=("average", "keep"),
         default="average",
-        help="of test stimuli: average them (default), or keep each",
+        help="average the repeats of a test stimulus, or keep each as a sample "
+        "(default: %(default)s)",
     )
     group.add_argument(
-        "--n-permutations", type=int, default=0, metavar="N", help="permuted pairings"
+        "--n-permutations",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of permuted pairings of stimuli and responses (default: "
+        "%(default)s, no p-values)",
     )
     add_inference_options(group)
 
@@ -112,20 +129,11 @@ def _add_model_options(parser):
 class EncodingData(NamedTuple):
     """What was read, split into training and test.
 
-    Parameters
-    ----------
-    features, train : ndarray, images
-        Features and responses of the training volumes.
-    repeated : ndarray or None
-        Stimuli of training volumes, if some are repeated.
-    tested, test : ndarray, images
-        Features of every test stimulus once, and responses of the test volumes.
-    stimuli : ndarray of int, or None
-        Row of `tested` that each test volume belongs to.
-    runs : ndarray or None
-        Runs of the test volumes.
-    mask : image or None
-        The mask used; None for arrays.
+    `features` and `train` are features and responses of the training volumes;
+    `repeated` holds their stimuli if some are repeated, else None. `tested` holds
+    features of every test stimulus once, `test` the responses of the test volumes,
+    `stimuli` the row of `tested` that each belongs to (or None) and `runs` their runs
+    (or None). `mask` is the mask image used; None for arrays.
     """
 
     features: object
@@ -139,13 +147,7 @@ class EncodingData(NamedTuple):
 
 
 def run(args):
-    """Read, fit, identify, and write maps and summary.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        Parsed options.
-    """
+    """Read, fit, identify, and write maps and summary."""
     take_last_as_output(args, args.argv, ("imgs",))
     from neuroextrap.cli._results import write_results
     from neuroextrap.maps._files import check_output_directory
@@ -226,13 +228,13 @@ def _repeated(names, is_train):
 
 
 def _cost(args, data):
-    """Say what the run would take."""
+    """Describe what the run would take."""
     from joblib import effective_n_jobs
 
     from neuroextrap.cli._encoding_cost import estimate_cost
 
     n_parts, part = part_of_run(args.shard)
-    plain = {"n_nearest": None, "labels_img": None, "center_mask": None, "stride": 1}
+    plain = {"n_nearest": None, "labels_img": None, "process_mask": None, "stride": 1}
     alone = argparse.Namespace(
         **{
             **vars(args),

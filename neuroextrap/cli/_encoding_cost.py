@@ -4,42 +4,34 @@ import time
 
 import numpy as np
 
-_FEW, _MORE = 2, 8
-"""Numbers of regions that are timed."""
+from neuroextrap.cli._cost import continue_line
+
+_FEW_REGIONS, _MORE_REGIONS = 2, 8
+"""Numbers of regions in which a model is timed."""
 
 
 def estimate_cost(make_model, data, region_options):
     """Train and identify in a few and in more regions; extrapolate to all.
 
     Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case.
-
-    Parameters
-    ----------
-    make_model : callable
-        ``make_model(regions)`` -> EncodingIdentification of arrays in these regions.
-    data : EncodingData
-        What was read.
-    region_options : dict
-        As ``neuroextrap.images.choose_regions`` takes them, and ``min_voxels``.
-
-    Returns
-    -------
-    cost : dict
-        n_regions, n_features, fitting and identifying (seconds on one core), and
-        memory (bytes).
+    what they take in any case. ``make_model(regions)`` returns an
+    EncodingIdentification of arrays in these regions, `data` is an EncodingData, and
+    `region_options` are those of ``choose_regions`` and ``min_voxels``. The dict
+    returned has n_regions, n_features, fitting and identifying (seconds on one core),
+    and memory (bytes).
     """
     train, test, masker = _as_arrays(data)
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
     members = _filled_regions(masker, usable, **region_options)
-    some = np.unique(np.linspace(0, members.shape[0] - 1, _MORE).astype(int))
-    _timed(make_model, data, train, test, members[some[:1]])  # imports, compilation
-    few, more = (
-        _timed(make_model, data, train, test, members[some[:n]]) for n in (_FEW, _MORE)
+    timed = np.unique(np.linspace(0, members.shape[0] - 1, _MORE_REGIONS).astype(int))
+    _time_model(make_model, data, train, test, members[timed[:1]])  # compilation
+    fewer, more = (
+        _time_model(make_model, data, train, test, members[timed[:n]])
+        for n in (_FEW_REGIONS, _MORE_REGIONS)
     )
-    wanted = usable.sum(), members.shape[0]
-    fitting, identifying = map(_extrapolated, few, more, wanted)
+    totals = usable.sum(), members.shape[0]
+    fitting, identifying = map(continue_line, fewer, more, totals)
     return {
         "n_regions": members.shape[0],
         "n_features": train.shape[1],
@@ -47,12 +39,6 @@ def estimate_cost(make_model, data, region_options):
         "identifying": identifying,
         "memory": _memory(train, test, len(data.tested), members),
     }
-
-
-def _extrapolated(few, more, wanted):
-    """Continue a line through two (number, seconds), which never falls."""
-    slope = max(0.0, more[1] - few[1]) / max(1, more[0] - few[0])
-    return more[1] + slope * max(0, wanted - more[0])
 
 
 def _as_arrays(data):
@@ -67,16 +53,16 @@ def _as_arrays(data):
 
 
 def _filled_regions(masker, usable, *, min_voxels, **options):
-    """Regions with enough usable voxels."""
+    """Regions with enough usable voxels, a CSR array (n_regions, n_features)."""
     from neuroextrap.images._region_choice import choose_regions
     from neuroextrap.regions._usable import usable_regions
 
-    chosen = choose_regions(masker, len(usable), **options)
-    found = usable_regions(chosen.regions, usable, min_voxels).regions
-    return found[np.flatnonzero(np.diff(found.indptr))]
+    choice = choose_regions(masker, len(usable), **options)
+    regions = usable_regions(choice.regions, usable, min_voxels).regions
+    return regions[np.flatnonzero(np.diff(regions.indptr))]
 
 
-def _timed(make_model, data, train, test, members):
+def _time_model(make_model, data, train, test, members):
     """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
     model = make_model(members[:, voxels])

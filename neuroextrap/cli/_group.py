@@ -48,13 +48,7 @@ _P_VALUES = {
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "group",
         help="inference over subjects, from one map of each",
@@ -69,59 +63,76 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which maps are analyzed."""
+    """Add the options of the maps that are analyzed."""
     group = parser.add_argument_group("input")
     group.add_argument(
-        "--imgs", nargs="+", required=True, metavar="IMG", help="one map a subject"
+        "--imgs",
+        nargs="+",
+        required=True,
+        metavar="IMG",
+        help="maps, one for each subject",
     )
     group.add_argument(
         "--null",
         nargs="+",
         metavar="NPY",
-        help="permuted maps of every subject, in the order of --imgs",
+        help="permuted maps of every subject, written by --save-null, in the order "
+        "of --imgs",
     )
     group.add_argument(
-        "--mask", metavar="IMG", help="default: voxels finite in all subjects"
+        "--mask",
+        metavar="IMG",
+        help="voxels that are tested (default: those finite in all subjects)",
     )
 
 
 def _add_test_options(parser):
-    """Add what says how subjects are put together."""
+    """Add the options of the test over subjects."""
     group = parser.add_argument_group("test")
     group.add_argument(
-        "--baseline", type=float, metavar="X", help="of the mean (default: 0)"
+        "--baseline",
+        type=float,
+        metavar="X",
+        help="mean over subjects under the null hypothesis, such as chance (default: "
+        "0)",
     )
     group.add_argument(
-        "--two-sided", action="store_true", help="a mean below the baseline counts too"
+        "--two-sided",
+        action="store_true",
+        help="test for means below the baseline as well as above it",
     )
     group.add_argument(
         "--gamma",
         type=float,
         metavar="P",
-        help="prevalence of the null hypothesis (default: 0.5)",
+        help="prevalence under the null hypothesis of the test of prevalence "
+        "(default: 0.5)",
     )
     group.add_argument(
-        "--confidence-level", type=float, metavar="P", help="of the prevalence bound"
+        "--confidence-level",
+        type=float,
+        metavar="P",
+        help="confidence level of the bound on the prevalence (default: 0.95)",
     )
     group.add_argument(
         "--n-permutations",
         type=int,
         metavar="N",
-        help="default: 1000 sign flips, 10000 combinations of permuted maps",
+        help="number of sign flips (default: 1000), or of combinations of permuted "
+        "maps (default: 10000)",
     )
     group.add_argument(
-        "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
+        "--random-state",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="seed of the permutations (default: %(default)s)",
     )
     add_dry_run(group)
 
 
 def run(args):
-    """Test and write maps.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Test and write maps."""
     take_last_as_output(args, args.argv, ("imgs", "null"))
     _check_options(args)
     from neuroextrap.maps._files import (
@@ -136,15 +147,15 @@ def run(args):
         say(_cost(args))
         return
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    found, options = _tested(args)
+    maps, options = _tested(args)
     origin = provenance(
         parameters={**options, "imgs": list(args.imgs), "null": args.null},
         random_state=args.random_state,
     )
     records = _records()
-    about = {name: describe_map(records[name], origin) for name in found}
-    sidecars = write_maps(args.out, found, about, overwrite=args.overwrite, bids=bids)
-    say(_summary(found, len(args.imgs), prevalence=args.null is not None))
+    metadata = {name: describe_map(records[name], origin) for name in maps}
+    sidecars = write_maps(args.out, maps, metadata, overwrite=args.overwrite, bids=bids)
+    say(_summary(maps, len(args.imgs), prevalence=args.null is not None))
     say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
 
 
@@ -164,10 +175,10 @@ def _records():
 
 
 def _check_options(args):
-    """Refuse options of the test that is not done."""
-    own = {False: ("baseline", "two_sided"), True: ("gamma", "confidence_level")}
+    """Raise if an option belongs to the test that is not done."""
+    options_of = {False: ("baseline", "two_sided"), True: ("gamma", "confidence_level")}
     prevalence = args.null is not None
-    for name in own[not prevalence]:
+    for name in options_of[not prevalence]:
         if getattr(args, name) not in (None, False):
             option = f"--{name.replace('_', '-')}"
             needed = "does not go with --null" if prevalence else "needs --null"
@@ -190,7 +201,7 @@ def _tested(args, n_permutations=None):
 
 
 def _cost(args):
-    """Say what the test would take."""
+    """Describe what the test would take."""
     import warnings
 
     import numpy as np
@@ -200,8 +211,8 @@ def _cost(args):
         n_permutations = 1000 if args.null is None else 10_000
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        found, _ = _tested(args, 2)
-        n_voxels = int(np.isfinite(found["p_value"].get_fdata()).sum())
+        maps, _ = _tested(args, 2)
+        n_voxels = int(np.isfinite(maps["p_value"].get_fdata()).sum())
         seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=(10, 60))
     n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
     what = (
@@ -210,18 +221,19 @@ def _cost(args):
     return cost_line(what, seconds, n_bytes)
 
 
-def _summary(found, n_subjects, *, prevalence):
-    """Say in two or three lines what was found."""
+def _summary(maps, n_subjects, *, prevalence):
+    """Describe the results in one or two lines."""
     import numpy as np
 
-    p = found["p_value_fwe"].get_fdata()
-    known = np.isfinite(p)
+    p = maps["p_value_fwe"].get_fdata()
+    tested = np.isfinite(p)
+    n_significant = int((p[tested] <= 0.05).sum())
     lines = [
-        f"{n_subjects} subjects, {int(known.sum())} voxels; smallest family-wise p "
-        f"{p[known].min():.4g}, {int((p[known] <= 0.05).sum())} voxels at or below 0.05"
+        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
+        f"{p[tested].min():.4g}, {n_significant} voxels at or below 0.05"
     ]
     if prevalence:
-        bound = found["prevalence_bound_fwe"].get_fdata()[known]
+        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
             f"largest prevalence shown, all voxels at once: {bound.max():.3f}; "
             f"{int((bound >= 0.5).sum())} voxels in a majority of the population"

@@ -7,6 +7,7 @@ from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._parser import (
     add_dry_run,
+    add_n_jobs,
     add_output_options,
     take_last_as_output,
 )
@@ -14,8 +15,9 @@ from neuroextrap.cli._parser import (
 logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
-scans: tab-separated, one row a volume (of all images, in order) or a row of the
-  array, with a column of labels and one that names the subject (or run).
+scans: tab-separated, one row for each volume (of all images, in order) or each
+  row of the array, with a column of labels and one that names the subject (or
+  run).
 
 examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
@@ -26,13 +28,7 @@ examples:
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "learning-curve",
         help="information about unseen subjects against training subjects",
@@ -50,99 +46,127 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which scans are analyzed."""
+    """Add the options of the scans that are analyzed."""
     group = parser.add_argument_group("input")
     source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument("--imgs", nargs="+", metavar="IMG", help="3-D or 4-D images")
-    source.add_argument("--array", metavar="NPY", help="samples x features, .npy")
-    group.add_argument("--scans", required=True, metavar="TSV", help="one row a scan")
+    source.add_argument(
+        "--imgs", nargs="+", metavar="IMG", help="3-D or 4-D images of scans"
+    )
+    source.add_argument("--array", metavar="NPY", help=".npy of scans x features")
+    group.add_argument(
+        "--scans",
+        required=True,
+        metavar="TSV",
+        help="table with one row for each scan, see below",
+    )
     group.add_argument(
         "--labels",
         nargs="+",
         default=["trial_type"],
         metavar="COLUMN",
-        help="label columns, a curve each; 'agnostic' labels every scan of a subject "
-        "by its place (default: trial_type)",
+        help="columns of labels, one curve for each; 'agnostic' labels every scan of "
+        "a subject by its position (default: trial_type)",
     )
     group.add_argument(
-        "--groups", default="subject", metavar="COLUMN", help="default: subject"
+        "--groups",
+        default="subject",
+        metavar="COLUMN",
+        help="column of subjects or runs (default: %(default)s)",
     )
     group.add_argument(
-        "--exclude", nargs="+", default=[], metavar="NAME", help="labels to leave out"
+        "--exclude",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="labels whose scans are left out (default: none)",
     )
-    group.add_argument("--mask", metavar="IMG", help="brain mask (default: computed)")
     group.add_argument(
-        "--center", choices=("group", "none"), default="group", help="subject means"
+        "--mask",
+        metavar="IMG",
+        help="brain mask (default: computed from the images)",
     )
     group.add_argument(
-        "--scale", choices=("mean", "none"), default="none", help="divide scans by mean"
+        "--center",
+        choices=("group", "none"),
+        default="group",
+        help="subtract each group's mean scan, or nothing (default: %(default)s)",
+    )
+    group.add_argument(
+        "--scale",
+        choices=("mean", "none"),
+        default="none",
+        help="divide each scan by its mean, or leave it (default: %(default)s)",
     )
 
 
 def _add_model_options(parser):
-    """Add what says how canonical variates are trained."""
+    """Add the options of canonical variates."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--n-components", type=int, metavar="P", help="default: scans per subject"
+        "--n-components",
+        type=int,
+        metavar="P",
+        help="number of principal components (default: scans per subject)",
     )
     group.add_argument(
         "--basis",
         choices=("svd", "generalizable"),
         default="svd",
-        help="singular values as they are (svd, default), or re-estimated with each "
-        "group left out",
+        help="use singular values as they are (svd), or re-estimate them with each "
+        "group left out (generalizable) (default: %(default)s)",
     )
     group.add_argument(
         "--significance-level",
         type=float,
         metavar="P",
-        help="keep canonical directions significant at this level only",
+        help="keep only canonical directions that are significant at this level "
+        "(default: keep all)",
     )
     group.add_argument(
         "--prior-weight",
         type=_number_or_name,
         metavar="E",
-        help="regularize towards the prior: a number, or cross-validated",
+        help="weight of the prior in predicted probabilities: a number, or "
+        "cross-validated (default: no regularization)",
     )
 
 
 def _add_curve_options(parser):
-    """Add what says which splits are drawn."""
+    """Add the options of splits and of what is measured."""
     group = parser.add_argument_group("curve")
     group.add_argument(
         "--train-sizes",
         nargs="+",
         type=int,
         metavar="N",
-        help="default: 2 to all but 1",
+        help="numbers of training subjects (default: 2 to all but 1)",
     )
     group.add_argument(
         "--n-splits",
         type=int,
         default=150,
         metavar="N",
-        help="random splits at every size (default: 150)",
+        help="number of random splits at every size (default: %(default)s)",
     )
     group.add_argument(
         "--pattern",
         choices=("sensitivity", "log_sensitivity", "canonical", "none"),
         default="sensitivity",
-        help="map whose reproducibility is measured",
+        help="map whose reproducibility is measured (default: %(default)s)",
     )
     group.add_argument(
-        "--random-state", type=int, default=0, metavar="SEED", help="of splits"
+        "--random-state",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="seed of the splits (default: %(default)s)",
     )
-    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
+    add_n_jobs(group, default=1)
     add_dry_run(group)
 
 
 def run(args):
-    """Read the scans, compute the curves, write tables, figure and maps.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Read the scans, compute the curves, write tables, figure and maps."""
     lists = ("labels", "imgs", "exclude", "train_sizes")
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
@@ -159,7 +183,7 @@ def run(args):
     if len(samples.X) != len(rows):
         raise ValueError(
             f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
-            "give one row a scan"
+            "give one row for each scan"
         )
     X, groups = samples.X[rows], groups[rows]
     logger.info(
@@ -187,13 +211,13 @@ def _curve(args, X, y, groups, **changed):
 
 
 def _cost(args, X, labels, groups):
-    """Say what the curves would take, by timing a few splits of each."""
+    """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
 
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
-        found = _curve(args, X, y, groups, n_splits=1, n_jobs=1)
-        n_sizes = len(found.train_sizes)
+        curve = _curve(args, X, y, groups, n_splits=1, n_jobs=1)
+        n_sizes = len(curve.train_sizes)
         seconds += seconds_of(
             lambda n, y=y: _curve(args, X, y, groups, n_splits=n, n_jobs=1),
             args.n_splits,

@@ -17,27 +17,12 @@ _HEADINGS = {
 
 
 def write_curves(args, curves, labels, data, classifier, *, bids=None):
-    """Write everything and return a summary.
+    """Write tables, figure and maps; return a summary in lines of text.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        ``out``, ``overwrite``, ``center``, ``scale``, ``random_state``.
-    curves : dict of str to Bunch
-        Curve of every label scheme.
-    labels : dict of str to ndarray
-        Labels of every scheme.
-    data : dict
-        ``X``, ``groups`` and ``samples``.
-    classifier : CanonicalVariates
-        Unfitted.
-    bids : dict of str to str, or None, default=None
-        Entities of BIDS names.
-
-    Returns
-    -------
-    str
-        The curves as a table, crossings, and what was written.
+    `args` has ``out``, ``overwrite``, ``center``, ``scale`` and ``random_state``;
+    `curves` and `labels` (dicts) have one entry for every label scheme; `data` has
+    ``X``, ``groups`` and ``samples``; the classifier is not fitted; `bids` are
+    entities of BIDS names or None.
     """
     import pandas as pd
 
@@ -104,8 +89,7 @@ def _remarks(args, curves):
     sizes = next(iter(curves.values())).train_sizes
     enough = len(sizes) >= 3 and args.n_splits > 1
     if len(curves) > 1 and finite and enough:
-        found = compare_learning_curves(curves)
-        for crossing in found.crossings:
+        for crossing in compare_learning_curves(curves).crossings:
             first, second = crossing["between"]
             remarks.append(
                 f"between {first} and {second} subjects {crossing['after']} overtakes "

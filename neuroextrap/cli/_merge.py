@@ -16,13 +16,7 @@ a folder holds several.
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "merge",
         help="join the parts of a run that was split by --shard",
@@ -35,12 +29,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    """Join the parts and write the whole.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Join the parts and write the whole."""
     from neuroextrap.cli._results import write_results
     from neuroextrap.maps._files import check_output_directory
 
@@ -58,9 +47,9 @@ def _kind_and_bids(args):
 
     _check_parts(args.parts)
     classes = IdentificationSearchLight, EncodingIdentification
-    found = [find_analysis(part) for part in args.parts]
-    kind = {each.kind: each for each in classes}[found[0][0]]
-    named = [files.bids for _, files in found]
+    analyses = [find_analysis(part) for part in args.parts]
+    kind = {each.kind: each for each in classes}[analyses[0][0]]
+    named = [files.bids for _, files in analyses]
     alike = None not in named and all(bids == named[0] for bids in named)
     if args.bids and not alike:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Whether results get BIDS names, and which."""
+"""The BIDS names of results, from those of the images."""
 
 import logging
 
@@ -6,29 +6,12 @@ logger = logging.getLogger(__name__)
 
 
 def bids_of_inputs(args, imgs, *, keep_desc=False):
-    """Find the entities that name the results of some images.
+    """Return the entities that name the results of images (or None), and their files.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With ``bids``: True, False, or None for "if the images have BIDS names".
-    imgs : path or list of paths
-        Images as they were given; patterns stand for the files they match.
-    keep_desc : bool, default=False
-        Keep what ``desc`` says of the images (a map of results) beside what it says of
-        the results; otherwise ("preproc") it is dropped.
-
-    Returns
-    -------
-    bids : dict of str to str, or None
-        None for plain names.
-    files : list of str
-        The images.
-
-    Raises
-    ------
-    ValueError
-        When BIDS names are asked for and an image has none.
+    ``args.bids`` is True, False, or None for "if the images have BIDS names"; True
+    raises where an image has none. Patterns in `imgs` stand for the files they match.
+    With `keep_desc`, the ``desc`` of the images (maps of results) stays beside that of
+    the results; otherwise ("preproc") it is dropped.
     """
     from neuroextrap.images._opening import image_files
     from neuroextrap.maps._bids import file_entities, shared_entities

@@ -6,13 +6,8 @@ import argparse
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
 
-    Parameters
-    ----------
-    *args, **kwargs
-        As for ``argparse.ArgumentParser``.
-    is_command : bool, default=True
-        Whether this is the parser of one command, which leaves alone what was said
-        before the command's name.
+    The parser of one command (`is_command`) keeps what was said about messages before
+    the command's name. Other arguments are those of ``argparse.ArgumentParser``.
     """
 
     def __init__(self, *args, is_command=True, **kwargs):
@@ -24,101 +19,100 @@ class CommandParser(argparse.ArgumentParser):
         volume = group.add_mutually_exclusive_group()
         default = argparse.SUPPRESS if is_command else False
         for where, name, text in (
-            (volume, "--quiet", "warnings only"),
-            (volume, "--verbose", "say more while working"),
+            (volume, "--quiet", "show warnings only"),
+            (volume, "--verbose", "show debug messages too"),
             (group, "--debug", "show the traceback of an error"),
         ):
             where.add_argument(name, action="store_true", default=default, help=text)
 
     def error(self, message):
-        """Write one line and leave with exit code 2.
-
-        Parameters
-        ----------
-        message : str
-        """
+        """Write one line and leave with exit code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def add_output_options(parser, *, report=True):
-    """Add what says where results go and what they are called.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    report : bool, default=True
-        Whether the command can write a report.
-    """
+    """Add the options of files; `report` is for commands that can write a report."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace results that are in the output folder",
+        help="replace results that are already in the output folder",
     )
     group.add_argument(
         "--bids",
         action=argparse.BooleanOptionalAction,
-        help="name and place results as BIDS derivatives, or not (default: if all "
-        "inputs have BIDS names)",
+        help="name and place results as BIDS derivatives, or not (default: do so if "
+        "all inputs have BIDS names)",
     )
     if report:
         group.add_argument(
             "--report",
             action="store_true",
-            help="write a self-contained report.html too",
+            help="also write a self-contained report.html",
         )
 
 
 def add_dry_run(group):
-    """Add the option to say what a run would take.
-
-    Parameters
-    ----------
-    group : argparse.ArgumentParser or group of options
-    """
+    """Add the option that describes a run instead of doing it."""
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="check the input, print size, memory and time of the run, write nothing",
+        help="check the input and print size, memory and time of the run, but write "
+        "nothing",
     )
 
 
 def add_region_options(parser):
-    """Add what says which voxels are analyzed together.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add the options of regions: which voxels are analyzed together."""
     group = parser.add_argument_group("regions")
-    group.add_argument("--mask", metavar="IMG", help="brain mask (default: computed)")
     group.add_argument(
-        "--radius", type=float, default=8.0, metavar="MM", help="radius (default: 8 mm)"
+        "--mask",
+        metavar="IMG",
+        help="brain mask (default: computed from the images)",
     )
     group.add_argument(
-        "--n-nearest", type=int, metavar="N", help="the N nearest voxels, not a radius"
+        "--radius",
+        type=float,
+        default=8.0,
+        metavar="MM",
+        help="radius of the spheres in mm (default: %(default)g)",
     )
     group.add_argument(
-        "--labels-img", metavar="IMG", help="atlas regions instead of spheres"
+        "--n-nearest",
+        type=int,
+        metavar="N",
+        help="take the N voxels nearest to each center instead of a radius",
     )
     group.add_argument(
-        "--process-mask", metavar="IMG", help="where centers of spheres may lie"
+        "--labels-img",
+        metavar="IMG",
+        help="atlas whose regions are analyzed instead of spheres",
     )
     group.add_argument(
-        "--stride", type=int, default=1, metavar="N", help="every N-th voxel a center"
+        "--process-mask",
+        metavar="IMG",
+        help="mask of the voxels that may be centers of spheres (default: the brain "
+        "mask)",
     )
     group.add_argument(
-        "--min-voxels", type=int, default=2, metavar="N", help="fewest usable voxels"
+        "--stride",
+        type=int,
+        default=1,
+        metavar="N",
+        help="use every N-th voxel in each direction as a center (default: "
+        "%(default)s)",
+    )
+    group.add_argument(
+        "--min-voxels",
+        type=int,
+        default=2,
+        metavar="N",
+        help="leave out regions with fewer usable voxels (default: %(default)s)",
     )
 
 
 def add_analysis_options(parser):
-    """Add what says how regions are decoded and tested.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add the options of decoding and of the permutation test."""
     group = parser.add_argument_group("analysis")
     group.add_argument(
         "--estimator",
@@ -132,10 +126,14 @@ def add_analysis_options(parser):
         type=_number_or_auto,
         default="auto",
         metavar="X",
-        help="of lda, ridge, qda: a number, or auto (default)",
+        help="shrinkage of the covariance in lda, ridge and qda: a number, or auto "
+        "(default: %(default)s)",
     )
     group.add_argument(
-        "--classes", nargs="+", metavar="NAME", help="analyze these conditions only"
+        "--classes",
+        nargs="+",
+        metavar="NAME",
+        help="analyze these conditions only (default: all)",
     )
     group.add_argument(
         "--test-runs",
@@ -148,76 +146,83 @@ def add_analysis_options(parser):
         type=_set_size_or_name,
         default="accuracy",
         metavar="NAME",
-        help="what is tested: accuracy (default), pairwise_accuracy, "
-        "implied_information, or a set size",
+        help="statistic of the permutation test: accuracy, pairwise_accuracy, "
+        "implied_information, or a set size (default: %(default)s)",
     )
     group.add_argument(
         "--n-permutations",
         type=int,
         default=0,
         metavar="N",
-        help="permuted labelings (default: 0, no p-values)",
+        help="number of permutations of the labels (default: %(default)s, no p-values)",
     )
     add_inference_options(group)
 
 
 def add_inference_options(group):
-    """Add what says how sure results shall be.
-
-    Parameters
-    ----------
-    group : group of options
-    """
+    """Add the options of bounds and permutations to a group of options."""
     group.add_argument(
         "--save-null",
         metavar="NPY",
-        help="keep permuted maps in this file, for neuroextrap group --null",
+        help="file for the permuted maps, which neuroextrap group --null reads "
+        "(default: not kept)",
     )
     group.add_argument(
-        "--confidence-level", type=float, default=0.95, metavar="P", help="of bounds"
+        "--confidence-level",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="confidence level of the lower bounds (default: %(default)s)",
     )
     group.add_argument(
-        "--random-state", type=int, default=0, metavar="SEED", help="of permutations"
+        "--random-state",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="seed of the permutations (default: %(default)s)",
     )
 
 
 def add_resource_options(parser):
-    """Add what says how the work is done, without an effect on results.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add the options of workers, memory and shards, which do not change results."""
     group = parser.add_argument_group("resources (without an effect on results)")
-    group.add_argument("--n-jobs", type=int, default=1, metavar="N", help="workers")
+    add_n_jobs(group, default=1)
     group.add_argument(
-        "--max-memory", default="2G", metavar="SIZE", help="budget (default: 2G)"
+        "--max-memory",
+        default="2G",
+        metavar="SIZE",
+        help="memory that the work may take (default: %(default)s)",
     )
     group.add_argument(
-        "--checkpoint", metavar="DIR", help="resume from finished work kept here"
+        "--checkpoint",
+        metavar="DIR",
+        help="folder of finished work, from which an interrupted run resumes",
     )
     group.add_argument(
-        "--shard", metavar="i/N", help="do part i of N; join with neuroextrap merge"
+        "--shard",
+        metavar="i/N",
+        help="do part i of N only; neuroextrap merge joins the parts",
     )
     add_dry_run(group)
+
+
+def add_n_jobs(group, *, default):
+    """Add the number of workers."""
+    group.add_argument(
+        "--n-jobs",
+        type=int,
+        default=default,
+        metavar="N",
+        help="number of workers (default: %(default)s)",
+    )
 
 
 def take_last_as_output(args, argv, names):
     """Let OUT follow an option that takes several values, as in ``--events C D OUT``.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With ``out`` None when the option swallowed it; changed in place.
-    argv : sequence of str
-        The words of the command.
-    names : sequence of str
-        Options that take several values.
-
-    Raises
-    ------
-    ValueError
-        If there is no output folder.
+    ``args.out`` is None where the option took OUT as a value of its own; `args` is
+    changed in place. `argv` holds the words of the command, `names` the options that
+    take several values.
     """
     if args.out is not None:
         return

@@ -1,5 +1,7 @@
 """Write a fitted analysis and print its strongest regions."""
 
+import textwrap
+
 import numpy as np
 
 _PRINTED = (
@@ -61,25 +63,54 @@ def summary(fitted, peaks):
 
 
 def text_table(frame, columns):
-    """Lay out columns of a data frame as text, each as wide as it needs.
+    """Lay out columns of a data frame as text, numbers with their points in line.
 
-    `columns` are names, whose words become the lines of the headings, or a dict of
+    `columns` are names, whose words break into the lines of the headings, or a dict of
     names to headings of one line. Columns that the frame lacks are left out.
     """
-    from neuroextrap.reporting._page import format_number
-
     names = [name for name in columns if name in frame.columns]
     if isinstance(columns, dict):
         heads = [[columns[name]] for name in names]
     else:
-        heads = [name.split("_") for name in names]
+        heads = [_break_words(name) for name in names]
+    return align_columns(heads, [frame[name] for name in names])
+
+
+def align_columns(heads, columns):
+    """Lay out columns as text under a line; each head is a list of lines.
+
+    Text is set flush left. Numbers are set flush right, with their points in line.
+    """
     height = max(map(len, heads))
-    cells = [
-        [""] * (height - len(head)) + head + [format_number(value) for value in values]
-        for head, (_, values) in zip(heads, frame[names].items(), strict=True)
-    ]
-    widths = [max(map(len, column)) for column in cells]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in zip(*cells, strict=True)
-    )
+    laid_out = []
+    for head, values in zip(heads, columns, strict=True):
+        cells, is_text = _aligned_cells(values)
+        width = max(map(len, [*head, *cells]))
+        lines = [""] * (height - len(head)) + head
+        set_flush = str.ljust if is_text else str.rjust
+        laid_out.append(
+            [set_flush(line, width) for line in lines]
+            + ["-" * width]
+            + [set_flush(cell, width) for cell in cells]
+        )
+    return "\n".join("  ".join(row).rstrip() for row in zip(*laid_out, strict=True))
+
+
+def _break_words(name):
+    """Break a column's name into lines of at most nine characters or one word."""
+    words = name.replace("_", " ")
+    return textwrap.wrap(words, 9, break_long_words=False)
+
+
+def _aligned_cells(values):
+    """Return the cells of one column, points in line, and whether they are text."""
+    from neuroextrap.reporting._page import format_number
+
+    cells = [format_number(value) for value in values]
+    if any(isinstance(value, str) for value in values):
+        return cells, True
+    tails = [len(cell) - cell.index(".") if "." in cell else 0 for cell in cells]
+    return [
+        cell + " " * (max(tails, default=0) - tail)
+        for cell, tail in zip(cells, tails, strict=True)
+    ], False

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 _EXAMPLES = """\
 events: tab-separated, one table for each image or one for all volumes.
   BIDS events have columns onset, duration (seconds) and trial_type, and need
-  --t-r. Otherwise one row a volume, with columns trial_type and run.
+  --t-r. Otherwise one row for each volume, with columns trial_type and run.
 
 names: when all images have BIDS names, results are BIDS derivatives, such as
   OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
@@ -37,13 +37,7 @@ examples:
 
 
 def add_parser(subparsers):
-    """Add the command to the parser.
-
-    Parameters
-    ----------
-    subparsers : object
-        What ``ArgumentParser.add_subparsers`` returned.
-    """
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "searchlight",
         help="maps of accuracy, information, bounds and p-values",
@@ -62,57 +56,65 @@ def add_parser(subparsers):
 
 
 def _add_input_options(parser):
-    """Add what says which samples are analyzed."""
+    """Add the options of the samples that are analyzed."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--imgs",
         nargs="+",
         required=True,
         metavar="IMG",
-        help="one image a run, or one",
+        help="images, one for each run, or one of all runs",
     )
     group.add_argument(
-        "--events", nargs="+", required=True, metavar="TSV", help="one table an image"
+        "--events",
+        nargs="+",
+        required=True,
+        metavar="TSV",
+        help="tables of events, one for each image, or one for all, see below",
     )
     group.add_argument(
-        "--t-r", type=float, metavar="S", help="seconds between volumes (BIDS events)"
+        "--t-r",
+        type=float,
+        metavar="S",
+        help="repetition time in seconds; BIDS events need it",
     )
     group.add_argument(
         "--exclude",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="conditions that are no samples, such as rest",
+        help="conditions that are left out, such as rest (default: none)",
     )
     group.add_argument(
         "--samples",
         choices=("blocks", "volumes", "lsa", "lss"),
         default="blocks",
-        help="a sample is: the average of a condition in a run (blocks, default), a "
-        "volume, or a trial's beta (least squares all, separate)",
+        help="what a sample is: the average of a condition in a run (blocks), a volume "
+        "(volumes), or a trial's beta by least squares all (lsa) or separate (lss) "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--delay",
         type=float,
         default=0.0,
         metavar="S",
-        help="seconds by which responses lag behind BIDS events (blocks, volumes)",
+        help="seconds by which responses lag behind BIDS events, for blocks and "
+        "volumes (default: %(default)g)",
     )
     group.add_argument(
-        "--detrend", action="store_true", help="remove a line from every voxel and run"
+        "--detrend",
+        action="store_true",
+        help="remove the linear trend of every voxel in every run",
     )
     group.add_argument(
-        "--standardize", action="store_true", help="z-score every voxel in every run"
+        "--standardize",
+        action="store_true",
+        help="z-score every voxel in every run",
     )
 
 
 def run(args):
-    """Read the samples, fit the searchlight, write maps and summary.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Read the samples, fit the searchlight, write maps and summary."""
     take_last_as_output(
         args, args.argv, ("events", "imgs", "exclude", "classes", "test_runs")
     )
@@ -140,7 +142,7 @@ def run(args):
 
 
 def _check_arguments(args, bids):
-    """Refuse what can be refused before any work."""
+    """Raise before any work if options do not go together."""
     from neuroextrap.maps._files import check_output_directory
 
     if args.samples in ("lsa", "lss") and args.t_r is None:
@@ -220,7 +222,7 @@ def _single_split(args, samples):
 
 
 def _cost(cost, shard):
-    """Say what the run, or its part, would take."""
+    """Describe what the run, or its part, would take."""
     n_parts, part = part_of_run(shard)
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "

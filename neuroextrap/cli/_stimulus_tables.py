@@ -8,103 +8,50 @@ _NAMES = ("set", "run", "stimulus")
 
 
 def read_table(path):
-    """Read the table of volumes.
-
-    Parameters
-    ----------
-    path : path-like
-        Tab-separated, one row a volume, with a column ``set``.
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        As read.
-    is_train : ndarray of bool, shape (n_volumes,)
-        Rows of the training set.
-
-    Raises
-    ------
-    ValueError
-        If the column ``set`` is missing, or holds anything but train and test.
-    """
+    """Read the table of volumes; return it and its training rows, a boolean mask."""
     table = _read_tsv(path)
     if "set" not in table:
         raise ValueError(
             f"{path} has no column 'set' (train or test); it has "
             f"{', '.join(map(str, table.columns[:8]))}"
         )
-    found = set(table["set"].astype(str))
-    if found != {"train", "test"}:
+    sets = set(table["set"].astype(str))
+    if sets != {"train", "test"}:
         raise ValueError(
             f"{path}: column 'set' must hold train and test, got "
-            f"{', '.join(sorted(found))}"
+            f"{', '.join(sorted(sets))}"
         )
     return table, (table["set"] == "train").to_numpy()
 
 
 def read_features(table, is_train, *, features=None, images=None, model="gabor"):
-    """Read or compute the features of every volume's stimulus.
+    """Return the features of every volume's stimulus, (n_volumes, n_features).
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `read_table`; its other columns are the features if neither file is given.
-    is_train : ndarray of bool, shape (n_volumes,)
-        Rows that transformers are fitted on.
-    features : path-like or None
-        .npy or .tsv, one row a volume.
-    images : path-like or None
-        .npy of shape (n_volumes, height, width).
-    model : {"gabor", "retinotopic"}
-        Features of the images.
-
-    Returns
-    -------
-    features : ndarray, shape (n_volumes, n_features)
-        Features that vary over the training stimuli.
-
-    Raises
-    ------
-    ValueError
-        If both files are given, rows do not match, or a column is no number.
+    `features` is a .npy or .tsv file, `images` a .npy of shape (n_volumes, height,
+    width) of which `model` ("gabor" or "retinotopic") computes features that vary over
+    the training stimuli; without either, the other columns of the table are features.
     """
     if features is not None and images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
     if images is not None:
         return _image_features(images, model, is_train)
     if features is None:
-        found = _numbers(table.drop(columns=[c for c in _NAMES if c in table]), "table")
+        values = _numbers(
+            table.drop(columns=[c for c in _NAMES if c in table]), "table"
+        )
         name = "--stimuli"
     elif Path(features).suffix == ".npy":
-        found, name = np.load(features, allow_pickle=False), features
+        values, name = np.load(features, allow_pickle=False), features
     else:
-        found, name = _numbers(_read_tsv(features), features), features
-    return _check_rows(found, len(is_train), name)
+        values, name = _numbers(_read_tsv(features), features), features
+    return _check_rows(values, len(is_train), name)
 
 
 def read_responses(imgs, mask, is_train):
-    """Read training and test responses.
+    """Read responses; return those of training and test and the mask image.
 
-    Parameters
-    ----------
-    imgs : list of path-like
-        Images, or one .npy of shape (n_volumes, n_neurons).
-    mask : path-like or None
-        Brain mask.
-    is_train : ndarray of bool, shape (n_volumes,)
-        Rows of the training set.
-
-    Returns
-    -------
-    train, test : image or ndarray
-        Responses.
-    mask_img : image or None
-        The mask used; None for arrays.
-
-    Raises
-    ------
-    ValueError
-        If the number of volumes is not that of the table.
+    `imgs` lists images, or one .npy of shape (n_volumes, n_neurons); then the mask is
+    None.
     """
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(np.load(imgs[0], allow_pickle=False), len(is_train), imgs[0])
@@ -114,34 +61,17 @@ def read_responses(imgs, mask, is_train):
     source = imgs if len(imgs) > 1 else imgs[0]
     masker = resolve_masker(mask, source)
     data = _check_rows(load_samples(source, masker), len(is_train), "--imgs")
-    parts = (to_img(data[some], masker) for some in (is_train, ~is_train))
+    parts = (to_img(data[rows], masker) for rows in (is_train, ~is_train))
     return *parts, masker.mask_img_
 
 
 def unique_stimuli(features, names):
-    """Give each stimulus once, and say which volumes belong to it.
+    """Return the features of each stimulus once, and the row of each volume.
 
-    Parameters
-    ----------
-    features : ndarray, shape (n_volumes, n_features)
-        Features of the test volumes.
-    names : ndarray, shape (n_volumes,), or None
-        Names of their stimuli.
+    Stimuli come in order of first appearance. Without `names` every volume is a
+    stimulus of its own, and the rows are None. Raises where volumes of one stimulus
+    have different features.
 
-    Returns
-    -------
-    features : ndarray, shape (n_stimuli, n_features)
-        In order of first appearance.
-    stimuli : ndarray of int, shape (n_volumes,), or None
-        Row that each volume belongs to; None when each is its own.
-
-    Raises
-    ------
-    ValueError
-        If volumes of one stimulus have different features.
-
-    Examples
-    --------
     >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
     (array([[1.],
            [2.]]), array([0, 1, 0]))
@@ -172,7 +102,7 @@ def _read_tsv(path):
 
 
 def _numbers(frame, name):
-    """Values of a table whose columns are all numbers."""
+    """Return the values of a table whose columns are all numbers."""
     bad = [c for c in frame.columns if frame[c].dtype.kind not in "buif"]
     if bad or frame.shape[1] == 0:
         what = f"columns that are no numbers: {', '.join(map(str, bad[:5]))}"
@@ -194,12 +124,12 @@ def _image_features(path, model, is_train):
         "retinotopic": RetinotopicFeatures(),
     }
     transformer = transformers[model].fit(pixels[is_train])
-    found = transformer.transform(pixels)
-    return found[:, np.ptp(found[is_train], axis=0) > 0]
+    features = transformer.transform(pixels)
+    return features[:, np.ptp(features[is_train], axis=0) > 0]
 
 
 def _check_rows(values, n_rows, name):
-    """Raise unless there is one row a volume of the table."""
+    """Raise unless there is one row for each volume of the table."""
     if values.ndim < 2 or len(values) != n_rows:
         raise ValueError(
             f"{name} has shape {values.shape}, --stimuli has {n_rows} rows; give one "

@@ -19,13 +19,13 @@ class SimulatedBrain:
     ----------
     imgs : nibabel.Nifti1Image
         4-D, float32, one volume a sample, NaN outside the mask.
-    y : ndarray of str, shape (n_samples,)
+    y : ndarray of str of shape (n_samples,)
         Class of each volume, "s00", "s01", ...
-    runs : ndarray of int, shape (n_samples,)
+    runs : ndarray of int of shape (n_samples,)
         Run of each volume.
     masker : nilearn.maskers.NiftiMasker
         Fitted on the mask.
-    coordinates : ndarray, shape (n_planted, 3)
+    coordinates : ndarray of shape (n_planted, 3)
         Centers of the planted spheres (mm), snapped to voxel centers.
     radius : float
         Radius of the planted spheres (mm).

@@ -32,7 +32,7 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
 
     Returns
     -------
-    information : ndarray, shape of snr
+    information : ndarray of the shape of `snr`
         Equal to d/2 log(1 + snr), or -d/2 log(1 - rho^2) with rho the correlation, per
         voxel, of a response with the training mean.
 
@@ -80,7 +80,7 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
     Returns
     -------
-    snr : ndarray, shape of information
+    snr : ndarray of the shape of `information`
         Equal to base^(2 information / d) - 1, the inverse of
         ``gaussian_code_information``.
 
@@ -123,7 +123,7 @@ def gaussian_code_accuracy(
         Number of voxels d, at least 1.
     snr : float
         Signal-to-noise ratio tau^2 / sigma^2 per voxel.
-    set_sizes : array-like of int, shape (n_sizes,)
+    set_sizes : array-like of int of shape (n_sizes,)
         Set sizes k, at least 2.
     n_train : int or None, default=None
         Responses per class averaged into the nearest-centroid classifier's centroids;
@@ -137,7 +137,7 @@ def gaussian_code_accuracy(
 
     Returns
     -------
-    accuracy : ndarray, shape (n_sizes,)
+    accuracy : ndarray of shape (n_sizes,)
         Expected accuracy A_k over classes drawn anew, proportions.
 
     Raises
@@ -184,10 +184,10 @@ def _draw_distances(n_features, snr, training_noise, n_draws, rng):
         mean = np.sqrt(snr) * rng.standard_normal(shape)
         response = mean + rng.standard_normal(shape)
         centroid = mean + np.sqrt(training_noise) * rng.standard_normal(shape)
-        here = slice(start, start + shape[0])
-        length[here] = np.einsum("ij,ij->i", response, response)
+        rows = slice(start, start + shape[0])
+        length[rows] = np.einsum("ij,ij->i", response, response)
         response -= centroid
-        distance[here] = np.einsum("ij,ij->i", response, response)
+        distance[rows] = np.einsum("ij,ij->i", response, response)
     return length, distance
 
 

@@ -14,17 +14,17 @@ class SimulatedVisualCortex:
 
     Parameters
     ----------
-    stimuli : ndarray of float32, shape (n_train + n_test, size, size)
+    stimuli : ndarray of float32 of shape (n_train + n_test, size, size)
         Gray levels in 0..1; training stimuli first, all different.
     imgs : nibabel.Nifti1Image
         4-D, float32, one volume a stimulus, NaN outside the mask.
     masker : nilearn.maskers.NiftiMasker
         Fitted on the brain mask.
-    is_train : ndarray of bool, shape (n_train + n_test,)
+    is_train : ndarray of bool of shape (n_train + n_test,)
         Which stimuli are meant for training.
-    runs : ndarray of int, shape (n_train + n_test,)
+    runs : ndarray of int of shape (n_train + n_test,)
         Run of each volume: five training runs, then two test runs.
-    responsive : ndarray of bool, shape (n_voxels,)
+    responsive : ndarray of bool of shape (n_voxels,)
         Voxels of the mask that respond to the stimuli.
     ceiling : float
         Squared correlation of a responsive voxel with its noise-free part.
@@ -60,7 +60,7 @@ def simulate_visual_cortex(
 
     Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`
     are complex cells: each pools log Gabor energies about one place, orientation and
-    frequency, so that :class:`neuroextrap.models.GaborPyramid` holds the true model.
+    frequency, so that :class:`neuroextrap.encoding.GaborPyramid` holds the true model.
     All others are noise alone. A tenth of the noise is shared between voxels.
 
     Parameters
@@ -76,7 +76,7 @@ def simulate_visual_cortex(
     ceiling : float
         Noise ceiling (explained share of variance) of responsive voxels, in (0, 1).
     random_state : None, int or numpy.random.Generator
-        Of patches, receptive fields and noise.
+        Seed of patches, receptive fields and noise.
 
     Returns
     -------
@@ -142,11 +142,11 @@ def photo_patches(n_patches, size, *, random_state=0):
     size : int
         Side in pixels, of photographs reduced by two (213 x 320).
     random_state : None, int or numpy.random.Generator
-        Of the order of patches.
+        Seed of the order of patches.
 
     Returns
     -------
-    patches : ndarray of float32, shape (n_patches, size, size)
+    patches : ndarray of float32 of shape (n_patches, size, size)
         Gray levels in 0..1, from a grid of a quarter of a side: no two are the same.
 
     Raises
@@ -190,16 +190,16 @@ def _complex_cells(stimuli, n_voxels, rng):
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)
     responses = np.empty((len(stimuli), n_voxels))
-    for v, own in enumerate(rng.integers(features.shape[1], size=n_voxels)):
-        place = pyramid.feature_positions_[own]
+    for v, cell in enumerate(rng.integers(features.shape[1], size=n_voxels)):
+        place = pyramid.feature_positions_[cell]
         near = ((pyramid.feature_positions_ - place) ** 2).sum(axis=1)
         octave = np.log2(
-            pyramid.feature_frequencies_ / pyramid.feature_frequencies_[own]
+            pyramid.feature_frequencies_ / pyramid.feature_frequencies_[cell]
         )
         turn = np.radians(
-            pyramid.feature_orientations_ - pyramid.feature_orientations_[own]
+            pyramid.feature_orientations_ - pyramid.feature_orientations_[cell]
         )
-        width = pyramid.feature_widths_[own]
+        width = pyramid.feature_widths_[cell]
         pool = np.exp(-near / (2 * width**2) - octave**2 + 2 * (np.cos(2 * turn) - 1))
         responses[:, v] = features @ np.where(pool > 0.05, pool, 0)
     return (responses - responses.mean(axis=0)) / responses.std(axis=0)
@@ -207,10 +207,10 @@ def _complex_cells(stimuli, n_voxels, rng):
 
 def _noise(n_stimuli, n_voxels, rng):
     """Unit-variance noise that voxels share to a tenth."""
-    own = rng.normal(size=(n_stimuli, n_voxels))
+    private = rng.normal(size=(n_stimuli, n_voxels))
     common = (
         rng.normal(size=(n_stimuli, 5))
         @ rng.choice([-1, 1], size=(5, n_voxels))
         / np.sqrt(5)
     )
-    return np.sqrt(0.9) * own + np.sqrt(0.1) * common
+    return np.sqrt(0.9) * private + np.sqrt(0.1) * common

@@ -13,17 +13,17 @@ class PlantedSamples:
 
     Parameters
     ----------
-    X : ndarray of float32, shape (n_samples, n_features)
+    X : ndarray of float32 of shape (n_samples, n_features)
         Responses; noise of variance 1 in every feature.
-    y : ndarray of int, shape (n_samples,)
+    y : ndarray of int of shape (n_samples,)
         Class of each sample, 0..n_classes-1.
-    runs : ndarray of int, shape (n_samples,)
+    runs : ndarray of int of shape (n_samples,)
         Run of each sample, 0..n_runs-1; one sample per run and class.
     planted : tuple of ndarray of int
         Feature indices of each planted region.
-    information : ndarray, shape (n_planted,)
+    information : ndarray of shape (n_planted,)
         Bits that one response of each region carries about its stimulus.
-    snr : ndarray, shape (n_planted,)
+    snr : ndarray of shape (n_planted,)
         Signal-to-noise ratio per feature of each region.
 
     Examples

@@ -68,7 +68,7 @@ class BivariateNormalProblem:
         -------
         margins : ndarray of shape (n_classes * n_repeats, n_classes)
             Minus the distance of each feature from each class's mean feature.
-        y_true : ndarray of int, shape (n_classes * n_repeats,)
+        y_true : ndarray of int of shape (n_classes * n_repeats,)
             Column of the true class.
 
         Raises
@@ -94,7 +94,7 @@ class BivariateNormalProblem:
 
         Parameters
         ----------
-        feature, label : array_like
+        feature, label : array-like
             Values x and y; they broadcast.
 
         Returns
@@ -111,7 +111,7 @@ class BivariateNormalProblem:
 
         Parameters
         ----------
-        u : array_like
+        u : array-like
             Win probabilities in [0, 1].
 
         Returns
@@ -148,7 +148,7 @@ class BivariateNormalProblem:
 
         Parameters
         ----------
-        set_sizes : array_like
+        set_sizes : array-like
             Numbers of classes k >= 2.
 
         Returns

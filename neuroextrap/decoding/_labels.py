@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._region_run import BoundDesign
+from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.stats import TestDesign
@@ -14,10 +15,26 @@ class Labels(NamedTuple):
     """Labels of the n_kept samples that are analyzed, and which these are."""
 
     codes: np.ndarray  # class codes 0..K-1 of shape (n_kept,)
-    classes: np.ndarray  # the class of every code, shape (K,)
-    groups: np.ndarray | None  # runs, shape (n_kept,)
+    classes: np.ndarray  # the class of every code of shape (K,)
+    groups: np.ndarray | None  # runs of shape (n_kept,)
     blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
-    keep: np.ndarray  # whether a sample is analyzed, shape (n_samples,)
+    keep: np.ndarray  # whether a sample is analyzed of shape (n_samples,)
+
+    @property
+    def units(self):
+        """Number of the block of every sample, (n_kept,); None without blocks.
+
+        Blocks are numbered within groups, as in permutations.
+        """
+        if self.blocks is None:
+            return None
+        return row_codes(self.blocks, *([] if self.groups is None else [self.groups]))
+
+
+def row_codes(*columns):
+    """Return one code per distinct combination of values, shape (n_samples,)."""
+    coded = [np.unique(column, return_inverse=True)[1] for column in columns]
+    return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
 def code_labels(y, classes, groups, blocks):
@@ -27,6 +44,7 @@ def code_labels(y, classes, groups, blocks):
     be None. ValueError when lengths differ, a class is not there, or fewer than two
     are left.
     """
+    check_not_masked(y, "y")
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give one label for every sample")
@@ -60,16 +78,24 @@ def code_labels(y, classes, groups, blocks):
     )
 
 
-def bound_design(codes, design, *, automatic_penalty, confidence_level):
+def bound_design(labels, design, *, automatic_penalty, confidence_level):
     """Find out whether and how the lower bounds hold for a cross-validation.
 
     Every fold must test every class: a rule that predicts the class rarest in training
-    would otherwise score 1 on labels that say nothing. `codes` of shape (n_samples,)
-    are the classes; `automatic_penalty` says that the classifier's penalty comes from
-    all samples, test points included.
+    would otherwise score 1 on labels that say nothing. Where samples come in blocks
+    that depend on one another within, a block is one test unit, however many samples it
+    has. `automatic_penalty` says that the classifier's penalty comes from all samples,
+    test points included.
     """
-    weightings, repeats = fold_weightings(codes, design)
+    codes, units = labels.codes, labels.units
+    weightings, repeats = fold_weightings(codes, design, units)
     none = np.empty((0, len(design.test)))
+    if units is not None and _are_split(units, design):
+        note = (
+            "no lower bounds: a block has samples in training and test set of one "
+            "fold, which the bounds take to be independent"
+        )
+        return BoundDesign(None, none, (note,))
     if not repeats.all():
         note = (
             "no lower bounds: a fold does not test every class, so that accuracy says "
@@ -96,3 +122,8 @@ def bound_design(codes, design, *, automatic_penalty, confidence_level):
     pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
     same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
     return BoundDesign(repeats, none if same else weighting[None], tuple(notes))
+
+
+def _are_split(units, design):
+    """Return whether a fold trains and tests on samples of one unit."""
+    return any(np.isin(units[test], units[train]).any() for train, test in design.folds)

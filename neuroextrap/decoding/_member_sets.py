@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._samples import Samples, read_samples
+from neuroextrap.analysis._samples import Samples
+from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import code_labels
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
+from neuroextrap.margins._registry import resolve_classifier
 
 _WHOLE_RUNS = {
     "n_permutations": 0,
@@ -42,9 +44,8 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
                 f"does not give; use {name}={plain!r}"
             )
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
-    samples = read_samples(
-        searchlight.mask, imgs, n_samples=len(labels.keep), keep=labels.keep
-    )
+    kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
+    samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     noise, has_images = searchlight.noise_covariance, samples.masker is not None
     if has_images and noise is not None and not isinstance(noise, np.ndarray):
         noise = load_samples(noise, samples.masker)
@@ -55,6 +56,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
         "n_nearest": None,
         "stride": 1,
         "classes": None,
+        "within_runs": None,
         "blocks": labels.blocks,
         "noise_covariance": noise,
     }

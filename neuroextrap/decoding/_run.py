@@ -6,7 +6,8 @@ import numpy as np
 
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.analysis._samples import read_samples
+from neuroextrap.decoding._dependence import warn_about_scans
+from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import Labels, bound_design, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
@@ -47,20 +48,18 @@ def plan_decoding(searchlight, imgs, y, groups):
         labels.codes, n_classes, cv=searchlight.cv, groups=labels.groups
     )
     codes, pairing = permuted_codes(
-        labels, design, searchlight.n_permutations, searchlight.random_state
+        labels,
+        design,
+        searchlight.n_permutations,
+        searchlight.random_state,
+        cv=searchlight.cv,
     )
-    samples = read_samples(
-        searchlight.mask,
-        imgs,
-        n_samples=len(labels.keep),
-        keep=labels.keep,
-        memory=searchlight.memory,
-        memory_level=searchlight.memory_level,
-    )
+    samples = read_labeled_samples(searchlight, kernel, imgs, labels)
+    warn_about_scans(samples.X[:, samples.usable], labels)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
     bounds = bound_design(
-        labels.codes,
+        labels,
         design,
         automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
         confidence_level=searchlight.confidence_level,

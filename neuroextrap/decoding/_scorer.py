@@ -126,9 +126,9 @@ class IdentificationScorer(BaseEstimator):
             labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
         )
         kernel = resolve_classifier(self.estimator, shrinkage=self.shrinkage)
-        centered = (X - X.mean(axis=0)).astype(np.float32)
+        samples = X if kernel.as_given else (X - X.mean(axis=0)).astype(np.float32)
         labelings = Labelings(labels.codes[None], design.n_classes)
-        margins = kernel.margins(kernel.prepare([centered], design), labelings)
+        margins = kernel.margins(kernel.prepare([samples], design), labelings)
         return stats.win_distribution(margins[:, :, 0], labels.codes[design.test])
 
     def score(self, X, y, groups=None):

@@ -53,6 +53,12 @@ class IdentificationSearchLight(RegionAnalysis):
         of the classes that are analyzed.
     classes : sequence or None, default=None
         Classes to analyze; samples of other classes are left out. If None, all.
+    within_runs : {None, "center", "zscore"}, default=None
+        Whether every feature is centered, or centered and divided by its standard
+        deviation, within each run (``groups``) before anything else. It removes what
+        differs between runs, such as the baseline of beta images, which can decide the
+        result. No label enters; the lower bounds are then those of classifiers that may
+        see a whole run at once.
     set_sizes : sequence of int or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
         all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -170,6 +176,7 @@ class IdentificationSearchLight(RegionAnalysis):
         noise_covariance=None,
         cv=None,
         classes=None,
+        within_runs=None,
         set_sizes=None,
         statistic="accuracy",
         n_permutations=0,
@@ -199,6 +206,7 @@ class IdentificationSearchLight(RegionAnalysis):
         self.noise_covariance = noise_covariance
         self.cv = cv
         self.classes = classes
+        self.within_runs = within_runs
         self.set_sizes = set_sizes
         self.statistic = statistic
         self.n_permutations = n_permutations

@@ -13,9 +13,9 @@ from neuroextrap.encoding._training import train_encoder
 class EnsembleCurve(NamedTuple):
     """Identification for random subsets of several sizes."""
 
-    sizes: np.ndarray  # voxels or features in a subset, shape (n_sizes,)
-    accuracy: np.ndarray  # among all test stimuli, shape (n_sizes, n_draws)
-    information: np.ndarray  # implied information in bits, shape (n_sizes, n_draws)
+    sizes: np.ndarray  # voxels or features in a subset of shape (n_sizes,)
+    accuracy: np.ndarray  # among all test stimuli of shape (n_sizes, n_draws)
+    information: np.ndarray  # implied information in bits of shape (n_sizes, n_draws)
 
 
 def ensemble_size_curve(

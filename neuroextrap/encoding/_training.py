@@ -25,7 +25,7 @@ class Training(NamedTuple):
     """What identification needs of the training data besides the encoder."""
 
     scaling: FeatureScaling  # of the stimulus features
-    location: np.ndarray  # mean response of every voxel, shape (n_features,)
+    location: np.ndarray  # mean response of every voxel of shape (n_features,)
     keys: frozenset  # keys of the stimuli that were trained on
     notes: tuple
 

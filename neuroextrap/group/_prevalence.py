@@ -43,8 +43,8 @@ def prevalence_test(
     ----------
     scores : array-like of shape (n_subjects, n_features), images, or paths
         Every subject's observed map, larger where there is more information.
-    null_scores : array of shape (n_subjects, n_permutations, n_features), or sequence
-        Permuted maps of the same statistic. A sequence holds for every subject an
+    null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
+        Permuted maps of the same statistic. A list holds for every subject an
         array (n_permutations, n_features), a .npy file (memory-mapped; what
         ``save_null`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If

@@ -30,9 +30,9 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        float32 or float64. NaN where the image itself is not finite (in every sample of
-        the series when the masker cleans over time), where nilearn alone would put
-        zeros. Smoothing counts non-finite neighbors as zero.
+        Samples in float32 or float64. They are NaN where the image itself is not finite
+        (in every sample of the series when the masker cleans over time), where nilearn
+        alone would put zeros. Smoothing counts non-finite neighbors as zero.
 
     Raises
     ------

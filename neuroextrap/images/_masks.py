@@ -16,7 +16,7 @@ def mni152_mask(resolution=3):
     Returns
     -------
     nibabel.Nifti1Image
-        int8 image, 1 inside the brain; 69,765 voxels at 3 mm.
+        Image of int8, 1 inside the brain; 69,765 voxels at 3 mm.
 
     Raises
     ------

@@ -23,7 +23,7 @@ _NEEDED = ("description", "unit")
 def provenance(*, parameters=None, inputs=None, random_state=None):
     """Return where maps come from: parameters, inputs, seed and versions.
 
-    Of the arrays in the dict `inputs` the SHA-256 is kept, not the values.
+    Arrays in the dict `inputs` are kept as their SHA-256, not as values.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:

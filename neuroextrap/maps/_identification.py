@@ -94,16 +94,16 @@ def permutation_statistics(score, n_reached, maxima):
 
     Parameters
     ----------
-    score : ndarray, shape (n_regions,)
+    score : ndarray of shape (n_regions,)
         Observed statistic; NaN stays NaN.
-    n_reached : ndarray of int, shape (n_regions,)
+    n_reached : ndarray of int of shape (n_regions,)
         Number of permutations whose statistic reaches the observed one.
-    maxima : ndarray, shape (n_permutations,)
+    maxima : ndarray of shape (n_permutations,)
         Largest statistic over regions of every permutation.
 
     Returns
     -------
-    statistics : dict of ndarray, shape (n_regions,)
+    statistics : dict of ndarray of shape (n_regions,)
         ``p_value`` is (1 + n_reached) / (1 + n_permutations).
 
     Examples

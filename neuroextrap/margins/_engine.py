@@ -135,7 +135,7 @@ def task_data(
     task_regions = scipy.sparse.csr_array(
         (members.data, indices, members.indptr), shape=(len(rows), len(columns))
     )
-    features = np.ascontiguousarray(X[:, columns].T, dtype=np.float32)
+    features = np.ascontiguousarray(X[:, columns].T)
     return TaskData(features=features, regions=task_regions, columns=columns)
 
 

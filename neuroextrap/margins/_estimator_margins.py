@@ -14,6 +14,8 @@ class EstimatorMargins(MarginKernel):
     two classes) or ``predict_proba``.
     """
 
+    #: the same results as outside, of rules that mind where the origin is
+    as_given = True
     #: fits hold the interpreter, so threads would wait for one another
     prefer = "processes"
 

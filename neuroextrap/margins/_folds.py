@@ -1,5 +1,7 @@
 """From a cross-validation splitter to a checked design."""
 
+import warnings
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,46 @@ def make_design(
     )
     _check_folds(folds, codes, n_classes)
     return Design(folds, len(codes), n_classes)
+
+
+def folds_follow_labels(
+    codes: np.ndarray, *, cv: Any = None, groups: Any = None
+) -> bool | None:
+    """Return whether other labels would give other folds; None for folds as given.
+
+    Folds that were made from the labels (stratified ones) are balanced for the observed
+    labels only, so that a permutation test must not exchange labels between them. The
+    splitter is asked again, with the labels in other orders; one that answers by chance
+    (no ``random_state``) counts as following the labels, because nobody can tell.
+    """
+    groups = None if groups is None else np.asarray(groups)
+    splitter = _resolve_cv(cv, groups)
+    if not _is_splitter(cv):
+        return None
+    samples = np.zeros((len(codes), 1))
+
+    def folds_of(labels: np.ndarray) -> list[bytes]:
+        with warnings.catch_warnings():  # of groups that it ignores it has warned once
+            warnings.simplefilter("ignore", UserWarning)
+            folds = list(deepcopy(splitter).split(samples, labels, groups))
+        return [np.sort(part).tobytes() for fold in folds for part in fold]
+
+    expected = folds_of(codes)
+    orders = (codes[::-1], np.sort(codes), np.roll(codes, 1), codes)
+    return any(_differs(folds_of, order, expected) for order in orders)
+
+
+def _is_splitter(cv: Any) -> bool:
+    """Return whether folds are made from the samples, not given as they are."""
+    return cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")
+
+
+def _differs(folds_of: Any, labels: np.ndarray, expected: list[bytes]) -> bool:
+    """Return whether labels give other folds, or none."""
+    try:
+        return bool(folds_of(labels) != expected)
+    except ValueError:  # a splitter that refuses labels has looked at them
+        return True
 
 
 def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
@@ -103,17 +145,27 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
                 )
 
 
-def fold_weightings(codes: np.ndarray, design: Design) -> tuple[np.ndarray, np.ndarray]:
+def fold_weightings(
+    codes: np.ndarray, design: Design, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Weigh the test points of each fold by themselves, classes equal within the fold.
 
     Returns weightings (n_folds, n_test), whose row f weighs the points of fold f and
-    sums to one, and repeats (n_folds, K), the test points of every class in every fold.
+    sums to one, and repeats (n_folds, K), the test units of every class in every fold.
+    A unit is a test point; `units` (n_samples,) number what counts as one (a block of
+    scans), whose points share its weight.
     """
     y = codes[design.test]
+    unit = design.test if units is None else units[design.test]
     weightings = np.zeros((len(design.folds), len(y)))
     repeats = np.zeros((len(design.folds), design.n_classes), dtype=int)
     for f, rows in enumerate(design.fold_slices):
-        repeats[f] = np.bincount(y[rows], minlength=design.n_classes)
+        pairs = np.stack([y[rows], unit[rows]])
+        distinct, member, size = np.unique(
+            pairs, axis=1, return_inverse=True, return_counts=True
+        )
+        repeats[f] = np.bincount(distinct[0], minlength=design.n_classes)
         n_present = np.count_nonzero(repeats[f])
-        weightings[f, rows] = 1.0 / (n_present * repeats[f][y[rows]])
+        share = 1.0 / (n_present * repeats[f][y[rows]])
+        weightings[f, rows] = share / size[member.ravel()]
     return weightings, repeats

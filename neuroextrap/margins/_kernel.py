@@ -101,6 +101,10 @@ class MarginKernel(MarginSource):
     shrinks : bool, default=False
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
+    as_given : bool, default=False
+        Whether samples come as they were given. Otherwise every feature is centered
+        over all samples and made float32, which changes no rule that is indifferent to
+        the origin.
     prefer : {"threads", "processes"}, default="threads"
         Kind of joblib workers; "processes" where many small steps hold the interpreter.
 
@@ -142,6 +146,7 @@ class MarginKernel(MarginSource):
 
     name: str = ""
     shrinks: bool = False
+    as_given: bool = False
 
     @abstractmethod
     def prepare(self, xs: list[np.ndarray], design: Design) -> Any:

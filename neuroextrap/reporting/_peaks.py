@@ -8,7 +8,7 @@ from neuroextrap.maps._registry import MAPS, record_of
 def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     """List the strongest regions, searchlight centers kept apart in space.
 
-    Of equally strong neighbors the one whose surroundings are strongest is listed.
+    Among equally strong neighbors, the one with the strongest surroundings is listed.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ def leave_one_class_out_accuracy(
     n_classes = scores.shape[-1]
     repeats = _check_repeats(scores, y)
     sizes = check_set_sizes(set_sizes, n_classes=n_classes - 1)
-    own = scores[np.arange(len(y)), y][:, np.newaxis]
-    beaten, tied = np.less(scores, own), np.equal(scores, own)
+    true_scores = scores[np.arange(len(y)), y][:, np.newaxis]
+    beaten, tied = np.less(scores, true_scores), np.equal(scores, true_scores)
     tied[np.arange(len(y)), y] = False
     above = ~(beaten | tied)
     above[np.arange(len(y)), y] = False

@@ -34,7 +34,7 @@ def tie_floor(observed: FloatArray, scale: FloatArray) -> FloatArray:
     return observed - 10.0**-TIE_DECIMALS * scale
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class NullCounts:
     """Observed statistics, and what the permuted ones seen so far amount to.
 

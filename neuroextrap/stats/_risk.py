@@ -99,7 +99,7 @@ def _cost_at_rank(
     n_test = len(scores)
     order = np.argsort(scores, axis=1, kind="stable")
     ordered = np.take_along_axis(scores, order, axis=1)
-    own = scores[np.arange(n_test), y][:, np.newaxis]
+    true_scores = scores[np.arange(n_test), y][:, np.newaxis]
     new = np.ones(scores.shape, dtype=bool)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     group = np.cumsum(new.ravel()) - 1
@@ -112,5 +112,7 @@ def _cost_at_rank(
     inside = (np.arange(scores.size) - first[group]).reshape(scores.shape)
     others = np.maximum(size - 1, 1)[group].reshape(scores.shape)
     return np.where(
-        ordered > own, even, np.where(ordered == own, even * inside / others, 0)
+        ordered > true_scores,
+        even,
+        np.where(ordered == true_scores, even * inside / others, 0),
     )

@@ -55,13 +55,13 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     lead = np.broadcast_shapes(scores.shape[:-2], y.shape[:-1])
     n_test, n_classes = scores.shape[-2:]
     y = np.broadcast_to(y, (*lead, n_test))
-    own = np.take_along_axis(
+    true_scores = np.take_along_axis(
         np.broadcast_to(scores, (*lead, *scores.shape[-2:])),
         y[..., np.newaxis],
         axis=-1,
     )
-    beaten = np.count_nonzero(np.less(scores, own), axis=-1)
-    tied = np.count_nonzero(np.equal(scores, own), axis=-1) - 1
+    beaten = np.count_nonzero(np.less(scores, true_scores), axis=-1)
+    tied = np.count_nonzero(np.equal(scores, true_scores), axis=-1) - 1
     wins = spread_ties(
         beaten.reshape(-1, n_test),
         tied.reshape(-1, n_test),

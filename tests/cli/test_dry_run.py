@@ -70,6 +70,11 @@ def says(words, folder, capsys):
             "12 regions, 60 voxels, 8 stimuli, 20 permutations, of which part 2/3",
         ),
         (
+            "encoding OUT --imgs IMGS --stimuli FEATURES --mask MASK --radius 4 "
+            "--encoder ridge --process-mask MASK",
+            "60 regions, 60 voxels, 8 stimuli, 0 permutations",
+        ),
+        (
             "learning-curve OUT --imgs IMGS --scans SCANS --groups run --mask MASK "
             "--labels trial_type agnostic",
             "2 curves of 4 training sizes, 150 splits, 24 scans of 6 groups, "

@@ -83,9 +83,12 @@ def test_array_in(scans, capsys):
             "has no column stimulus; it has trial_type, subject",
         ),
         (["--groups", "run"], "has no column run"),
-        (["--exclude", "A"], "y holds one label, 'B'"),
+        (["--exclude", "A"], "y must hold at least 2 labels, got one, 'B'"),
         (["--train-sizes", "9"], "must be whole numbers between 1 and 5"),
-        (["--prior-weight", "much"], "prior_weight='much' is unknown"),
+        (
+            ["--prior-weight", "much"],
+            "prior_weight='much' must be a number between 0 and 1",
+        ),
         (["--array", "missing.npy"], "missing.npy: No such file"),
     ],
 )

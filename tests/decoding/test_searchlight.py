@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
@@ -322,7 +323,7 @@ def test_cost_is_estimated_without_running():
 
 def test_free_exchange_is_warned_about():
     img, mask, y, _ = simulate()
-    searchlight = IdentificationSearchLight(mask, cv=5, n_permutations=5)
+    searchlight = IdentificationSearchLight(mask, cv=KFold(5), n_permutations=5)
     with pytest.warns(UserWarning, match="labels are permuted freely"):
         searchlight.fit(img, y)
 

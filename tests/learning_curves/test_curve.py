@@ -358,7 +358,7 @@ def test_mean_information_without_signal_is_not_positive():
         ({"groups": np.arange(5)}, r"groups must have shape \(56,\)"),
         ({"groups": np.arange(56)}, "has one label|scans of one label only"),
         ({"X": np.zeros((56, 3))}, "X is zero everywhere"),
-        ({"X": np.zeros(56)}, "X has 1 dimensions"),
+        ({"X": np.zeros(56)}, r"X must have shape .*, got 1 dimensions"),
         ({"X": np.full((56, 3), np.nan)}, "sample 0 of X holds NaN"),
         ({"classifier": CanonicalVariates(n_components=0)}, "n_components=0 must be"),
     ],

@@ -3,7 +3,8 @@
 ``_estimator``: the encoder. ``_search``: options, result, all targets block by block.
 ``_grid``: the way through the penalties. ``_folds``: what all targets share.
 ``_solvers``: the protocol of solvers, their registry and the choice among them; each
-lives in a file ``_solver_*``. ``_acceleration``, ``_objective``: what they share.
+lives in a file ``_solver_*``, the compiled half of one in ``_working_sets``.
+``_acceleration``, ``_objective``: what the compiled solvers share.
 ``_active_set``: the exact solution of the final model.
 """
 

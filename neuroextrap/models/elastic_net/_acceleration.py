@@ -1,4 +1,4 @@
-"""What the compiled solvers share: small steps of descent, and the jumps.
+"""What the compiled solvers share: the update of a coefficient, the gap, the jumps.
 
 Importing this module needs numba (the extra ``fast``).
 """
@@ -21,13 +21,13 @@ objective = njit(cache=True, nogil=True)(_objective.objective)
 @njit(cache=True, nogil=True)
 def gap_closed(sums, dual_norm, norm, l1, l2, goal):
     """Whether the duality gap is at most `goal`; `dual_norm` is max |g - l2 w|."""
-    scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
-    return _duality_gap(sums, scale, norm, l1, l2) <= goal
+    return _duality_gap(sums, dual_norm, norm, l1, l2) <= goal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def coordinate_minimum(pull, curvature, l1, l2):
     """Best value of one coefficient; `pull` is its gradient without its own share."""
+    # soft thresholding: what of the pull lies outside [-l1, l1]
     excess = pull - min(max(pull, -l1), l1)
     # nearly always zero, and then there is nothing to divide
     return 0.0 if excess == 0.0 else excess / (curvature + l2)
@@ -48,6 +48,7 @@ def anderson_weights(iterates):
     """
     steps = iterates[1:] - iterates[:-1]
     cross = steps @ steps.T
+    # late steps are nearly parallel: the system would be singular
     cross += (1e-12 * np.trace(cross) + 1e-300) * np.eye(len(steps))
     weights = np.linalg.solve(cross, np.ones(len(steps)))
     return weights / weights.sum()

@@ -95,9 +95,8 @@ def relative_gap(problem, weights, l1, l2):
     active = np.flatnonzero(weights)
     gradient, fitted, left = problem.fitted(active, weights[active])
     dual_norm = np.abs(gradient - l2 * weights).max()
-    scale = 1.0 if dual_norm <= l1 else l1 / dual_norm
     sums = fitted, left, np.abs(weights).sum(), weights @ weights
-    gap = duality_gap(sums, scale, problem.norm, l1, l2)
+    gap = duality_gap(sums, dual_norm, problem.norm, l1, l2)
     return max(gap, 0.0) / problem.norm, gradient
 
 

@@ -94,8 +94,8 @@ def _check_options(options):
     ratios = np.atleast_1d(np.asarray(options.l1_ratios, dtype=float))
     if ratios.size == 0 or not ((ratios > 0) & (ratios <= 1)).all():
         raise ValueError(
-            f"l1_ratios={tuple(ratios.tolist())} must lie in (0, 1]; for a pure ridge use "
-            "sklearn.linear_model.RidgeCV"
+            f"l1_ratios={tuple(ratios.tolist())} must lie in (0, 1]; for a pure ridge "
+            "use sklearn.linear_model.RidgeCV"
         )
     if options.n_alphas < 1 or not 0 < options.eps < 1:
         raise ValueError(

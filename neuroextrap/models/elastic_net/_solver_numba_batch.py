@@ -134,6 +134,8 @@ def _solve(gram, columns, tol, max_sweeps, closed):
     iterates = np.empty((n_open, N_ITERATES + 1, n_features))
     gradients = np.empty_like(iterates)
     while n_open:
+        # before each sweep: who is solved, or has used up the sweeps, gives its lane
+        # to the next column, which is looked at in the same turn
         lane = 0
         while lane < n_open:
             c, n = active[lane], sweeps[lane]
@@ -148,7 +150,7 @@ def _solve(gram, columns, tol, max_sweeps, closed):
                 active[lane], sweeps[lane] = upcoming, 0
                 upcoming += 1
             else:
-                # nobody is waiting: the last lane moves here
+                # none is waiting: the last lane moves here
                 n_open -= 1
                 active[lane], sweeps[lane] = active[n_open], sweeps[n_open]
                 place[lane] = place[n_open]
@@ -170,6 +172,7 @@ def _sweep(gram, columns, active):
             continue
         for c in active:
             old = weights[c, i]
+            # the gradient as if this coefficient were zero
             pull = gradient[c, i] + curvature * old
             new = coordinate_minimum(pull, curvature, l1[c], l2[c])
             if new != old:
@@ -205,7 +208,8 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
     since = n % NEWTON_EVERY
     if n and since == 0:
         _newton(gram, columns, c)
-    # iterates from before a Newton step are not mixed with those after it
+    # N_ITERATES + 1 in a row fill the rows in order, beginning after the first sweeps;
+    # those from before a Newton step are not mixed with those after it
     kept = (since - N_ITERATES + 1) % (N_ITERATES + 1)
     if since >= N_ITERATES - 1:
         iterates[kept] = columns.weights[c]

@@ -35,6 +35,7 @@ class Solver(ABC):
     @staticmethod
     def block_size(n_features, n_entries):
         """Choose the targets per block; `n_entries` is one more than the folds."""
+        # products of at most 200 MB in float64
         return int(np.clip(2.5e7 / (n_features * n_entries), 1, 64))
 
     @abstractmethod

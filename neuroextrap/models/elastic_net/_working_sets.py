@@ -4,6 +4,8 @@ Importing this module needs numba (the extra ``fast``). Functions here are small
 because the compiler inlines them; `solve_entry` and `predict` are what the solver
 calls. The working set of a fold are the features allowed to have a coefficient, its
 members; their block of the Gram matrix is copied so that sweeps read memory in order.
+A fold's gradient of all features has the precision of the features and is current
+after `_refresh` only; `inner`, that of the members, is float64 and follows each sweep.
 """
 
 from collections import namedtuple
@@ -193,6 +195,7 @@ def _sweep(weights, inner, block, l1, l2):
 def _jump(state, problem, f, l1, l2, trial):
     """Replace the working set's coefficients by a trial if the objective falls."""
     size = state.size[f]
+    # views: what is written here is written into the state
     weights, inner = state.weights[f, :size], state.inner[f, :size]
     before = objective(_weight_sums(state, problem, f), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
@@ -243,6 +246,7 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     # a Newton step costs about as much as this many sweeps
     patience = 8 + np.count_nonzero(weights) // 20
     for n in range(max_sweeps):
+        # the last N_ITERATES starts of sweeps; what follows them completes a mixture
         iterates[n % N_ITERATES] = weights
         _sweep(weights, inner, state.block[f], l1, l2)
         dual = _member_dual_norm(state, f, l2)
@@ -275,6 +279,7 @@ def _refresh(state, problem, f):
     support = np.flatnonzero(state.weights[f, : state.size[f]])
     members = state.members[f][support]
     scales = state.weights[f][support].astype(gradient.dtype)
+    # rows are long and read once: memory is what takes the time
     together = support.size - support.size % 4
     for i in range(0, together, 4):
         four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]

@@ -40,15 +40,15 @@ class KernelDensity(PointMethod):
                 f"a kernel density needs at least 3 classes, got {sample.n_classes}; "
                 "use method='gaussian_mixture'"
             )
-        own = sample.own_scores()
+        true_scores = sample.own_scores()
         width = max(1, _BATCH_NUMBERS // sample.n_classes)
         parts = [
             kernel_log_win(
-                own[i : i + width],
+                true_scores[i : i + width],
                 sample.distractor_scores(slice(i, i + width)),
                 self.bandwidth,
             )
-            for i in range(0, len(own), width)
+            for i in range(0, len(true_scores), width)
         ]
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
@@ -64,17 +64,19 @@ class BiasedKernelDensity(KernelDensity):
     bandwidth = "bcv"
 
 
-def kernel_log_win(own: np.ndarray, others: np.ndarray, bandwidth: str) -> np.ndarray:
+def kernel_log_win(
+    true_scores: np.ndarray, others: np.ndarray, bandwidth: str
+) -> np.ndarray:
     """Return log probabilities (n_test,) of beating a random distractor.
 
-    `own` (n_test,) are the scores of the true classes, `others` (n_test, n_others)
-    those of the others, and `bandwidth` is "ucv" or "bcv". A row of equal scores is
-    compared as it stands, NaN where its own score is equal too.
+    `true_scores` (n_test,) are the scores of the true classes, `others` (n_test,
+    n_others) those of the others, and `bandwidth` is "ucv" or "bcv". A row of equal
+    scores is compared as it stands, NaN where the true score is equal too.
     """
     width = cross_validated_bandwidth(others, bandwidth)
     smooth = width > 0
-    lead = own[:, None] - others
-    lose = np.empty(len(own))
+    lead = true_scores[:, None] - others
+    lose = np.empty(len(true_scores))
     scaled = lead[smooth] / width[smooth, None]
     lose[smooth] = special.ndtr(-scaled).mean(1)
     behind = lead[~smooth, 0]

@@ -100,11 +100,11 @@ class WinSample:
         np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
         counts = np.empty((2, len(subsets), self.n_test), np.intp)
         width = max(1, _MAX_COMPARISONS // self.n_classes)
-        own = self.own_scores()[:, None]
+        true_scores = self.own_scores()[:, None]
         for start in range(0, self.n_test, width):
             rows = slice(start, start + width)
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(self.margins[rows], own[rows]).astype(np.float32)
+                hits = compare(self.margins[rows], true_scores[rows]).astype(np.float32)
                 count[:, rows] = members @ hits.T
         beaten, tied = counts
         wins = np.empty((len(subsets), len(subsets[0])))

@@ -76,13 +76,15 @@ def tail_log_lose(
     weights of the points and their parts (n_split,), which sum to one; and shape and
     scale of the pooled generalized Pareto distribution of excess over mean excess.
     """
-    own, n_others = sample.own_scores(), sample.n_classes - 1
+    true_scores, n_others = sample.own_scores(), sample.n_classes - 1
     width = max(1, _BATCH_NUMBERS // sample.n_classes)
     parts = [
         _excesses(
-            own[i : i + width], sample.distractor_scores(slice(i, i + width)), n_tail
+            true_scores[i : i + width],
+            sample.distractor_scores(slice(i, i + width)),
+            n_tail,
         )
-        for i in range(0, len(own), width)
+        for i in range(0, len(true_scores), width)
     ]
     excess, ahead, above, tied = (np.concatenate(p) for p in zip(*parts, strict=True))
     shape, scale = fit_generalized_pareto(excess[excess > 0])
@@ -99,7 +101,7 @@ def tail_log_lose(
 
 
 def _excesses(
-    own: np.ndarray, others: np.ndarray, n_tail: int
+    true_scores: np.ndarray, others: np.ndarray, n_tail: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return scaled excesses, scaled leads over it, numbers above and tied."""
     n_others = others.shape[1]
@@ -108,9 +110,9 @@ def _excesses(
     excess = ordered[:, n_others - n_tail :] - threshold[:, None]
     mean = excess.mean(1)
     mean = np.where(mean > 0, mean, 1.0)
-    above = np.count_nonzero(others > own[:, None], axis=1)
-    tied = np.count_nonzero(others == own[:, None], axis=1)
-    return excess / mean[:, None], (own - threshold) / mean, above, tied
+    above = np.count_nonzero(others > true_scores[:, None], axis=1)
+    tied = np.count_nonzero(others == true_scores[:, None], axis=1)
+    return excess / mean[:, None], (true_scores - threshold) / mean, above, tied
 
 
 def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""Samples as a classifier gets them: selected, and centered within runs if asked."""
+
+import numpy as np
+
+from neuroextrap.analysis._samples import read_samples
+
+# rms of samples within which products of float32 neither vanish nor overflow; rescaled
+# only outside of it, so that ordinary data keep their bits
+_LEAST, _MOST = 2.0**-20, 2.0**20
+
+
+def read_labeled_samples(searchlight, kernel, imgs, labels):
+    """Read the samples of the classes that are analyzed, for a kernel.
+
+    They are centered over all samples, unless the kernel wants them as they are given;
+    before that, each feature is centered or standardized within runs on request.
+    """
+    how = searchlight.within_runs
+    check_within_runs(how, labels.groups)
+    read = read_samples(
+        searchlight.mask,
+        imgs,
+        n_samples=len(labels.keep),
+        keep=labels.keep,
+        center=not kernel.as_given,
+        dtype=None if kernel.as_given else np.float32,
+        memory=searchlight.memory,
+        memory_level=searchlight.memory_level,
+    )
+    if how is not None:
+        read = within_runs(read, labels.groups, how)
+    return read if kernel.as_given else read._replace(X=_rescaled(read.X))
+
+
+def check_within_runs(how, groups):
+    """Raise unless `how` is known and the runs are."""
+    if how not in (None, "center", "zscore"):
+        raise ValueError(
+            f"within_runs={how!r} is not known; use None, 'center' or 'zscore'"
+        )
+    if how is not None and groups is None:
+        raise ValueError(
+            f"within_runs={how!r} needs the run of every sample; give groups=runs"
+        )
+
+
+def within_runs(samples, groups, how):
+    """Center (and scale) every feature within each run; Samples in, Samples out.
+
+    A feature that is constant in a run has no z-score there and cannot be used.
+    """
+    _, run, size = np.unique(groups, return_inverse=True, return_counts=True)
+    X, usable = samples.X.astype(np.float64), samples.usable
+    sums = np.zeros((len(size), X.shape[1]))
+    np.add.at(sums, run, X)
+    X -= (sums / size[:, None])[run]
+    notes = samples.notes
+    if how == "zscore":
+        squares = np.zeros_like(sums)
+        np.add.at(squares, run, X**2)
+        spread = np.sqrt(squares / size[:, None])
+        varies = (spread > 1e-12 * np.abs(sums / size[:, None])).all(axis=0)
+        X = np.where(varies, X / np.where(varies, spread, 1)[run], 0)
+        n_lost = int((usable & ~varies).sum())
+        if n_lost:
+            notes = (*notes, f"{n_lost} voxels were left out (constant within a run)")
+        usable = usable & varies
+    return samples._replace(X=X.astype(samples.X.dtype), usable=usable, notes=notes)
+
+
+def _rescaled(X):
+    """Multiply by a power of two where squares would vanish or overflow in float32.
+
+    Exact, and every rule for which samples are centered is indifferent to it.
+    """
+    scale = np.abs(X).max(initial=0.0)
+    if scale == 0 or _LEAST < scale < _MOST:
+        return X
+    return np.ldexp(X, -int(np.frexp(scale)[1]))
