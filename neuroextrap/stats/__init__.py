@@ -8,6 +8,7 @@ from neuroextrap.stats._bounds import (
 )
 from neuroextrap.stats._classical import confusion_information, fano_information
 from neuroextrap.stats._drift import information_drift
+from neuroextrap.stats._e_values import e_value_false_discovery_rate
 from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
@@ -15,6 +16,10 @@ from neuroextrap.stats._extrapolation import (
     extrapolate_wins,
 )
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
+from neuroextrap.stats._forward import (
+    forward_bayes_accuracy_lower_bound,
+    forward_e_value,
+)
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information, resolution_information
 from neuroextrap.stats._jackknife import (
@@ -22,6 +27,7 @@ from neuroextrap.stats._jackknife import (
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
+from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
     max_statistic_p_value,
@@ -45,9 +51,12 @@ __all__ = [
     "binomial_p_value",
     "confusion_information",
     "default_set_sizes",
+    "e_value_false_discovery_rate",
     "extrapolate_risk",
     "extrapolate_wins",
     "fano_information",
+    "forward_bayes_accuracy_lower_bound",
+    "forward_e_value",
     "gaussian_identification_accuracy",
     "implied_information",
     "implied_information_jackknife",
@@ -59,6 +68,8 @@ __all__ = [
     "paired_sign_flip_test",
     "permutation_p_value",
     "permute_labels",
+    "required_classes",
+    "required_repeats",
     "resolution_information",
     "tail_p_value",
     "win_distribution",

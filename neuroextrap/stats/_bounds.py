@@ -199,23 +199,24 @@ def information_lower_bound(  # noqa: PLR0913
     return design.information_bound(accuracy, set_sizes, method=method)
 
 
-def bayes_accuracy_lower_bound(
+def bayes_accuracy_lower_bound(  # noqa: PLR0913
     accuracy: ArrayLike,
     *,
     n_classes: int,
     n_repeats: ArrayLike,
     confidence_level: float = 0.95,
+    method: str = "hoeffding",
     n_models: int = 1,
     n_regions: int = 1,
     fold_weights: ArrayLike | None = None,
 ) -> FloatArray:
     r"""Bound the Bayes accuracy among the given K classes from below.
 
-    The bound is :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2
-    being 1/r for r test repeats per class. The classes are taken as they are, not as a
-    sample of others: it is the bound for designs with few or fixed categories. Test
-    points must be independent of the training data and of each other, given the
-    classes.
+    The classes are taken as they are, not as a sample of others: it is the bound for
+    designs with few or fixed categories. Test points must be independent of the
+    training data and of each other, given the classes. Under cross-validation the
+    folds share their training data and count as one;
+    :func:`forward_bayes_accuracy_lower_bound` counts every run.
 
     Parameters
     ----------
@@ -228,6 +229,15 @@ def bayes_accuracy_lower_bound(
         :class:`TestDesign`.
     confidence_level : float, default=0.95
         Confidence level of each bound or of all bounds counted below.
+    method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
+        Inequality behind the bound. "hoeffding" is
+        :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
+        for r test repeats per class, and covers folds. The others need a single split
+        into training and test set: "clopper_pearson" is the tightest, for equally many
+        test points per class and no ties; "kl" solves
+        :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
+        points, allows ties and unequal repeats, and is never wider than "hoeffding"
+        where repeats are equal.
     n_models : int, default=1
         Number of models compared on the same test points.
     n_regions : int, default=1
@@ -246,17 +256,25 @@ def bayes_accuracy_lower_bound(
     TypeError, ValueError
         If a count is not an integer, or too small.
     ValueError
-        If accuracies lie outside [0, 1] or a fold lacks a class.
+        If accuracies lie outside [0, 1], a fold lacks a class, or the method is unknown
+        or does not cover the folds, the repeats or the ties.
 
     References
     ----------
-    Hoeffding 1963, "Probability inequalities for sums of bounded random
-    variables", theorem 1 (one-sided, hence log(1/alpha)).
+    "hoeffding" and "kl": Hoeffding 1963, "Probability inequalities for sums of bounded
+    random variables", theorem 1 (one-sided, hence log(1/alpha)). "clopper_pearson":
+    Clopper & Pearson 1934; valid although classes differ in accuracy by Hoeffding 1956,
+    "On the distribution of the number of successes in independent trials".
 
     Examples
     --------
-    >>> bayes_accuracy_lower_bound(0.75, n_classes=8, n_repeats=12)
-    array(0.625...)
+    Eight classes twelve times each, 91 of 96 test points right:
+
+    >>> design = {"n_classes": 8, "n_repeats": 12}
+    >>> bayes_accuracy_lower_bound(91 / 96, **design)
+    array(0.823...)
+    >>> bayes_accuracy_lower_bound(91 / 96, **design, method="clopper_pearson")
+    array(0.894...)
     """
     design = TestDesign(
         n_classes,
@@ -266,7 +284,7 @@ def bayes_accuracy_lower_bound(
         n_models=n_models,
         n_regions=n_regions,
     )
-    return design.bayes_accuracy_bound(accuracy)
+    return design.bayes_accuracy_bound(accuracy, method=method)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

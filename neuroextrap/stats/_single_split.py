@@ -1,13 +1,111 @@
-"""Lower bounds on one success rate from a single train/test split."""
+"""Bounds on the accuracy among the classes at hand.
+
+A method is a function of accuracies (...) and a design that returns the lower bound on
+the Bayes accuracy of the given classes before it is cut off at chance; `_METHODS` names
+them all. Hoeffding's covers folds; the others need a single train/test split.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv, xlogy
 
 from neuroextrap.stats._validation import FloatArray
 
+if TYPE_CHECKING:
+    from neuroextrap.stats._test_design import TestDesign
+
+ClassBoundMethod = Callable[[FloatArray, "TestDesign"], FloatArray]
+
 _BISECTIONS = 50
+_WHOLE = 1e-6  # how near a number of correct outcomes must lie to a whole one
+
+
+def _hoeffding(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Subtract one margin for the test points; folds allowed."""
+    variance = design.noise * design.log_term / (2 * design.n_classes)
+    return accuracy - math.sqrt(variance)
+
+
+def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Count correct outcomes of equally many independent points of each class."""
+    n_correct, n_test = count_correct(accuracy, design)
+    return clopper_pearson_lower(n_correct, n_test, design.alpha / design.n_bounds)
+
+
+def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Invert the Chernoff bound of outcomes of unequal weight.
+
+    The accuracy is a sum of n outcomes X_i of weight w_i = 1 / (K r_i), the heaviest of
+    weight w. The outcomes y_i = w_i X_i / w lie in [0, 1], their sum is accuracy / w
+    and its mean at most beta / w, so that with q = n w (1 for equal repeats)
+    ``n KL(accuracy / q, beta / q)`` is what Chernoff's inequality bounds.
+    """
+    repeats = split_repeats(design, "kl")
+    n_test = float(repeats.sum())
+    unevenness = n_test / (design.n_classes * float(repeats.min()))
+    return unevenness * kl_lower(accuracy / unevenness, n_test, design.log_term)
+
+
+_METHODS: dict[str, ClassBoundMethod] = {
+    "hoeffding": _hoeffding,
+    "clopper_pearson": _clopper_pearson,
+    "kl": _kl,
+}
+
+
+def class_bound_method(name: str) -> ClassBoundMethod:
+    """Return the bound of this name."""
+    if name not in _METHODS:
+        raise ValueError(f"method={name!r} must be one of {sorted(_METHODS)}")
+    return _METHODS[name]
+
+
+def split_repeats(design: TestDesign, method: str) -> FloatArray:
+    """Return the repeats (n_classes,) of a single split; folds are an error."""
+    repeats = np.atleast_2d(np.asarray(design.n_repeats, dtype=np.float64))
+    if len(repeats) > 1:
+        raise ValueError(
+            f"method={method!r} needs a single split into training and test set; "
+            f"n_repeats has {len(repeats)} folds: use method='hoeffding', or test "
+            "forward in time, see forward_bayes_accuracy_lower_bound"
+        )
+    if (repeats != np.rint(repeats)).any():
+        raise ValueError(
+            f"n_repeats={design.n_repeats!r} must be whole numbers for method="
+            f"{method!r}; give the test points of every class"
+        )
+    return np.broadcast_to(repeats[0], (design.n_classes,))
+
+
+def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray, float]:
+    """Return the whole number of correct outcomes of accuracies, and of test points."""
+    repeats = split_repeats(design, "clopper_pearson")
+    if (repeats != repeats[0]).any():
+        raise ValueError(
+            "n_repeats must be equal for all classes for method='clopper_pearson'; "
+            f"got {repeats.min():g}..{repeats.max():g}: use method='kl'"
+        )
+    if design.alpha / design.n_bounds > 0.25:
+        raise ValueError(
+            f"confidence_level={design.confidence_level} must be at least 0.75 for "
+            "method='clopper_pearson', whose worst case is known from there on"
+        )
+    n_test = float(repeats.sum())
+    n_correct = np.asarray(accuracy * n_test)
+    whole = np.rint(n_correct)
+    wrong = np.abs(n_correct - whole) > _WHOLE
+    if wrong.any():
+        raise ValueError(
+            f"accuracy must be a whole number of {n_test:g} test points for method="
+            f"'clopper_pearson'; got {n_correct[wrong].flat[0]:g}, as ties give: use "
+            "method='kl'"
+        )
+    return whole, n_test
 
 
 def clopper_pearson_lower(
