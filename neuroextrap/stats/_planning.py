@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import binom, norm
 
-from neuroextrap.stats._bounds import average_bayes_accuracy_lower_bound
+from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import check_integer, check_level
 
 _MOST_CLASSES = 2**40
@@ -73,15 +73,13 @@ def required_classes(
     _check_goal(accuracy, bound)
 
     def reached(n_classes: int) -> bool:
-        lower = average_bayes_accuracy_lower_bound(
-            accuracy,
-            n_classes=n_classes,
-            n_repeats=n_repeats,
-            set_sizes=n_classes,
+        design = TestDesign(
+            n_classes,
+            n_repeats,
             confidence_level=confidence_level,
-            method=method,
             n_regions=n_regions,
         )
+        lower = design.average_bayes_accuracy_bound(accuracy, n_classes, method=method)
         return bool(lower >= bound) and 1 / n_classes < bound
 
     return _smallest(reached, 2, _MOST_CLASSES, "classes")

@@ -124,8 +124,10 @@ def clopper_pearson_lower(
     return np.where(np.isnan(n_correct) | (n_correct >= 1), rate, 0.0)
 
 
-def kl_lower(share: FloatArray, n_test: float, log_goal: float) -> FloatArray:
-    """Return the rate L < share with ``n_test * KL(share, L) = log_goal``.
+def kl_lower(
+    share: FloatArray, n_test: float, log_goal: float | FloatArray
+) -> FloatArray:
+    """Return the rate L < share with ``n_test * KL(share, L) = log_goal`` (broadcasts).
 
     The Chernoff bound of the mean of `n_test` independent outcomes in [0, 1], so that
     ties and averages over a block are allowed; `share` of shape (...).
