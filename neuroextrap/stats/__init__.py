@@ -22,6 +22,10 @@ from neuroextrap.stats._forward import (
 )
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information, resolution_information
+from neuroextrap.stats._intervals import (
+    average_accuracy_interval,
+    implied_information_interval,
+)
 from neuroextrap.stats._jackknife import (
     average_accuracy_jackknife,
     implied_information_jackknife,
@@ -44,6 +48,7 @@ __all__ = [
     "EXTRAPOLATION_METHODS",
     "TestDesign",
     "average_accuracy",
+    "average_accuracy_interval",
     "average_accuracy_jackknife",
     "average_bayes_accuracy_lower_bound",
     "average_risk",
@@ -59,6 +64,7 @@ __all__ = [
     "forward_e_value",
     "gaussian_identification_accuracy",
     "implied_information",
+    "implied_information_interval",
     "implied_information_jackknife",
     "information_drift",
     "information_lower_bound",

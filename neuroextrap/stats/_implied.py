@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
+from neuroextrap.stats._accuracy import half_lost_point
 from neuroextrap.stats._gaussian_limit import gauss_legendre
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -135,7 +136,7 @@ def resolution_information(
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     n_test = check_integer(n_test, "n_test", minimum=1)
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
-    curve = 1 - (sizes - 1) / (2 * n_test * (n_classes - 1))
+    curve = 1 - half_lost_point(sizes, n_classes, n_test)
     return implied_information(curve, sizes, base=base)
 
 
