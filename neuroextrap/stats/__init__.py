@@ -2,6 +2,7 @@
 
 from neuroextrap.stats._accuracy import average_accuracy, default_set_sizes
 from neuroextrap.stats._bounds import (
+    accuracy_upper_bound,
     average_bayes_accuracy_lower_bound,
     bayes_accuracy_lower_bound,
     information_lower_bound,
@@ -36,6 +37,7 @@ from neuroextrap.stats._pvalues import (
     binomial_p_value,
     max_statistic_p_value,
     permutation_p_value,
+    step_down_p_value,
 )
 from neuroextrap.stats._risk import average_risk
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
@@ -47,6 +49,7 @@ __all__ = [
     "AccuracyExtrapolator",
     "EXTRAPOLATION_METHODS",
     "TestDesign",
+    "accuracy_upper_bound",
     "average_accuracy",
     "average_accuracy_interval",
     "average_accuracy_jackknife",
@@ -77,6 +80,7 @@ __all__ = [
     "required_classes",
     "required_repeats",
     "resolution_information",
+    "step_down_p_value",
     "tail_p_value",
     "win_distribution",
 ]

@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method
+from neuroextrap.stats._single_split import upper_class_bound
 from neuroextrap.stats._test_design import TestDesign
-from neuroextrap.stats._validation import FloatArray, check_set_sizes
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_probabilities,
+    check_set_sizes,
+)
 
 
 def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
@@ -285,6 +290,66 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
         n_regions=n_regions,
     )
     return design.bayes_accuracy_bound(accuracy, method=method)
+
+
+def accuracy_upper_bound(
+    accuracy: ArrayLike,
+    *,
+    n_classes: int,
+    n_repeats: ArrayLike,
+    confidence_level: float = 0.95,
+    method: str = "clopper_pearson",
+    n_regions: int = 1,
+) -> FloatArray:
+    """Bound the accuracy of this classifier among the given K classes from above.
+
+    It says how little a classifier can be shown to tell: "at most .2 among 8 classes".
+    Another classifier may do better; no data bound the Bayes accuracy or information
+    from above without assumptions.
+
+    Parameters
+    ----------
+    accuracy : array-like of shape (...)
+        Class-averaged accuracy among all K classes; NaN gives NaN.
+    n_classes : int
+        Number of classes K in the data.
+    n_repeats : int or array-like of int of shape (n_classes,)
+        Test points per class in a single split into training and test set.
+    confidence_level : float, default=0.95
+        Confidence level of the upper bounds.
+    method : {"clopper_pearson", "kl"}, default="clopper_pearson"
+        How the noise of the test points is bounded, see
+        :func:`bayes_accuracy_lower_bound`; "kl" allows ties and unequal repeats.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+
+    Returns
+    -------
+    bound : ndarray of shape (...)
+        At most 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a count is not an integer, or too small.
+    ValueError
+        If accuracies lie outside [0, 1], or `method` is unknown or does not cover the
+        folds, the repeats or the ties.
+
+    References
+    ----------
+    Clopper & Pearson 1934, "The use of confidence or fiducial limits illustrated in
+    the case of the binomial".
+
+    Examples
+    --------
+    >>> accuracy_upper_bound(12 / 96, n_classes=8, n_repeats=12)
+    array(0.194...)
+    """
+    design = TestDesign(
+        n_classes, n_repeats, confidence_level=confidence_level, n_regions=n_regions
+    )
+    return upper_class_bound(check_probabilities(accuracy, "accuracy"), design, method)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

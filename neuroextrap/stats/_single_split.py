@@ -65,6 +65,26 @@ def class_bound_method(name: str) -> ClassBoundMethod:
     return _METHODS[name]
 
 
+def upper_class_bound(
+    accuracy: FloatArray, design: TestDesign, method: str
+) -> FloatArray:
+    """Return upper bounds (...) on the accuracy of this classifier, errors counted.
+
+    With a single error less than one may have been expected; Clopper-Pearson then holds
+    for equal chances only, and the union bound takes its place.
+    """
+    if method == "kl":
+        return np.asarray(1 - _kl(1 - accuracy, design))
+    if method != "clopper_pearson":
+        raise ValueError(f"method={method!r} must be 'clopper_pearson' or 'kl'")
+    n_correct, n_test = count_correct(accuracy, design)
+    alpha = design.alpha / design.n_bounds
+    lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)
+    single = n_test - n_correct == 1
+    lowest_error[single] = np.minimum(lowest_error[single], alpha / n_test)
+    return np.asarray(1 - lowest_error)
+
+
 def split_repeats(design: TestDesign, method: str) -> FloatArray:
     """Return the repeats (n_classes,) of a single split; folds are an error."""
     repeats = np.atleast_2d(np.asarray(design.n_repeats, dtype=np.float64))

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from neuroextrap.stats import TestDesign, bayes_accuracy_lower_bound
+from neuroextrap.stats import (
+    TestDesign,
+    accuracy_upper_bound,
+    bayes_accuracy_lower_bound,
+)
 from neuroextrap.stats._single_split import clopper_pearson_lower, kl_lower
 
 EIGHT = {"n_classes": 8, "n_repeats": 12}
@@ -170,3 +174,41 @@ def test_information_about_the_classes_at_hand():
     np.testing.assert_allclose(bits, [0, 0, 0.906, 3, np.nan], atol=5e-4)
     perfect = design.bayes_accuracy_bound(1.0, method="clopper_pearson")
     assert 2.5 < design.class_information_bound(perfect) < 3
+
+
+@pytest.mark.parametrize("method", ["clopper_pearson", "kl"])
+@pytest.mark.parametrize("level", [0.75, 0.95])
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_upper_bound_covers_unequal_classes(method, level, repeats):
+    """By enumeration, accuracies near one and a single hard class among them."""
+    n_test = 6 * repeats
+    bound = accuracy_upper_bound(
+        np.arange(n_test + 1) / n_test,
+        n_classes=6,
+        n_repeats=repeats,
+        confidence_level=level,
+        method=method,
+    )
+    assert bound[-1] == 1
+    assert (np.diff(bound) >= 0).all()
+    rng = np.random.default_rng(3)
+    one_hard = [np.append(np.ones(5), 1 - rate) for rate in np.geomspace(0.01, 1, 60)]
+    two_hard = [
+        np.append(np.ones(4), [1 - rate] * 2) for rate in np.geomspace(0.01, 1, 60)
+    ]
+    for chances in [*one_hard, *two_hard, *rng.beta(0.5, 0.5, size=(40, 6))]:
+        law = poisson_binomial(np.repeat(chances, repeats))
+        assert law[bound < chances.mean() - 1e-12].sum() <= 1 - level + 1e-12
+
+
+def test_upper_bound_of_unequal_repeats_and_refusals():
+    bound = accuracy_upper_bound(0.3, n_classes=4, n_repeats=[9, 9, 9, 12], method="kl")
+    assert 0.3 < bound < 0.6
+    more = accuracy_upper_bound(
+        0.3, n_classes=4, n_repeats=[9, 9, 9, 12], method="kl", n_regions=50
+    )
+    assert more > bound
+    with pytest.raises(ValueError, match="must be 'clopper_pearson' or 'kl'"):
+        accuracy_upper_bound(0.3, **EIGHT, method="hoeffding")
+    with pytest.raises(ValueError, match="forward_bayes_accuracy"):
+        accuracy_upper_bound(0.5, n_classes=2, n_repeats=np.ones((3, 2)))
