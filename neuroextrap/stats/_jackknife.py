@@ -93,8 +93,8 @@ def average_accuracy_jackknife(
     It is never below the error that half a test point lost by one class to one
     distractor gives, so that a perfect curve has an error too: with 6 classes the 95% t
     interval of nearly perfect curves then covers the truth always, instead of in .07
-    (one repeat) or .45 (ten repeats) of simulated experiments. Between (accuracies of
-    0.8 to 0.9, one repeat) it covers in .85; :func:`average_accuracy_interval` in .99.
+    (one repeat) or .45 (ten repeats) of simulated experiments. With one repeat and a
+    pairwise accuracy of 0.9 it covers in .85, :func:`average_accuracy_interval` in .99.
 
     Parameters
     ----------
