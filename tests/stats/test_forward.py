@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from neuroextrap.stats._e_values import e_value_false_discovery_rate
-from neuroextrap.stats._forward import (
-    LAMBDAS,
+from neuroextrap.stats import (
+    e_value_false_discovery_rate,
     forward_bayes_accuracy_lower_bound,
     forward_e_value,
 )
+from neuroextrap.stats._forward import LAMBDAS
 
 
 def naive_e_value(n_correct, n_units, accuracy, first_steps, unit_weights=None):

@@ -1,11 +1,17 @@
 """Planning agrees with the bounds it plans for."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from neuroextrap.stats import average_bayes_accuracy_lower_bound
-from neuroextrap.stats._planning import required_classes, required_repeats
+from neuroextrap.stats import (
+    _planning,
+    average_bayes_accuracy_lower_bound,
+    required_classes,
+    required_repeats,
+)
 from neuroextrap.stats._single_split import clopper_pearson_lower
 
 pytestmark = pytest.mark.filterwarnings("ignore:the bound's margin:UserWarning")
@@ -81,3 +87,15 @@ def test_large_numbers_of_repeats_are_found():
 def test_impossible_wishes_are_refused(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         function(**arguments)
+
+
+def test_the_search_goes_on_until_the_power_is_reached(monkeypatch):
+    whole = required_repeats(0.5, 0.4, n_classes=8)
+    monkeypatch.setattr(_planning, "_FEW_REPEATS", 2)
+    assert required_repeats(0.5, 0.4, n_classes=8) == whole
+
+
+def test_planning_does_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert required_classes(0.9, 0.7) == 75
