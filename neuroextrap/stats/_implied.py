@@ -41,7 +41,11 @@ def implied_information(
     :func:`gaussian_identification_accuracy`. An index of the curve, in units of
     information: it equals the mutual information when many weak dimensions add
     up, may lie above or below it otherwise, and is no bound (see
-    :func:`information_lower_bound`).
+    :func:`information_lower_bound`). Never negative, it is above zero on average where
+    there is no information: by .07 bits for 8 classes tested once, .006 for 8 classes
+    tested 12 times, .004 for 100 tested once. Subtracting the mean over permuted labels
+    removes this. :func:`implied_information_interval` says how sure it is; with fewer
+    than ten classes, large values are not.
 
     Parameters
     ----------

@@ -194,6 +194,9 @@ class TestDesign:
     ) -> FloatArray:
         """Bound the mutual information of stimulus and response from below, in bits.
 
+        The stimulus is drawn at random from the population of the classes; see
+        :meth:`class_information_bound` for the classes at hand.
+
         Parameters
         ----------
         accuracy : array-like of shape (..., n_sizes), or (...) for one size
