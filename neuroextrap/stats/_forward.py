@@ -50,16 +50,16 @@ def forward_e_value(
     n_correct : array-like of shape (..., n_orders, n_steps)
         Number of correct outcomes in the run that each step of each order tests. A tie
         of m classes counts 1 / m, a block its share of correct scans. NaN gives NaN.
-    n_units : array-like of int, broadcast to (n_orders, n_steps)
+    n_units : int or array-like of int broadcast to (n_orders, n_steps)
         Independent test units (points, blocks, or 1 for a whole run) of each step.
     accuracy : float or array-like of shape (...)
         Bayes accuracy of the hypothesis, between 0 and 1.
-    first_steps : array-like of int, default=(0,)
+    first_steps : int or array-like of int of shape (n_first,), default=(0,)
         Steps at which testing may begin; e-values that begin at each are averaged.
-    unit_weights : array-like broadcast to (n_orders, n_steps), default=None
+    unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
         Largest weight of a unit in each step, where weights are unequal and sum to one
         (classes of unequal repeats); `n_correct` is then the weighted share of correct
-        outcomes divided by it. None is 1 / n_units, equal weights.
+        outcomes divided by it. If None, 1 / n_units: all units weigh the same.
 
     Returns
     -------
@@ -118,18 +118,19 @@ def forward_bayes_accuracy_lower_bound(
         Number of correct outcomes in the run that each step of each order tests, the
         classifier trained on the runs before it in that order. A tie of m classes
         counts 1 / m, a block its share of correct scans. NaN gives NaN.
-    n_units : array-like of int, broadcast to (n_orders, n_steps)
+    n_units : int or array-like of int broadcast to (n_orders, n_steps)
         Independent test units of each step: test points, blocks, or 1 for a whole run
         (then `n_correct` is the run's accuracy).
-    first_steps : array-like of int, default=(0,)
+    first_steps : int or array-like of int of shape (n_first,), default=(0,)
         Steps at which testing may begin, fixed in advance; early steps have classifiers
         of little training.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     n_regions : int, default=1
-        Number of regions whose bounds shall hold together.
-    unit_weights : array-like broadcast to (n_orders, n_steps), default=None
-        Largest weight of a unit, see :func:`forward_e_value`. None is equal weights.
+        Number of regions whose bounds hold simultaneously.
+    unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
+        Largest weight of a unit in each step, see :func:`forward_e_value`. If None, all
+        units weigh the same.
 
     Returns
     -------

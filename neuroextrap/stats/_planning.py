@@ -43,9 +43,9 @@ def required_classes(
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     n_regions : int, default=1
-        Number of regions whose bounds shall hold together.
+        Number of regions whose bounds hold simultaneously.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-        How the bound is computed, see :func:`average_bayes_accuracy_lower_bound`.
+        Inequality behind the bound, see :func:`average_bayes_accuracy_lower_bound`.
 
     Returns
     -------
@@ -106,16 +106,16 @@ def required_repeats(
     accuracy : float
         Accuracy to be expected among the K classes, a proportion.
     bound : float or None, default=None
-        Wanted lower bound on the Bayes accuracy, below `accuracy`. None is the chance
-        level 1 / K: a test that anything is told at all.
+        Wanted lower bound on the Bayes accuracy, below `accuracy`. If None, the chance
+        level 1 / K: a test that the classes can be told apart at all.
     n_classes : int
         Number of classes K.
     power : float, default=0.8
-        Probability with which the bound shall be reached.
+        Probability with which the bound is reached.
     confidence_level : float, default=0.95
         Confidence level of the lower bound.
     n_regions : int, default=1
-        Number of regions whose bounds shall hold together.
+        Number of regions whose bounds hold simultaneously.
 
     Returns
     -------
