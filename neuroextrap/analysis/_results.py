@@ -73,7 +73,7 @@ class RegionResults:
         return values
 
     def tail_fit_accepted(self):
-        """Whether a generalized Pareto tail fits the permuted maxima.
+        """Whether a generalized Pareto tail could be fitted to the permuted maxima.
 
         None without permutations.
         """

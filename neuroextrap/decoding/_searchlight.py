@@ -132,7 +132,7 @@ class IdentificationSearchLight(RegionAnalysis):
     n_permutations_ : int
         Number of permutations done (all distinct ones when there are fewer than asked).
     tail_fit_accepted_ : bool or None
-        Whether a generalized Pareto tail fits the permuted maxima; where it does not,
+        Whether a generalized Pareto tail was fitted to the permuted maxima; if not,
         ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.

@@ -135,14 +135,14 @@ _RECORDS = (
     ),
     _p_value(
         "p_value_fwe_tail",
-        "As p_value_fwe, its small values from a generalized Pareto tail fitted to "
-        "the permuted maxima",
+        "As p_value_fwe, its small values from the upper 95% confidence limit of a "
+        "generalized Pareto tail fitted to the permuted maxima",
         simultaneous=True,
     ),
     _p_value(
         "p_value_tail",
-        "As p_value, its small values from a generalized Pareto tail fitted to each "
-        "region's own permuted statistics",
+        "As p_value, its small values from the upper 95% confidence limit of a "
+        "generalized Pareto tail fitted to each region's own permuted statistics",
     ),
     _p_value(
         "p_value_fdr",

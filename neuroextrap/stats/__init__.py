@@ -2,12 +2,14 @@
 
 from neuroextrap.stats._accuracy import average_accuracy, default_set_sizes
 from neuroextrap.stats._bounds import (
+    accuracy_upper_bound,
     average_bayes_accuracy_lower_bound,
     bayes_accuracy_lower_bound,
     information_lower_bound,
 )
 from neuroextrap.stats._classical import confusion_information, fano_information
 from neuroextrap.stats._drift import information_drift
+from neuroextrap.stats._e_values import e_value_false_discovery_rate
 from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
@@ -15,17 +17,27 @@ from neuroextrap.stats._extrapolation import (
     extrapolate_wins,
 )
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
+from neuroextrap.stats._forward import (
+    forward_bayes_accuracy_lower_bound,
+    forward_e_value,
+)
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information, resolution_information
+from neuroextrap.stats._intervals import (
+    average_accuracy_interval,
+    implied_information_interval,
+)
 from neuroextrap.stats._jackknife import (
     average_accuracy_jackknife,
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
+from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
     max_statistic_p_value,
     permutation_p_value,
+    step_down_p_value,
 )
 from neuroextrap.stats._risk import average_risk
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
@@ -37,7 +49,9 @@ __all__ = [
     "AccuracyExtrapolator",
     "EXTRAPOLATION_METHODS",
     "TestDesign",
+    "accuracy_upper_bound",
     "average_accuracy",
+    "average_accuracy_interval",
     "average_accuracy_jackknife",
     "average_bayes_accuracy_lower_bound",
     "average_risk",
@@ -45,11 +59,15 @@ __all__ = [
     "binomial_p_value",
     "confusion_information",
     "default_set_sizes",
+    "e_value_false_discovery_rate",
     "extrapolate_risk",
     "extrapolate_wins",
     "fano_information",
+    "forward_bayes_accuracy_lower_bound",
+    "forward_e_value",
     "gaussian_identification_accuracy",
     "implied_information",
+    "implied_information_interval",
     "implied_information_jackknife",
     "information_drift",
     "information_lower_bound",
@@ -59,7 +77,10 @@ __all__ = [
     "paired_sign_flip_test",
     "permutation_p_value",
     "permute_labels",
+    "required_classes",
+    "required_repeats",
     "resolution_information",
+    "step_down_p_value",
     "tail_p_value",
     "win_distribution",
 ]

@@ -136,6 +136,13 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     return curve.reshape((*masses.shape[:-1], *sizes.shape))
 
 
+def half_lost_point(
+    set_sizes: NDArray[np.int64], n_classes: int, n_test: int
+) -> FloatArray:
+    """Return what an accuracy curve loses if half a point loses to one distractor."""
+    return np.asarray((set_sizes - 1) / (2 * n_test * (n_classes - 1)))
+
+
 def row_product(rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return rows @ columns with every row summed in one fixed order.
 

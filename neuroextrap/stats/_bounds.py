@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method
+from neuroextrap.stats._single_split import upper_class_bound
 from neuroextrap.stats._test_design import TestDesign
-from neuroextrap.stats._validation import FloatArray, check_set_sizes
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_probabilities,
+    check_set_sizes,
+)
 
 
 def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
@@ -28,7 +33,9 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     r"""Bound the average Bayes accuracy of k random classes from below.
 
     The average Bayes accuracy is the expectation, over the draw of k classes, of
-    the best possible accuracy among them. For each set size fixed in advance,
+    the best possible accuracy among them. It speaks of the population from which the
+    classes were drawn at random, and is false for classes that were chosen (see
+    :func:`bayes_accuracy_lower_bound` for those). For each set size fixed in advance,
 
     .. math:: A_k - \sqrt{(1 + s^2) \log(n_{bounds} / \alpha) / (2 K)}
 
@@ -130,9 +137,11 @@ def information_lower_bound(  # noqa: PLR0913
     """Bound the mutual information of stimulus and response from below, in bits.
 
     This is :func:`min_information` of :func:`average_bayes_accuracy_lower_bound`, at
-    each set size. One size must be fixed in advance (it does best where the accuracy
-    is about 0.75 to 0.85); :meth:`TestDesign.best_information_bound` gives the best of
-    several.
+    each set size. It speaks of stimuli drawn at random from their population, may
+    exceed log2 K, and is false for stimuli that were chosen:
+    :meth:`TestDesign.class_information_bound` is about the classes at hand. One size
+    must be fixed in advance (it does best where the accuracy is about 0.75 to 0.85);
+    :meth:`TestDesign.best_information_bound` gives the best of several.
 
     Parameters
     ----------
@@ -199,23 +208,24 @@ def information_lower_bound(  # noqa: PLR0913
     return design.information_bound(accuracy, set_sizes, method=method)
 
 
-def bayes_accuracy_lower_bound(
+def bayes_accuracy_lower_bound(  # noqa: PLR0913
     accuracy: ArrayLike,
     *,
     n_classes: int,
     n_repeats: ArrayLike,
     confidence_level: float = 0.95,
+    method: str = "hoeffding",
     n_models: int = 1,
     n_regions: int = 1,
     fold_weights: ArrayLike | None = None,
 ) -> FloatArray:
     r"""Bound the Bayes accuracy among the given K classes from below.
 
-    The bound is :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2
-    being 1/r for r test repeats per class. The classes are taken as they are, not as a
-    sample of others: it is the bound for designs with few or fixed categories. Test
-    points must be independent of the training data and of each other, given the
-    classes.
+    The classes are taken as they are, not as a sample of others: it is the bound for
+    designs with few or fixed categories. Test points must be independent of the
+    training data and of each other, given the classes. Under cross-validation the
+    folds share their training data and count as one;
+    :func:`forward_bayes_accuracy_lower_bound` counts every run.
 
     Parameters
     ----------
@@ -228,6 +238,15 @@ def bayes_accuracy_lower_bound(
         :class:`TestDesign`.
     confidence_level : float, default=0.95
         Confidence level of each bound or of all bounds counted below.
+    method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
+        Inequality behind the bound. "hoeffding" is
+        :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
+        for r test repeats per class, and covers folds. The others need a single split
+        into training and test set: "clopper_pearson" is the tightest, for equally many
+        test points per class and no ties; "kl" solves
+        :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
+        points, allows ties and unequal repeats, and is never wider than "hoeffding"
+        where repeats are equal.
     n_models : int, default=1
         Number of models compared on the same test points.
     n_regions : int, default=1
@@ -246,17 +265,25 @@ def bayes_accuracy_lower_bound(
     TypeError, ValueError
         If a count is not an integer, or too small.
     ValueError
-        If accuracies lie outside [0, 1] or a fold lacks a class.
+        If accuracies lie outside [0, 1], a fold lacks a class, or the method is unknown
+        or does not cover the folds, the repeats or the ties.
 
     References
     ----------
-    Hoeffding 1963, "Probability inequalities for sums of bounded random
-    variables", theorem 1 (one-sided, hence log(1/alpha)).
+    "hoeffding" and "kl": Hoeffding 1963, "Probability inequalities for sums of bounded
+    random variables", theorem 1 (one-sided, hence log(1/alpha)). "clopper_pearson":
+    Clopper & Pearson 1934; valid although classes differ in accuracy by Hoeffding 1956,
+    "On the distribution of the number of successes in independent trials".
 
     Examples
     --------
-    >>> bayes_accuracy_lower_bound(0.75, n_classes=8, n_repeats=12)
-    array(0.625...)
+    Eight classes twelve times each, 91 of 96 test points right:
+
+    >>> design = {"n_classes": 8, "n_repeats": 12}
+    >>> bayes_accuracy_lower_bound(91 / 96, **design)
+    array(0.823...)
+    >>> bayes_accuracy_lower_bound(91 / 96, **design, method="clopper_pearson")
+    array(0.894...)
     """
     design = TestDesign(
         n_classes,
@@ -266,7 +293,67 @@ def bayes_accuracy_lower_bound(
         n_models=n_models,
         n_regions=n_regions,
     )
-    return design.bayes_accuracy_bound(accuracy)
+    return design.bayes_accuracy_bound(accuracy, method=method)
+
+
+def accuracy_upper_bound(
+    accuracy: ArrayLike,
+    *,
+    n_classes: int,
+    n_repeats: ArrayLike,
+    confidence_level: float = 0.95,
+    method: str = "clopper_pearson",
+    n_regions: int = 1,
+) -> FloatArray:
+    """Bound the accuracy of this classifier among the given K classes from above.
+
+    It says how little a classifier can be shown to tell: "at most .2 among 8 classes".
+    Another classifier may do better; no data bound the Bayes accuracy or information
+    from above without assumptions.
+
+    Parameters
+    ----------
+    accuracy : array-like of shape (...)
+        Class-averaged accuracy among all K classes; NaN gives NaN.
+    n_classes : int
+        Number of classes K in the data.
+    n_repeats : int or array-like of int of shape (n_classes,)
+        Test points per class in a single split into training and test set.
+    confidence_level : float, default=0.95
+        Confidence level of the upper bounds.
+    method : {"clopper_pearson", "kl"}, default="clopper_pearson"
+        How the noise of the test points is bounded, see
+        :func:`bayes_accuracy_lower_bound`; "kl" allows ties and unequal repeats.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+
+    Returns
+    -------
+    bound : ndarray of shape (...)
+        At most 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a count is not an integer, or too small.
+    ValueError
+        If accuracies lie outside [0, 1], or `method` is unknown or does not cover the
+        folds, the repeats or the ties.
+
+    References
+    ----------
+    Clopper & Pearson 1934, "The use of confidence or fiducial limits illustrated in
+    the case of the binomial".
+
+    Examples
+    --------
+    >>> accuracy_upper_bound(12 / 96, n_classes=8, n_repeats=12)
+    array(0.194...)
+    """
+    design = TestDesign(
+        n_classes, n_repeats, confidence_level=confidence_level, n_regions=n_regions
+    )
+    return upper_class_bound(check_probabilities(accuracy, "accuracy"), design, method)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

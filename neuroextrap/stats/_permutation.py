@@ -74,7 +74,8 @@ def permute_labels(
     Warns
     -----
     UserWarning
-        If fewer labelings exist than asked for; says how small p can get.
+        If fewer labelings exist than asked for; says how small p can get, also for
+        statistics that renaming the classes leaves as they are.
 
     References
     ----------
@@ -106,17 +107,40 @@ def permute_labels(
             "that hold several conditions (or none)"
         )
     if others < n_permutations:
-        warnings.warn(
-            f"only {others} other labelings exist, {n_permutations} were asked "
-            f"for; all are used and no p-value can be below {1 / (others + 1):.3g}",
-            stacklevel=2,
-        )
+        message = _few_labelings(others, n_permutations, _n_renamings(units))
+        warnings.warn(message, stacklevel=2)
     rng = np.random.default_rng(random_state)
     if others <= _LISTED * n_permutations:
         codes = _listed(units, min(others, n_permutations), others, rng)
     else:
         codes = _drawn(units, n_permutations, rng)
     return units.labels[codes[:, units.of_sample]]
+
+
+def _few_labelings(others: int, n_permutations: int, n_renamings: int) -> str:
+    """Say how small p-values can get where every labeling is used."""
+    message = (
+        f"only {others} other labelings exist, {n_permutations} were asked for; all "
+        f"are used and no p-value can be below {1 / (others + 1):.3g}"
+    )
+    if n_renamings == 1:
+        return message
+    return (
+        f"{message}, nor below {n_renamings / (others + 1):.3g} for statistics that do "
+        "not depend on the names of the classes (cross-validated accuracy): "
+        f"{n_renamings} labelings differ in the names alone"
+    )
+
+
+def _n_renamings(units: _Units) -> int:
+    """Count the permutations of class names that turn every labeling into another.
+
+    Classes may change their names where they have equally many units in each group.
+    """
+    n_classes = len(units.labels)
+    counts = [np.bincount(units.code[m], minlength=n_classes) for m in units.groups]
+    _, alike = np.unique(np.array(counts), axis=1, return_counts=True)
+    return math.prod(math.factorial(int(number)) for number in alike)
 
 
 def count_permutations(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc
+from scipy.special import betainc, ndtri
 
 from neuroextrap.stats._validation import FloatArray, check_integer
+
+_BATCH_NUMBERS = 2**24  # null scores sorted at once
 
 
 def p_value_from_counts(n_reached: ArrayLike, n_permutations: int) -> FloatArray:
@@ -117,6 +119,80 @@ def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArr
     below = np.searchsorted(np.sort(maxima), values, side="left")
     p = p_value_from_counts(len(maxima) - below, len(maxima))
     return np.where(np.isnan(values), np.nan, p)
+
+
+def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
+    """Compute step-down p-values, adjusted for the maximum over the regions left.
+
+    The largest score is compared with the permuted maxima over all regions, the second
+    largest with the maxima over all regions but the first, and so on, no p-value being
+    smaller than that of a larger score. The family-wise error is controlled as by
+    :func:`max_statistic_p_value`, and no p-value is larger: where some regions are
+    active, the others are compared with fewer. It needs the permuted scores of every
+    region (``save_null`` of the analyses keeps them).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_regions,)
+        Observed statistics, comparable between regions; NaN gives NaN.
+    null_scores : array-like of shape (n_permutations, n_regions)
+        The same statistics of permuted labels, one labeling a row for all regions.
+
+    Returns
+    -------
+    p_value : ndarray of shape (n_regions,)
+        At least 1 / (n_permutations + 1).
+
+    Raises
+    ------
+    ValueError
+        If there is no permutation, the shapes disagree, or a null score is NaN where
+        the observed one is not.
+
+    References
+    ----------
+    Westfall & Young 1993, "Resampling-based multiple testing", algorithm 2.8. Ge,
+    Dudoit & Speed 2003, "Resampling-based multiple testing for microarray data
+    analysis".
+
+    Examples
+    --------
+    >>> null = [[0.1, 0.4, 0.2], [0.3, 0.1, 0.2], [0.2, 0.3, 0.1]]
+    >>> step_down_p_value([0.9, 0.3, 0.35], null)
+    array([0.25, 0.75, 0.5 ])
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    null = np.asarray(null_scores)
+    if values.ndim != 1 or null.ndim != 2 or null.shape[1:] != values.shape:
+        raise ValueError(
+            "scores must have shape (n_regions,) and null_scores (n_permutations, "
+            f"n_regions); got {values.shape} and {null.shape}"
+        )
+    if not len(null):
+        raise ValueError("null_scores must have at least one permutation; got none")
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]  # increasing
+    n_reached = np.zeros(len(order), dtype=np.int64)
+    width = max(1, _BATCH_NUMBERS // max(1, len(order)))
+    for start in range(0, len(null), width):
+        maxima = np.asarray(null[start : start + width], dtype=np.float64)[:, order]
+        if np.isnan(maxima).any():
+            raise ValueError("null_scores hold NaN where score is a number")
+        np.maximum.accumulate(maxima, axis=1, out=maxima)
+        n_reached += (maxima >= values[order]).sum(axis=0)
+    p = p_value_from_counts(n_reached, len(null))
+    adjusted = np.full(values.shape, np.nan)
+    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return adjusted
+
+
+def z_from_p(p_value: ArrayLike, n_permutations: int) -> FloatArray:
+    """Return standard normal scores of permutation p-values, all of them finite.
+
+    A p-value of 1 counts as 1 - 1 / (2 (n_permutations + 1)), half a step below.
+    """
+    largest = 1 - 0.5 / (n_permutations + 1)
+    return np.asarray(-ndtri(np.minimum(np.asarray(p_value, dtype=float), largest)))
 
 
 def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> FloatArray:

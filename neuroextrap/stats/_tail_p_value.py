@@ -1,34 +1,64 @@
-"""p-values beyond the number of permutations: a generalized Pareto tail."""
+"""p-values beyond the number of permutations: an upper limit of a fitted tail.
+
+The largest tenth of the null scores, less a threshold, is described by a generalized
+Pareto distribution. Its plug-in p-value is too small exactly where it is wanted (1.5 to
+3 times at .001, 4 to 15 times at .0001), so the upper confidence limit is taken: the
+largest tail probability among all parameters that the profile likelihood does not
+exclude.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import lambertw, ndtri
 
 from neuroextrap.stats._pvalues import permutation_p_value
+from neuroextrap.stats._single_split import kl_lower
 from neuroextrap.stats._validation import FloatArray, check_level
 
-_LARGEST_P = 0.10
+_TAIL = 0.1  # share of the null scores that is fitted
 _FEWEST = 10  # exceedances for a fit
-_EPSILON = 2.0**-52
-# Anderson-Darling statistics that one in twenty samples of 100 exceed, against the
-# median shape that the moments give such samples (true shapes -1, ..., 0.3)
-_SHAPE = np.array([-0.996, -0.748, -0.501, -0.253, -0.111, -0.018, 0.069, 0.148, 0.218])
-_CRITICAL = np.array([26.85, 11.83, 3.144, 0.934, 0.894, 0.954, 1.053, 1.220, 1.560])
+_FLOOR = 0.2  # smallest p-value, as a multiple of 1 / (n_permutations + 1)
+_LOWEST_SHAPE = -0.5  # below, the likelihood has no maximum
+# shape / scale, times the largest excess where negative and the mean where positive
+_NEGATIVE = -np.linspace(0.98, 1e-9, 25)
+_POSITIVE = np.sinh(np.linspace(0.05, 4.5, 40)) / 5
+_SPLITS = np.linspace(0, 1, 7)  # of the log-likelihood between scale and share
+_BATCH = 4096  # scores at once
+
+
+class _Tail(NamedTuple):
+    """Tails that the null scores do not exclude: one candidate an entry."""
+
+    threshold: float
+    ratio: FloatArray  # (n_candidates,) shape over scale
+    scale: FloatArray  # (n_candidates,)
+    share: FloatArray  # (n_candidates,) probability of exceeding the threshold
+
+    def upper_limit(self, scores: FloatArray) -> FloatArray:
+        """Return the largest tail probability at scores (n,) above the threshold."""
+        excess = (scores - self.threshold)[:, np.newaxis]
+        with np.errstate(divide="ignore"):
+            log_gain = np.log1p(np.maximum(self.ratio * excess, -1))
+        tails = self.share * np.exp(-log_gain / (self.ratio * self.scale))
+        return np.asarray(tails.max(axis=1))
 
 
 def tail_p_value(
-    score: ArrayLike, null_scores: ArrayLike, *, start: float = 0.751
+    score: ArrayLike, null_scores: ArrayLike, *, confidence_level: float = 0.95
 ) -> tuple[FloatArray, np.ndarray]:
     """Compute permutation p-values, small ones refined by a generalized Pareto tail.
 
-    The largest null scores, above the lowest of the quantiles `start`, `start` +
-    0.01, ..., 0.999 where the Anderson-Darling test at 0.05 accepts the fit, are
-    described by a generalized Pareto distribution, by the method of moments. Only
-    p-values below 0.10 of scores above that threshold are replaced; 500 permutations
-    are enough. The distribution must be continuous: where no threshold is accepted (few
-    distinct null scores, for example), permutation p-values stay and the flag
-    says so.
+    Scores above nine tenths of the null scores get the smaller of their permutation
+    p-value and an upper confidence limit of the probability of so large a null score,
+    never below ``0.2 / (n_permutations + 1)``: five times less than permutations alone
+    can say. Beyond that, more permutations are needed. Where no tail can be fitted
+    (fewer than ten null scores in the upper tenth, or no two different ones),
+    permutation p-values stay and the flag says so.
 
     Parameters
     ----------
@@ -37,40 +67,56 @@ def tail_p_value(
     null_scores : array-like of shape (n_permutations,) or (n_permutations, ...)
         Permuted statistics: one distribution for all scores (for example the
         maxima over regions), or one for each.
-    start : float, default=0.751
-        Lowest quantile tried. Maxima are fitted well from the default on; for a
-        null distribution with a normal tail it makes p-values near 0.001 about two
-        thirds of what they should be on average; take 0.9 there.
+    confidence_level : float, default=0.95
+        Confidence level of the upper limit of the tail probability.
 
     Returns
     -------
     p_value : ndarray of shape (...)
-        Never below 1 / (n_permutations + 1) ** 2, past which so many values tell
-        nothing.
-    good_fit : ndarray of bool of shape () or (...)
-        Whether a threshold was accepted, for each null distribution.
+        Never above the permutation p-value.
+    fitted : ndarray of bool of shape () or (...)
+        Whether a tail could be fitted, for each null distribution.
 
     Raises
     ------
     ValueError
-        If `start` is not inside (0, 1), there is no permutation, or `null_scores` are
-        not finite or have trailing axes other than those of `score`.
+        If `confidence_level` is not inside (0, 1), there is no permutation, or
+        `null_scores` are not finite or have trailing axes other than those of `score`.
+
+    Notes
+    -----
+    Simulated chance of a p-value of at most .01 and .001, over the nominal one, where
+    200, 500 and 1,000 permutations are drawn from the null distribution (600 sets,
+    standard error up to .03 at .01 and .06 at .001):
+
+    =======================  ===================  ===================
+    null distribution        at .01               at .001
+    =======================  ===================  ===================
+    maximum of 300 normals   1.01 / 1.00 / 1.00   0.42 / 0.33 / 1.02
+    normal                   0.99 / 1.00 / 1.00   0.36 / 0.37 / 0.97
+    t, 5 degrees of freedom  1.03 / 0.99 / 0.99   0.51 / 0.40 / 0.99
+    chi-square, 3 degrees    0.98 / 0.99 / 0.99   0.42 / 0.29 / 0.95
+    accuracy of 96 points    0.73 / 0.70 / 0.70   0.32 / 0.31 / 0.70
+    =======================  ===================  ===================
+
+    At .0001 no p-value is so small with 200 to 1,000 permutations; with 2,000 and 5,000
+    the ratio is .30 to .65.
 
     References
     ----------
     Winkler et al. 2016, "Faster permutation inference in brain imaging", section
-    2.5. Hosking & Wallis 1987, "Parameter and quantile estimation for the
-    generalized Pareto distribution", eq. 2 (moments).
+    2.5 (the plug-in fit). Coles 2001, "An introduction to statistical modeling of
+    extreme values", section 4.3.3 (profile likelihood).
 
     Examples
     --------
     >>> import numpy as np
-    >>> null = np.random.default_rng(0).exponential(size=1000)
-    >>> p, good = tail_p_value([0.1, 10.0], null)
-    >>> bool(good), bool(1e-6 < p[1] < 5e-4)
-    (True, True)
+    >>> null = np.random.default_rng(0).normal(size=499)
+    >>> p, fitted = tail_p_value([0.1, 6.0], null)  # permutations alone: 0.002
+    >>> p, bool(fitted)
+    (array([0.446..., 0.000443...]), True)
     """
-    start = check_level(start, "start")
+    level = check_level(confidence_level, "confidence_level")
     observed = np.asarray(score, dtype=np.float64)
     null = np.asarray(null_scores, dtype=np.float64)
     plain = permutation_p_value(
@@ -83,60 +129,73 @@ def tail_p_value(
         )
     if not np.isfinite(null).all():
         raise ValueError("null_scores must be finite: drop regions without scores")
-    fit = _fit_tails(np.sort(null.reshape(len(null), -1), axis=0), start)
-    threshold, scale, shape, share = (each.reshape(null.shape[1:]) for each in fit)
-    good = np.isfinite(threshold)
-    replaced = good & (plain < _LARGEST_P) & (observed > threshold)
-    excess = np.where(replaced, observed - threshold, 0.0)
-    tail = share * survival(excess, scale, shape)
-    tail = np.maximum(tail, 1 / (len(null) + 1) ** 2)
-    return np.where(replaced, tail, plain), good
+    columns = np.sort(null.reshape(len(null), -1), axis=0)
+    scores = observed.reshape(columns.shape[1], -1)  # one row a null distribution
+    refined = plain.reshape(scores.shape)  # plain is new, and changed in place
+    fitted = np.zeros(columns.shape[1], dtype=bool)
+    for column, ordered in enumerate(columns.T):
+        first = _first_of_tail(ordered)
+        fitted[column] = first > 0
+        if fitted[column] and (scores[column] > ordered[first]).any():
+            tail = _fit_tail(ordered, first, level)
+            _refine(refined[column], scores[column], tail, _FLOOR / (len(null) + 1))
+    return refined.reshape(observed.shape), fitted.reshape(null.shape[1:])
 
 
-def survival(excess: FloatArray, scale: FloatArray, shape: FloatArray) -> FloatArray:
-    """Return the chance that a generalized Pareto excess is larger (shape xi)."""
-    heavy = np.where(np.abs(shape) < 1e-12, 1e-12, shape)
-    with np.errstate(divide="ignore"):
-        return np.exp(-np.log1p(np.maximum(heavy * excess / scale, -1)) / heavy)
+def _first_of_tail(ordered: FloatArray) -> int:
+    """Return where the tail of increasing null scores begins; 0 if there is none."""
+    n_tail = int(_TAIL * len(ordered))
+    if n_tail < _FEWEST or ordered[-n_tail] == ordered[-1]:
+        return 0
+    return int(np.searchsorted(ordered, ordered[-n_tail]))  # ties stay together
 
 
-def fit_moments(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return scale and shape xi of excesses (n, n_columns) by their moments."""
-    mean, variance = excess.mean(axis=0), excess.var(axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = mean**2 / variance
-    return mean * (ratio + 1) / 2, (1 - ratio) / 2
+def _refine(
+    p_values: FloatArray, scores: FloatArray, tail: _Tail, floor: float
+) -> None:
+    """Lower the p-values (n,) of scores above the threshold, in place."""
+    above = np.flatnonzero(scores > tail.threshold)
+    for start in range(0, len(above), _BATCH):
+        part = above[start : start + _BATCH]
+        limit = np.maximum(tail.upper_limit(scores[part]), floor)
+        p_values[part] = np.minimum(p_values[part], limit)
 
 
-def anderson_darling(
-    excess: FloatArray, scale: FloatArray, shape: FloatArray
-) -> FloatArray:
-    """Return the statistic of increasing excesses (n, n_columns) for a fit."""
-    n = len(excess)
-    # moments may put the upper end of a bounded tail below the largest excess
-    above = np.clip(survival(excess, scale, shape), _EPSILON, 1 - _EPSILON)
-    order = (2 * np.arange(1, n + 1) - 1)[:, np.newaxis]
-    logs = np.log1p(-above) + np.log(above[::-1])
-    return np.asarray(-n - (order * logs).sum(axis=0) / n)
+def _fit_tail(ordered: FloatArray, first: int, confidence_level: float) -> _Tail:
+    """Return the tails within the confidence limit, for increasing null scores (n,).
+
+    For each ratio t = shape / scale, the log-likelihood of n excesses y with scale s is
+    ``-n (log s + L + g / s)`` with L = mean(log(1 + t y)) and g = L / t the best s.
+    What the ratio leaves of the allowed log-likelihood is split between the scale and
+    the binomial share above the threshold. Statistics on a lattice (accuracies) are
+    moved down by half a step, so that the tail counts ties as the p-value does.
+    """
+    step = np.diff(np.unique(ordered[first:])).min()
+    threshold = (ordered[first - 1] + ordered[first]) / 2
+    excess = ordered[first:] - threshold
+    ratio = np.append(_NEGATIVE / excess[-1], _POSITIVE / excess.mean())
+    shape = np.log1p(ratio[:, np.newaxis] * excess).mean(axis=1)
+    ratio, shape = ratio[shape >= _LOWEST_SHAPE], shape[shape >= _LOWEST_SHAPE]
+    scale = shape / ratio
+    likelihood = -len(excess) * (np.log(scale) + shape)
+    loss = ndtri(confidence_level) ** 2 / 2
+    allowed = loss - (likelihood.max() - likelihood)
+    ratio, scale = ratio[allowed >= 0], scale[allowed >= 0]
+    allowed = allowed[allowed >= 0, np.newaxis]
+    # r times the best scale loses log r + 1 / r - 1 of the mean log-likelihood
+    spent = np.maximum(allowed * _SPLITS / len(excess), 1e-12)
+    scales = scale[:, np.newaxis] / -lambertw(-np.exp(-1 - spent)).real
+    shares = np.interp(allowed * (1 - _SPLITS), *_shares(first, len(ordered), loss))
+    ratios = np.repeat(ratio, len(_SPLITS))
+    return _Tail(threshold + step / 2, ratios, scales.ravel(), shares.ravel())
 
 
-def _fit_tails(ordered: FloatArray, start: float) -> FloatArray:
-    """Return threshold, scale, shape, share above of each increasing column."""
-    n = len(ordered)
-    fits = np.full((4, ordered.shape[1]), np.nan)
-    open_ = np.ones(ordered.shape[1], dtype=bool)
-    for quantile in np.append(np.arange(start, 0.995, 0.01), 0.999):
-        below = int(np.ceil(quantile * n))
-        if n - below < _FEWEST or not open_.any():
-            break
-        columns = ordered[:, open_]
-        threshold = (columns[below - 1] + columns[below]) / 2
-        excess = columns[below:] - threshold
-        scale, shape = fit_moments(excess)
-        statistic = anderson_darling(excess, scale, shape)
-        accepted = statistic < np.interp(shape, _SHAPE, _CRITICAL)
-        share = np.full(len(threshold), (n - below) / n)
-        where = np.flatnonzero(open_)[accepted]
-        fits[:, where] = np.stack([threshold, scale, shape, share])[:, accepted]
-        open_[where] = False
-    return fits
+@lru_cache(maxsize=64)
+def _shares(n_below: int, n_scores: int, loss: float) -> tuple[FloatArray, FloatArray]:
+    """Tabulate upper limits of the share above the threshold against a loss.
+
+    The loss is what the limit takes off the binomial log-likelihood, from 0 on.
+    """
+    losses = np.linspace(0, loss**0.5, 100) ** 2
+    below = np.full(len(losses), n_below / n_scores)
+    return losses, 1 - kl_lower(below, n_scores, losses)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method
+from neuroextrap.stats._classical import fano_information
 from neuroextrap.stats._extremal import min_information
+from neuroextrap.stats._single_split import class_bound_method
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
@@ -115,13 +117,18 @@ class TestDesign:
         """Logarithm of n_bounds / alpha, which exponential inequalities use."""
         return math.log(self.n_bounds / self.alpha)
 
-    def bayes_accuracy_bound(self, accuracy: ArrayLike) -> FloatArray:
+    def bayes_accuracy_bound(
+        self, accuracy: ArrayLike, *, method: str = "hoeffding"
+    ) -> FloatArray:
         """Bound the Bayes accuracy among the given K classes from below.
 
         Parameters
         ----------
         accuracy : array-like of shape (...)
             Class-averaged accuracy among all K classes; NaN gives NaN.
+        method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
+            How the noise of the test points is bounded, see
+            :func:`bayes_accuracy_lower_bound`.
 
         Returns
         -------
@@ -129,8 +136,29 @@ class TestDesign:
             Never below 1/K.
         """
         values = check_probabilities(accuracy, "accuracy")
-        margin = math.sqrt(self.noise * self.log_term / (2 * self.n_classes))
-        return np.asarray(np.maximum(values - margin, 1 / self.n_classes))
+        bound = class_bound_method(method)(values, self)
+        return np.asarray(np.maximum(bound, 1 / self.n_classes))
+
+    def class_information_bound(self, bayes_bound: ArrayLike) -> FloatArray:
+        """Bound the information about the given K classes from below, in bits.
+
+        This is :func:`fano_information` at a lower bound on the Bayes accuracy: what
+        the response tells about which of these classes was shown, all equally often.
+        The classes need not be a sample of others.
+
+        Parameters
+        ----------
+        bayes_bound : array-like of shape (...)
+            Lower bound on the Bayes accuracy of the K classes, for example of
+            :meth:`bayes_accuracy_bound` or of
+            :func:`forward_bayes_accuracy_lower_bound`; NaN gives NaN.
+
+        Returns
+        -------
+        bits : ndarray of shape (...)
+            0 at chance, at most log2(K).
+        """
+        return fano_information(bayes_bound, self.n_classes)
 
     def average_bayes_accuracy_bound(
         self, accuracy: ArrayLike, set_sizes: ArrayLike, *, method: str = "subgaussian"
@@ -165,6 +193,9 @@ class TestDesign:
         self, accuracy: ArrayLike, set_sizes: ArrayLike, *, method: str = "subgaussian"
     ) -> FloatArray:
         """Bound the mutual information of stimulus and response from below, in bits.
+
+        The stimulus is drawn at random from the population of the classes; see
+        :meth:`class_information_bound` for the classes at hand.
 
         Parameters
         ----------

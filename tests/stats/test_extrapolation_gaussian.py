@@ -120,6 +120,10 @@ def test_newton_finds_minima_inside_and_on_the_bounds():
     wide, done = minimize_pairs(rosenbrock, np.zeros((40, 2)), [-20, -20], [20, 20])
     assert done.all()
     np.testing.assert_allclose(wide, targets, atol=1e-7)
+    _, unfinished = minimize_pairs(
+        rosenbrock, np.zeros((40, 2)), [-20, -20], [20, 20], max_iter=1
+    )
+    assert not unfinished.any()
     narrow, done = minimize_pairs(rosenbrock, np.zeros((40, 2)), [-1, -1], [1, 1])
     assert done.all()
     for i in range(0, 40, 8):
@@ -234,6 +238,10 @@ def test_batched_extrapolation_keeps_missing_regions_and_scalar_sizes():
     found = extrapolate_wins(wins, [30, 30, 60], 100.0)
     assert found.shape == (3,)
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
+
+
+def test_batched_extrapolation_of_nothing_is_missing():
+    assert np.isnan(extrapolate_wins(np.full((2, 12), np.nan), 30, [20, 50])).all()
 
 
 def test_batched_extrapolation_does_not_depend_on_its_batches(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator
+from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _likelihood
 from neuroextrap.stats._extrapolation._likelihood import (
     maximize_likelihood,
     peaks_over_columns,
@@ -217,3 +217,14 @@ def test_a_hundred_thousand_classes(name):
     model = AccuracyExtrapolator(name).fit_wins(wins, 300)
     found = model.predict([1000, 100_000])
     np.testing.assert_allclose(found, [2000 / 2999, 2000 / 101_999], atol=0.05)
+
+
+def test_a_step_that_gains_nothing_is_not_taken(monkeypatch):
+    """Where the quadratic optimum points away from the likelihood's."""
+    columns, counts = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([2.0, 8.0])
+    shares = np.array([0.5, 0.5])
+    monkeypatch.setattr(
+        _likelihood, "simplex_least_squares", lambda *_: (np.array([1.0, 0.0]), 0.0)
+    )
+    improved = _likelihood._improve(counts, columns, shares, columns @ shares)
+    np.testing.assert_array_equal(improved, shares)

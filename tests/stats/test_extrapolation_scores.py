@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _sample
+from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _auto, _sample
 from neuroextrap.stats._extrapolation._auto import Auto, Mean
 from neuroextrap.stats._extrapolation._bandwidth import (
     cross_validated_bandwidth,
@@ -316,3 +316,42 @@ def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
     curves = sample.half_curves(5, np.array([2, 5]), n_draws=4, random_state=0)
     assert curves.shape == (4, 2)
     assert len(np.unique(curves[:, 1])) > 1
+
+
+def test_auto_gives_the_distribution_of_what_it_chose():
+    sample = WinSample.from_margins(*nearest_center(20, 0.5, 1))
+    u = np.linspace(0, 1, 11)
+    chosen = Auto().resolve(sample).fit(sample)
+    np.testing.assert_array_equal(Auto().fit(sample).cdf(u), chosen.cdf(u))
+
+
+def test_auto_leaves_the_likelihood_out_where_there_are_too_many_classes(monkeypatch):
+    sample = WinSample.from_margins(*nearest_center(60, 0.5, 1))
+    usual = len(Auto().resolve(sample).members)
+    monkeypatch.setattr(_auto, "_LARGEST_LIKELIHOOD", 59)
+    assert len(Auto().resolve(sample).members) == usual - 1
+
+
+def test_groups_that_hold_all_tested_classes_stay():
+    """Only the even ones of ten candidates are tested; they are one group of two."""
+    margins, _ = nearest_center(10, 0.5, 1)
+    y = np.arange(0, 10, 2)
+    sample = WinSample.from_margins(margins[y], y)
+    (without,) = sample.without_classes(2)
+    assert (without.n_classes, without.n_test) == (5, 5)
+
+
+def test_half_of_the_classes_holds_a_tested_one():
+    rng, tested = np.random.default_rng(0), np.array([3])
+    for _ in range(20):
+        assert 3 in _sample.half_of_classes(rng, 10, tested, 5)
+
+
+def test_an_exponential_tail_has_shape_zero(monkeypatch):
+    def at_zero(function, **_):
+        assert function(0.0) == pytest.approx(function(1e-7), abs=1e-6)
+        return optimize.OptimizeResult(x=0.0)
+
+    monkeypatch.setattr(optimize, "minimize_scalar", at_zero)
+    excess = np.random.default_rng(0).exponential(2, size=50)
+    assert fit_generalized_pareto(excess) == (0.0, excess.mean())

@@ -12,7 +12,11 @@ from neuroextrap.stats import (
     implied_information_jackknife,
     win_distribution,
 )
-from neuroextrap.stats._jackknife import jackknife_error, leave_one_class_out_accuracy
+from neuroextrap.stats._jackknife import (
+    jackknife_error,
+    leave_one_class_out_accuracy,
+    lost_point_error,
+)
 
 
 def naive_curves(margins, y, sizes):
@@ -61,6 +65,20 @@ def test_error_by_hand_and_value_at_all_classes():
     curves = naive_curves(margins, y, [2, 9])
     expected = np.sqrt(0.9 * ((curves - curves.mean(0)) ** 2).sum(0))
     np.testing.assert_allclose(error, [*expected, expected[1]], rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4, 12])
+def test_floor_is_the_jackknife_of_half_a_lost_point(n_classes):
+    """A test point that ties with one distractor loses half of itself to it."""
+    y = np.repeat(np.arange(n_classes), 2)
+    margins = np.eye(n_classes)[y]
+    margins[0, 1] = 1.0
+    sizes = np.arange(2, n_classes)
+    naive = jackknife_error(naive_curves(margins, y, sizes))
+    floor = lost_point_error(sizes, n_classes, len(y))
+    np.testing.assert_allclose(naive, floor)
+    _, error = average_accuracy_jackknife(np.eye(n_classes)[y], y, sizes)
+    np.testing.assert_allclose(error, floor)
 
 
 def test_one_size_has_no_axis():

@@ -1,6 +1,7 @@
 """Permutations: units, groups, enumeration, uniformity, refusals."""
 
 import itertools
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -105,6 +106,35 @@ def test_repeatable_and_accepts_a_generator():
 def test_counts_are_exact_integers():
     assert count_permutations(np.arange(30)) == 265252859812191058636308480000000
     assert count_permutations(list("aa")) == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "groups", "n_renamings"),
+    [
+        ("abababab", "11223344", 2),
+        ("abcabc", "111222", 6),
+        ("aabcabbc", "11112222", 1),
+        ("aabbccabc", "111111222", 6),
+        ("aabcaabc", "11112222", 2),
+        ("aab", None, 1),
+        ("aabb", None, 2),
+    ],
+)
+def test_renamed_classes_are_counted(y, groups, n_renamings):
+    """Enumerate the labelings that are the observed one under other names."""
+    y, groups = np.array(list(y)), None if groups is None else list(groups)
+    total = count_permutations(y, groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        others = permute_labels(y, groups=groups, n_permutations=total)
+    same = sum(len({*zip(y, other, strict=True)}) == len(set(y)) for other in others)
+    assert same + 1 == n_renamings
+    with pytest.warns(UserWarning, match="labelings exist") as caught:
+        permute_labels(y, groups=groups, n_permutations=total)
+    message = str(caught[0].message)
+    assert f"below {1 / total:.3g}" in message
+    assert ("names of the classes" in message) == (n_renamings > 1)
+    assert n_renamings == 1 or f"below {n_renamings / total:.3g} for" in message
 
 
 @pytest.mark.parametrize(

@@ -201,11 +201,12 @@ def test_stratified_cross_validation(n_draws):
 
 @pytest.mark.parametrize("n_classes", [2, 8])
 @pytest.mark.parametrize("n_repeats", [1, 12, 100])
-def test_given_classes_exactly(n_classes, n_repeats):
+@pytest.mark.parametrize("method", ["hoeffding", "kl", "clopper_pearson"])
+def test_given_classes_exactly(method, n_classes, n_repeats):
     n_test = n_classes * n_repeats
     correct = np.arange(n_test + 1)
     bounds = bayes_accuracy_lower_bound(
-        correct / n_test, n_classes=n_classes, n_repeats=n_repeats
+        correct / n_test, n_classes=n_classes, n_repeats=n_repeats, method=method
     )
     worst = 0.0
     for accuracy in np.linspace(1 / n_classes, 0.999, 60):
@@ -214,3 +215,30 @@ def test_given_classes_exactly(n_classes, n_repeats):
     assert worst <= ALPHA
     if n_test > 50:
         assert worst > 0.005  # within reach of its level, hence a test of it
+
+
+@pytest.mark.parametrize("n_draws", N_DRAWS)
+@pytest.mark.parametrize("repeats", [[12] * 8, [1, 2, 3, 4, 6, 8, 10, 12]])
+def test_learned_classifier_on_one_split(n_draws, repeats):
+    """Nearest centroids of one training set; the Bayes accuracy is that of truth."""
+    rng = np.random.default_rng(8)
+    centers = 0.8 * rng.normal(size=(8, 5))
+
+    def accuracy(means, counts):
+        y = np.repeat(np.arange(8), counts)
+        points = centers[y] + rng.normal(size=(len(y), 5))
+        scores = 2 * points @ means.T - (means**2).sum(axis=1)
+        right = scores.argmax(axis=1) == y
+        return (np.bincount(y, right) / counts).mean()
+
+    bayes = accuracy(centers, np.full(8, 40_000))
+    observed = [
+        accuracy(centers + rng.normal(size=centers.shape) / 5, np.array(repeats))
+        for _ in range(n_draws)
+    ]
+    equal = len(set(repeats)) == 1
+    for method in ("hoeffding", "kl", "clopper_pearson")[: 3 if equal else 2]:
+        bounds = bayes_accuracy_lower_bound(
+            observed, n_classes=8, n_repeats=repeats, method=method
+        )
+        assert np.mean(bounds > bayes) <= ALPHA

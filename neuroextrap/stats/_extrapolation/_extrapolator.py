@@ -356,7 +356,7 @@ def _with_names(doc: str) -> str:
     return doc.replace(line, textwrap.indent(textwrap.fill(f"{names}.", 76), indent))
 
 
-if AccuracyExtrapolator.__doc__:  # python -OO has no docstrings
+if AccuracyExtrapolator.__doc__:  # pragma: no branch (python -OO has none)
     AccuracyExtrapolator.__doc__ = _with_names(AccuracyExtrapolator.__doc__)
 
 

@@ -143,7 +143,7 @@ def fit_generalized_pareto(
 
     def negative_profile(theta: float) -> float:
         if abs(theta) < 1e-8:
-            return np.log(mean) + 1
+            return np.log(mean)
         shape = np.mean(np.log1p(theta * excess))
         return np.log(shape / theta) + shape
 

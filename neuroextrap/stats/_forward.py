@@ -1,0 +1,297 @@
+"""What forward testing tells: e-values and lower bounds for the classes at hand.
+
+Train on the runs that precede, test on the next, in some order of the runs. Given the
+past, the classifier is fixed and the tested run is fresh, so that its accuracy is at
+most the Bayes accuracy beta of the classes at hand, and for every lambda >= 0 ::
+
+    E exp(lambda S - sum_t n_t log(1 + (e^lambda - 1) beta / (n_t w_t))) <= 1
+
+where S is the weighted number of correct outcomes of the tested runs and step t has
+n_t test units, the heaviest of weight w_t (1 / n_t where all weigh the same). A mean
+of such numbers, over lambda, over orders of the runs and over the steps at which
+testing begins, is as good a proof, whatever the dependence of its terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuroextrap.stats._validation import FloatArray, check_integer, check_level
+
+#: fixed before any data are seen; the mean over them loses little to the best of them
+LAMBDAS = np.log([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0])
+_BLOCK_NUMBERS = 2**22
+_BISECTIONS = 30  # to 1e-9, from below
+
+
+def forward_e_value(
+    n_correct: ArrayLike,
+    n_units: ArrayLike,
+    accuracy: ArrayLike,
+    *,
+    first_steps: ArrayLike = (0,),
+    unit_weights: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the e-value against a Bayes accuracy of at most `accuracy`.
+
+    An e-value is a nonnegative number whose mean is at most one when the hypothesis
+    holds; the chance that it reaches 1 / alpha is then at most alpha. At the chance
+    level 1 / K the hypothesis is that no classifier can tell the classes apart. With
+    the chronological order alone, more runs may be added after looking; the mean over
+    several orders needs the number of runs to be fixed in advance.
+
+    Parameters
+    ----------
+    n_correct : array-like of shape (..., n_orders, n_steps)
+        Number of correct outcomes in the run that each step of each order tests. A tie
+        of m classes counts 1 / m, a block its share of correct scans. NaN gives NaN.
+    n_units : int or array-like of int broadcast to (n_orders, n_steps)
+        Independent test units (points, blocks, or 1 for a whole run) of each step.
+    accuracy : float or array-like of shape (...)
+        Bayes accuracy of the hypothesis, between 0 and 1.
+    first_steps : int or array-like of int of shape (n_first,), default=(0,)
+        Steps at which testing may begin; e-values that begin at each are averaged.
+    unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
+        Largest weight of a unit in each step, where weights are unequal and sum to one
+        (classes of unequal repeats); `n_correct` is then the weighted share of correct
+        outcomes divided by it. If None, 1 / n_units: all units weigh the same.
+
+    Returns
+    -------
+    e_value : ndarray of shape (...)
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, outcomes lie outside 0..n_units, a first step does not
+        exist, or `accuracy` is no probability.
+
+    References
+    ----------
+    Shafer 2021, "Testing by betting". Grünwald, de Heide & Koolen 2024, "Safe testing".
+    Dawid 1984, "Statistical theory: the prequential approach".
+
+    Examples
+    --------
+    Four runs of eight categories each, nearly all right, then nearly all wrong:
+
+    >>> float(forward_e_value([[7, 8, 8, 7]], 8, 1 / 8)) > 1e20
+    True
+    >>> forward_e_value([[1, 1, 0, 1]], 8, 1 / 8)
+    array(0.21)
+    """
+    design = _forward_design(n_correct, n_units, first_steps, unit_weights)
+    level = np.asarray(accuracy, dtype=np.float64)
+    if not ((level >= 0) & (level <= 1)).all():
+        raise ValueError(f"accuracy must lie between 0 and 1; got {accuracy!r}")
+    sums, shape = design.sums()
+    flat = np.broadcast_to(level, shape).ravel()
+    return np.exp(_in_blocks(design, sums, flat, _log_e_values)).reshape(shape)
+
+
+def forward_bayes_accuracy_lower_bound(
+    n_correct: ArrayLike,
+    n_units: ArrayLike,
+    *,
+    first_steps: ArrayLike = (0,),
+    confidence_level: float = 0.95,
+    n_regions: int = 1,
+    unit_weights: ArrayLike | None = None,
+) -> FloatArray:
+    """Bound the Bayes accuracy of the classes at hand from forward test outcomes.
+
+    Leave-one-run-out shares its training data between folds, so that the twelve folds
+    of twelve runs count as one; forward testing does not. The classes are taken as they
+    are, no sample of others, and every classifier is covered, whatever it does with the
+    runs that it was given. The bound is where the mean e-value against "at most so
+    accurate" falls to ``n_regions / (1 - confidence_level)``.
+
+    Parameters
+    ----------
+    n_correct : array-like of shape (..., n_orders, n_steps)
+        Number of correct outcomes in the run that each step of each order tests, the
+        classifier trained on the runs before it in that order. A tie of m classes
+        counts 1 / m, a block its share of correct scans. NaN gives NaN.
+    n_units : int or array-like of int broadcast to (n_orders, n_steps)
+        Independent test units of each step: test points, blocks, or 1 for a whole run
+        (then `n_correct` is the run's accuracy).
+    first_steps : int or array-like of int of shape (n_first,), default=(0,)
+        Steps at which testing may begin, fixed in advance; early steps have classifiers
+        of little training.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+    unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
+        Largest weight of a unit in each step, see :func:`forward_e_value`. If None, all
+        units weigh the same.
+
+    Returns
+    -------
+    bound : ndarray of shape (...)
+        Between 0 and 1; below 1 / K it says nothing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_regions` is not an integer of at least 1.
+    ValueError
+        If shapes disagree, outcomes lie outside 0..n_units, a first step does not
+        exist, or the confidence level is outside (0, 1).
+
+    See Also
+    --------
+    bayes_accuracy_lower_bound : The same for a single split into training and test.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+    betting". Vovk & Wang 2021, "E-values: calibration, combination and applications"
+    (a mean of e-values is an e-value).
+
+    Examples
+    --------
+    Eight classes once in each of twelve runs, every order of the twelve cyclic ones,
+    all but one outcome in eight correct:
+
+    >>> import numpy as np
+    >>> n_correct = np.full((12, 8), 7)
+    >>> forward_bayes_accuracy_lower_bound(n_correct, 8)
+    array(0.73)
+    """
+    design = _forward_design(n_correct, n_units, first_steps, unit_weights)
+    alpha = 1 - check_level(confidence_level, "confidence_level")
+    goal = np.log(check_integer(n_regions, "n_regions", minimum=1) / alpha)
+    sums, shape = design.sums()
+    goals = np.full(len(sums), goal)
+    return _in_blocks(design, sums, goals, _where_reached).reshape(shape)
+
+
+class _Forward(NamedTuple):
+    """Outcomes of forward testing, checked; steps of equal design are counted together.
+
+    `n_correct` of shape (..., n_orders, n_steps), `first_steps` of shape (n_first,),
+    `kinds` of shape (n_kinds, 2) the units and their evenness n w of the kinds of
+    steps, `counts` of shape (n_orders * n_first, n_kinds).
+    """
+
+    n_correct: FloatArray
+    first_steps: NDArray[np.int64]
+    kinds: FloatArray
+    counts: FloatArray
+
+    def sums(self) -> tuple[FloatArray, tuple[int, ...]]:
+        """Return sums of shape (n_rows, n_orders * n_first), and the rows' shape."""
+        after = np.cumsum(self.n_correct[..., ::-1], axis=-1)[..., ::-1]
+        sums = after[..., self.first_steps]
+        shape = self.n_correct.shape[:-2]
+        return sums.reshape(math.prod(shape), math.prod(sums.shape[-2:])), shape
+
+    def offsets(self, beta: FloatArray) -> FloatArray:
+        """Return sum_t n_t log(..), shape (n_rows, n_orders * n_first, n_lambdas)."""
+        n, evenness = self.kinds.T
+        growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
+        logs = n * np.log1p(beta[:, np.newaxis, np.newaxis] * growth)
+        return np.einsum("rlk,ok->rol", logs, self.counts)
+
+
+def _forward_design(
+    n_correct: ArrayLike,
+    n_units: ArrayLike,
+    first_steps: ArrayLike,
+    unit_weights: ArrayLike | None,
+) -> _Forward:
+    """Check what forward tests are given, and count steps of equal design."""
+    correct = np.asarray(n_correct, dtype=np.float64)
+    if correct.ndim < 2 or 0 in correct.shape[-2:]:
+        raise ValueError(
+            "n_correct must have shape (..., n_orders, n_steps), at least one of each; "
+            f"got {correct.shape}"
+        )
+    units = _per_step(n_units, "n_units", correct.shape[-2:])
+    if not (units >= 1).all() or (units != np.rint(units)).any():
+        raise ValueError("n_units must be whole numbers of at least 1")
+    weights = 1 / units
+    if unit_weights is not None:
+        weights = _per_step(unit_weights, "unit_weights", correct.shape[-2:])
+        if not ((weights * units >= 1 - 1e-9) & (weights <= 1)).all():
+            raise ValueError(
+                "unit_weights must be the largest of n_units weights that sum to one, "
+                "between 1 / n_units and 1"
+            )
+    slack = 1e-6
+    if (correct < -slack).any() or (correct > 1 / weights + slack).any():
+        raise ValueError(
+            "n_correct must lie between 0 and n_units (or 1 / unit_weights); give "
+            "numbers of correct outcomes, not accuracies"
+        )
+    first = np.atleast_1d(np.asarray(first_steps))
+    if first.ndim != 1 or not len(first) or first.dtype.kind not in "iu":
+        raise ValueError(
+            f"first_steps must be one or more integers; got {first_steps!r}"
+        )
+    if (first < 0).any() or (first >= correct.shape[-1]).any():
+        raise ValueError(
+            f"first_steps must lie in 0..{correct.shape[-1] - 1}, the steps of "
+            f"n_correct; got {first.tolist()}"
+        )
+    evenness = np.maximum(units * weights, 1.0).round(12)
+    pairs = np.stack([units, evenness], axis=-1)
+    kinds, kind = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
+    member = np.eye(len(kinds))[kind.reshape(units.shape)]
+    after = np.cumsum(member[:, ::-1], axis=1)[:, ::-1]
+    counts = after[:, first].reshape(-1, len(kinds))
+    return _Forward(correct, first.astype(np.int64), kinds, counts)
+
+
+def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Broadcast numbers to (n_orders, n_steps)."""
+    try:
+        return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+    except ValueError:
+        raise ValueError(
+            f"{name} must broadcast to (n_orders, n_steps) = {shape}; got shape "
+            f"{np.shape(values)}"
+        ) from None
+
+
+def _log_e_values(design: _Forward, sums: FloatArray, beta: FloatArray) -> FloatArray:
+    """Return the log of the mean e-value of every row at its own beta."""
+    exponents = sums[:, :, np.newaxis] * LAMBDAS - design.offsets(beta)
+    flat = exponents.reshape(len(sums), -1)
+    highest = flat.max(axis=1)
+    mean = np.exp(flat - highest[:, np.newaxis]).mean(axis=1)
+    return np.asarray(highest + np.log(mean))
+
+
+def _where_reached(design: _Forward, sums: FloatArray, goals: FloatArray) -> FloatArray:
+    """Return the largest beta at which the log e-value still reaches the goal."""
+    low, high = np.zeros(len(sums)), np.ones(len(sums))
+    hopeless = _log_e_values(design, sums, low) < goals
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        reached = _log_e_values(design, sums, middle) >= goals
+        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
+    return np.where(np.isnan(sums[:, 0]), np.nan, np.where(hopeless, 0.0, low))
+
+
+def _in_blocks(
+    design: _Forward,
+    sums: FloatArray,
+    values: FloatArray,
+    function: Callable[[_Forward, FloatArray, FloatArray], FloatArray],
+) -> FloatArray:
+    """Apply a function to blocks of rows that fit into the cache."""
+    width = max(1, _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
+    starts = range(0, len(sums), width)
+    parts = [
+        function(design, sums[start : start + width], values[start : start + width])
+        for start in starts
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)
