@@ -19,6 +19,12 @@ from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions._usable import UsableRegions
 
+POPULATION_NOTE = (
+    "average_bayes_accuracy_bound and information_bound speak of a population from "
+    "which the given {classes} were drawn at random; for {classes} that were chosen "
+    "they are false (read bayes_accuracy_bound and class_information_bound)"
+)
+
 
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import BoundDesign
+from neuroextrap.analysis._region_run import POPULATION_NOTE, BoundDesign
 from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
@@ -109,6 +109,7 @@ def bound_design(labels, design, *, automatic_penalty, confidence_level):
             "shrinkage='auto' takes it from all samples (no label enters); for bounds "
             "that hold to the letter give shrinkage a number"
         )
+    notes.append(POPULATION_NOTE.format(classes="classes"))
     tested = TestDesign(design.n_classes, repeats, confidence_level=confidence_level)
     if tested.is_vacuous:
         notes.append(

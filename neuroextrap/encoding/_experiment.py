@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
@@ -121,14 +122,19 @@ def _notes(estimator, experiment):
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
         )
-    elif stats.TestDesign(
-        experiment.n_candidates, repeats, confidence_level=estimator.confidence_level
-    ).is_vacuous:
-        notes.append(
-            "average_bayes_accuracy_bound is at chance everywhere: with "
-            f"{experiment.n_candidates} stimuli even perfect accuracy says too little "
-            "of stimuli that were not drawn"
+    else:
+        notes.append(POPULATION_NOTE.format(classes="stimuli"))
+        tested = stats.TestDesign(
+            experiment.n_candidates,
+            repeats,
+            confidence_level=estimator.confidence_level,
         )
+        if tested.is_vacuous:
+            notes.append(
+                "average_bayes_accuracy_bound is at chance everywhere: with "
+                f"{experiment.n_candidates} stimuli even perfect accuracy says too "
+                "little of stimuli that were not drawn"
+            )
     if estimator.n_permutations:
         notes.append(
             "p-values permute which stimulus goes with which test response; they are "

@@ -6,10 +6,11 @@ The key of every number is the name of a record in :data:`neuroextrap.maps.MAPS`
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import false_discovery_control
 
 from neuroextrap import stats
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
+from neuroextrap.stats._pvalues import z_from_p
 
 _LADDER = np.array([2, 5, 10])
 
@@ -68,15 +69,28 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
 
 
 def _bounds(curves, sizes, design):
-    """Return the three bounds of every region; curves (n_regions, n_sizes) up to K."""
+    """Return the bounds of every region; curves (n_regions, n_sizes) up to K."""
     accuracy = curves[:, -1]
+    given = design.bayes_accuracy_bound(accuracy, method=_class_method(design))
     return {
         "average_bayes_accuracy_bound": design.average_bayes_accuracy_bound(
             accuracy, sizes[-1]
         ),
-        "bayes_accuracy_bound": design.bayes_accuracy_bound(accuracy),
+        "bayes_accuracy_bound": given,
+        "class_information_bound": design.class_information_bound(given),
         "information_bound": design.best_information_bound(curves, sizes),
     }
+
+
+def _class_method(design):
+    """Choose the bound for the given classes by the design, never by the data.
+
+    With one split and equal repeats the Kullback-Leibler bound is the tighter one; ties
+    are allowed.
+    """
+    repeats = np.atleast_2d(design.n_repeats)
+    one_split = len(repeats) == 1 and np.ptp(repeats) == 0
+    return "kl" if one_split else "hoeffding"
 
 
 _PERMUTATION_MAPS = (
@@ -92,28 +106,15 @@ _PERMUTATION_MAPS = (
 def permutation_statistics(score, n_reached, maxima):
     """Compute p-values of every region from the counts of a permutation run.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n_regions,)
-        Observed statistic; NaN stays NaN.
-    n_reached : ndarray of int of shape (n_regions,)
-        Number of permutations whose statistic reaches the observed one.
-    maxima : ndarray of shape (n_permutations,)
-        Largest statistic over regions of every permutation.
+    `score` (n_regions,) is the observed statistic (NaN stays NaN), `n_reached`
+    (n_regions,) counts the permutations whose statistic reaches it, and `maxima`
+    (n_permutations,) are the largest statistics over regions. Returns a dict of arrays
+    of shape (n_regions,).
 
-    Returns
-    -------
-    statistics : dict of ndarray of shape (n_regions,)
-        ``p_value`` is (1 + n_reached) / (1 + n_permutations).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.maps._identification import permutation_statistics
-    >>> found = permutation_statistics(
+    >>> statistics = permutation_statistics(
     ...     np.array([0.9, 0.4]), np.array([0, 3]), np.array([0.5, 0.6, 0.4, 0.7])
     ... )
-    >>> found["p_value"], found["p_value_fwe"]
+    >>> statistics["p_value"], statistics["p_value_fwe"]
     (array([0.2, 0.8]), array([0.2, 1. ]))
     """
     known = ~np.isnan(score)
@@ -130,7 +131,7 @@ def permutation_statistics(score, n_reached, maxima):
             "p_value_fwe_tail": p_tail,
             "p_value_fdr": false_discovery_control(p) if len(p) else p,
             "neg_log10_p_fwe": -np.log10(p_fwe),
-            "z": norm.isf(p),
+            "z": z_from_p(p, len(maxima)),
         },
     )
 

@@ -94,6 +94,17 @@ _RECORDS = (
         overview=True,
     ),
     *_bound(
+        "class_information_bound",
+        "Lower confidence bound on the information that a response carries about "
+        "which of the given classes was shown, all equally often; at most log2 of "
+        "their number",
+        "bits",
+        chance=0.0,
+        note="The bound on information about the given classes (bits) follows from "
+        "the bound on their Bayes accuracy by Fano's inequality; it cannot exceed "
+        "log2 of the number of classes.",
+    ),
+    *_bound(
         "average_bayes_accuracy_bound",
         "Lower confidence bound on the average Bayes accuracy among as many random "
         "classes of the same kind",
@@ -106,13 +117,18 @@ _RECORDS = (
     ),
     *_bound(
         "information_bound",
-        "Lower confidence bound on the mutual information of stimulus and response, "
-        "the best over several set sizes with the correction",
+        "Lower confidence bound on the mutual information of stimulus and response "
+        "in the population of stimuli that the given ones were drawn from at random, "
+        "the best over several set sizes with the correction; no bound for stimuli "
+        "that were chosen",
         "bits",
         chance=0.0,
         note="The bound on information (bits) follows from the average Bayes "
         "accuracy bounds at set sizes fixed in advance, with the correction for "
-        "taking the best; it needs what they need.",
+        "taking the best; it needs what they need. It speaks of a population of "
+        "stimuli from which the given ones were drawn at random, and may exceed log2 "
+        "of their number; for stimuli that were chosen (far apart, say) it is false. "
+        "Of the given ones speaks the bound on information about the given classes.",
         overview=True,
     ),
     _p_value(
