@@ -2,15 +2,23 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, TestedRows
+from neuroextrap.margins._design import Design, Labelings, TestedRows
 
-if TYPE_CHECKING:
-    from neuroextrap.margins._task import Plan
+
+class BatchedLabelings(Protocol):
+    """What a source of margins asks of a plan: rows to test, and labelings."""
+
+    @property
+    def design(self) -> TestedRows:
+        """Which rows of a region's data are tested."""
+
+    def batches(self) -> Iterable[Labelings]:
+        """Give the trained labelings in batches."""
 
 
 class Batch(NamedTuple):
@@ -37,14 +45,14 @@ class MarginSource(ABC):
     prefer: str = "threads"
 
     @abstractmethod
-    def batches(self, xs: list[np.ndarray], plan: "Plan") -> Iterator[Batch]:
+    def batches(self, xs: list[np.ndarray], plan: BatchedLabelings) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
         Parameters
         ----------
         xs : list of ndarray of shape (n_samples, n_features of the region)
             Samples of each region.
-        plan : Plan
+        plan : BatchedLabelings
             Design and labelings of the run.
 
         Yields
@@ -198,14 +206,14 @@ class MarginKernel(MarginSource):
             If a class has no training sample in a fold.
         """
 
-    def batches(self, xs: list[np.ndarray], plan: "Plan") -> Iterator[Batch]:
+    def batches(self, xs: list[np.ndarray], plan: BatchedLabelings) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
         Parameters
         ----------
         xs : list of ndarray of shape (n_samples, n_features of the region)
             Samples of each region.
-        plan : Plan
+        plan : BatchedLabelings
             Design and labelings of the run.
 
         Yields

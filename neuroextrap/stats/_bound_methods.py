@@ -9,31 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroextrap.stats._tested import Tested
 from neuroextrap.stats._validation import FloatArray
 
-if TYPE_CHECKING:
-    from neuroextrap.stats._test_design import TestDesign
-
 Sizes = NDArray[np.int64]
-BoundMethod = Callable[[FloatArray, Sizes, "TestDesign"], FloatArray]
+BoundMethod = Callable[[FloatArray, Sizes, Tested], FloatArray]
 
 _LARGEST_TILT = 500.0
 _N_RATES = 96
 
 
-def _subgaussian(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
+def _subgaussian(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
     """Subtract one margin for classes and test points together."""
     del sizes
     variance = (1 + design.noise) * design.log_term / (2 * design.n_classes)
     return accuracy - math.sqrt(variance)
 
 
-def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
+def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
     """Subtract Hoeffding's margin for test points, Chebyshev's for classes."""
     if (sizes != design.n_classes).any():
         raise ValueError(
@@ -48,7 +45,7 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatA
     return accuracy - (test + 1 / math.sqrt(2 * alpha * design.n_classes))
 
 
-def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
+def _hybrid(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
     """Invert exponential moments that know how little there is near 0 and 1."""
     del sizes
     arguments = (design.n_classes, design.smallest, design.log_term)

@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv, xlogy
 
+from neuroextrap.stats._tested import Tested
 from neuroextrap.stats._validation import FloatArray
 
-if TYPE_CHECKING:
-    from neuroextrap.stats._test_design import TestDesign
-
-ClassBoundMethod = Callable[[FloatArray, "TestDesign"], FloatArray]
+ClassBoundMethod = Callable[[FloatArray, Tested], FloatArray]
 
 _BISECTIONS = 50
 _WHOLE = 1e-6  # how near a number of correct outcomes must lie to a whole one
 
 
-def _hoeffding(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+def _hoeffding(accuracy: FloatArray, design: Tested) -> FloatArray:
     """Subtract one margin for the test points; folds allowed."""
     variance = design.noise * design.log_term / (2 * design.n_classes)
     return accuracy - math.sqrt(variance)
 
 
-def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+def _clopper_pearson(accuracy: FloatArray, design: Tested) -> FloatArray:
     """Count correct outcomes of equally many independent points of each class."""
     n_correct, n_test = count_correct(accuracy, design)
     return clopper_pearson_lower(n_correct, n_test, design.alpha / design.n_bounds)
 
 
-def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+def _kl(accuracy: FloatArray, design: Tested) -> FloatArray:
     """Invert the Chernoff bound of outcomes of unequal weight.
 
     The accuracy is a sum of n outcomes X_i of weight w_i = 1 / (K r_i), the heaviest of
@@ -65,9 +62,7 @@ def class_bound_method(name: str) -> ClassBoundMethod:
     return _METHODS[name]
 
 
-def upper_class_bound(
-    accuracy: FloatArray, design: TestDesign, method: str
-) -> FloatArray:
+def upper_class_bound(accuracy: FloatArray, design: Tested, method: str) -> FloatArray:
     """Return upper bounds (...) on the accuracy of this classifier, errors counted.
 
     With a single error less than one may have been expected; Clopper-Pearson then holds
@@ -85,7 +80,7 @@ def upper_class_bound(
     return np.asarray(1 - lowest_error)
 
 
-def split_repeats(design: TestDesign, method: str) -> FloatArray:
+def split_repeats(design: Tested, method: str) -> FloatArray:
     """Return the repeats (n_classes,) of a single split; folds are an error."""
     repeats = np.atleast_2d(np.asarray(design.n_repeats, dtype=np.float64))
     if len(repeats) > 1:
@@ -102,7 +97,7 @@ def split_repeats(design: TestDesign, method: str) -> FloatArray:
     return np.broadcast_to(repeats[0], (design.n_classes,))
 
 
-def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray, float]:
+def count_correct(accuracy: FloatArray, design: Tested) -> tuple[FloatArray, float]:
     """Return the whole number of correct outcomes of accuracies, and of test points."""
     repeats = split_repeats(design, "clopper_pearson")
     if (repeats != repeats[0]).any():

@@ -24,8 +24,9 @@ from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,
 )
+from neuroextrap.models.elastic_net._solver import Solver
 from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
-from neuroextrap.models.elastic_net._solvers import SOLVERS, Solver, choose_solver
+from neuroextrap.models.elastic_net._solvers import SOLVERS, choose_solver
 
 # small grids end early on purpose; one test asserts the warning itself
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")

@@ -5,7 +5,7 @@ Importing this module needs numba (the extra ``fast``).
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._solvers import Solver
+from neuroextrap.models.elastic_net._solver import Solver
 from neuroextrap.models.elastic_net._working_sets import (
     Problem,
     empty,
