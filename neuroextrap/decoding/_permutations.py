@@ -88,11 +88,12 @@ def _cells(labels, design):
 
 def _warn_about_counts(codes, permuted, design):
     """Warn when permuted labels are spread over folds unlike the observed ones."""
-    classes = np.arange(design.n_classes)
     for _, test in design.folds:
-        observed = (codes[test][:, None] == classes).sum(axis=0)
-        counts = (permuted[:, test][:, :, None] == classes).sum(axis=1)
-        if (counts != observed).any():
+        observed, others = codes[test], permuted[:, test]
+        if any(
+            ((others == label).sum(axis=1) != (observed == label).sum()).any()
+            for label in range(design.n_classes)
+        ):
             warnings.warn(
                 "cv is a list of folds, and permuted labels change how many samples of "
                 "a class a fold tests: if the folds were made from the labels "
