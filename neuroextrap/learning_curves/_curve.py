@@ -8,11 +8,11 @@ import numpy as np
 from neuroextrap.learning_curves._curve_run import prepare_run
 from neuroextrap.learning_curves._information import label_entropy
 from neuroextrap.learning_curves._patterns import check_pattern
-from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._residual_freedom import (
     default_train_sizes,
     residual_freedom,
 )
+from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates

@@ -51,9 +51,7 @@ def evaluate_task(run, size, splits, *, prior_weight, pattern, score=True, z=Fal
     scores, components, factors = [], [], []
     with threadpool_limits(1):
         for split in splits:
-            order = draw_split(
-                run.seed, size, split, run.holds, twin=twin, least=least
-            )
+            order = draw_split(run.seed, size, split, run.holds, twin=twin, least=least)
             model = train(run, order[:size])
             components.append(components_in_use(model))
             if score:

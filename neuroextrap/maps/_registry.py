@@ -164,6 +164,14 @@ _RECORDS = (
         "p_value_fdr",
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
     ),
+    _p_value(
+        "p_value_step_down",
+        "As p_value_fwe, each region against the maximum over the regions left once "
+        "all with larger values are set aside",
+        note="p_value_step_down controls the family-wise error as p_value_fwe does, "
+        "and is never larger.",
+        simultaneous=True,
+    ),
     MapRecord(
         name="neg_log10_p_fwe",
         description="-log10 of p_value_fwe",
@@ -179,6 +187,29 @@ _RECORDS = (
         name="z",
         description="Standard normal quantile of 1 - p_value",
         unit="z",
+        chance=0.0,
+        tabulated=False,
+    ),
+    *(
+        MapRecord(
+            name=f"{which}_accuracy",
+            description=f"Value of the compared accuracy for the {which} decoder",
+            unit="proportion",
+            tabulated=False,
+        )
+        for which in ("first", "second")
+    ),
+    MapRecord(
+        name="accuracy_difference",
+        description="Compared accuracy, first decoder minus second",
+        unit="proportion",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="information_difference",
+        description="Implied information, first decoder minus second",
+        unit="bits",
         chance=0.0,
         tabulated=False,
     ),

@@ -31,7 +31,9 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     score : array-like of shape (...)
         Observed statistic, larger for stronger effects; NaN gives NaN.
     null_scores : array-like of shape (n_permutations, ...)
-        The same statistic of permuted labels; trailing axes broadcast.
+        The same statistic of permuted labels; trailing axes broadcast. Where it is
+        float32 (as ``save_null`` writes it), scores are compared at that precision, so
+        that ties remain ties.
 
     Returns
     -------
@@ -53,7 +55,7 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     >>> permutation_p_value(3.0, [1.0, 2.0, 3.0, 0.0])
     array(0.4)
     """
-    observed = np.asarray(score, dtype=np.float64)
+    observed = _at_precision_of(null_scores, score)
     null = np.asarray(null_scores, dtype=np.float64)
     if null.ndim == 0 or len(null) == 0:
         raise ValueError(
@@ -71,6 +73,13 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
         raise ValueError("null_scores hold NaN where score is a number")
     p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))
     return np.where(np.isnan(observed), np.nan, p)
+
+
+def _at_precision_of(null_scores: ArrayLike, scores: ArrayLike) -> FloatArray:
+    """Return scores as float64, rounded to float32 first where the null scores are."""
+    single = getattr(null_scores, "dtype", None) == np.float32
+    values = np.asarray(scores, dtype=np.float32 if single else np.float64)
+    return values.astype(np.float64)
 
 
 def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArray:
@@ -136,7 +145,10 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     scores : array-like of shape (n_regions,)
         Observed statistics, comparable between regions; NaN gives NaN.
     null_scores : array-like of shape (n_permutations, n_regions)
-        The same statistics of permuted labels, one labeling a row for all regions.
+        The same statistics of permuted labels, one labeling a row for all regions. It
+        may be memory-mapped; a few rows are read at a time. Where it is float32 (as
+        ``save_null`` writes it), scores are compared at that precision, so that ties
+        remain ties.
 
     Returns
     -------
@@ -161,7 +173,7 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     >>> step_down_p_value([0.9, 0.3, 0.35], null)
     array([0.25, 0.75, 0.5 ])
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = _at_precision_of(null_scores, scores)
     null = np.asarray(null_scores)
     if values.ndim != 1 or null.ndim != 2 or null.shape[1:] != values.shape:
         raise ValueError(

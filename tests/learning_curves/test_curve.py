@@ -299,9 +299,7 @@ def test_overfitting_is_explained(scans, caplog):
     options = {"train_sizes": [2], "n_splits": 20, "prior_weight": None}
     warned = pytest.warns(UserWarning, match="strongly negative")
     with caplog.at_level("INFO", logger="neuroextrap"), warned:
-        curve = information_learning_curve(
-            scans.X, scans.fine, scans.groups, **options
-        )
+        curve = information_learning_curve(scans.X, scans.fine, scans.groups, **options)
     assert curve.information.mean() < 0
     assert curve.error_rate.mean() < curve.baseline_error_rate.mean()
     assert "the classifier overfits" in caplog.text
