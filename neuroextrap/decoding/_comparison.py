@@ -8,7 +8,7 @@ from neuroextrap.decoding._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
-from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._null_counts import round_ties, spread_known
 from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
 from neuroextrap.stats._validation import check_integer
 
@@ -281,6 +281,6 @@ def _count_outcomes(runs, pairs, size, place, counts, n_jobs):
     ]
     accuracy = np.empty((2, len(pairs[0])))
     for (part, one), (_, two) in zip(*streams, strict=True):
-        accuracy[:, part] = one @ weights, two @ weights
+        accuracy[:, part] = round_ties(np.stack([one @ weights, two @ weights]))
         counts.add((one - two) @ share, np.arange(part.start, part.stop))
     return accuracy
