@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import region_images, region_table
+from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
 
 
-class RegionAnalysis(BaseEstimator, ABC):
+class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -84,7 +85,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         self.null_maxima_ = results.scores.maxima
         self.n_permutations_ = len(self.null_maxima_)
         self.tail_fit_accepted_ = results.tail_fit_accepted()
-        self.notes_ = results.notes
+        self.notes_ = (*results.notes, *results.information_notes(self.region_scores_))
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.table_ = None
         placed = self.masker_ is not None and results.choice.has_place

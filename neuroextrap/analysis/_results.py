@@ -1,6 +1,6 @@
 """What a run found in every region, and everything that follows from it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse
@@ -11,11 +11,13 @@ from neuroextrap.maps._identification import (
     accuracy_statistics,
     bound_set_sizes,
     bound_statistics,
+    information_notes,
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
 
 _BY_REGION = ("wins", "weighted_wins", "score", "n_reached")
+_FROM_NULL = ("p_value_tail", "p_value_step_down", "null_information")
 _SAVED_SCORES = (*_BY_REGION, "maxima", "done")
 
 
@@ -42,7 +44,7 @@ class RegionResults:
     n_repeats: np.ndarray | None  # (n_folds, K) test points; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
-    p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
+    from_null: dict = field(default_factory=dict)  # (n_regions,), if nulls were saved
     fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K), if kept; not saved
 
     @property
@@ -67,10 +69,24 @@ class RegionResults:
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
-        if self.p_value_tail is not None:
-            values["p_value_tail"] = self.p_value_tail
+        for name in ("p_value_tail", "p_value_step_down"):
+            if name in self.from_null:
+                values[name] = self.from_null[name]
+        if "null_information" in self.from_null:
+            values["implied_information_corrected"] = (
+                values["implied_information"] - self.from_null["null_information"]
+            )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    def information_notes(self, values):
+        """Return what to say of the implied information among named numbers."""
+        return information_notes(
+            values["implied_information"],
+            n_classes=self.scores.wins.shape[1],
+            n_test=self.n_test,
+            set_sizes=self.set_sizes,
+        )
 
     def tail_fit_accepted(self):
         """Whether a generalized Pareto tail could be fitted to the permuted maxima.
@@ -165,7 +181,7 @@ class RegionResults:
             "n_repeats": self.n_repeats,
             "centers": self.choice.centers,
             "owner": self.choice.owner,
-            "p_value_tail": self.p_value_tail,
+            **self.from_null,
             "names": None
             if self.choice.names is None
             else np.array(self.choice.names, dtype=str),
@@ -201,5 +217,5 @@ class RegionResults:
             n_repeats=arrays.get("n_repeats"),
             confidence_level=float(arrays["confidence_level"]),
             notes=tuple(arrays["notes"].tolist()),
-            p_value_tail=arrays.get("p_value_tail"),
+            from_null={name: arrays[name] for name in _FROM_NULL if name in arrays},
         )

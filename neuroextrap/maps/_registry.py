@@ -81,7 +81,9 @@ _RECORDS = (
         chance=0.0,
         note="Implied information (bits) is the information at which the "
         "Gaussian-limit accuracy curve lies closest to the observed one. It is an "
-        "index of the curve, right in the limit of many voxels; it is not a bound.",
+        "index of the curve, right in the limit of many voxels; it is not a bound. "
+        "With fewer than ten classes high values depend on which classes were chosen; "
+        "the notes of the run count regions above what the classes resolve.",
         overview=True,
     ),
     *_bound(
@@ -187,6 +189,14 @@ _RECORDS = (
         name="z",
         description="Standard normal quantile of 1 - p_value",
         unit="z",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="implied_information_corrected",
+        description="Implied information minus its mean under permuted labels, which "
+        "removes most of its bias near chance; may be negative",
+        unit="bits",
         chance=0.0,
         tabulated=False,
     ),
