@@ -25,9 +25,9 @@ curves = {
 
 # %%
 # The two-label model wins with few subjects, the four-label model with many. Neither is
-# regularized here (``prior_weight=None``): with few subjects predictions are far too sure
-# when they are wrong, and four labels, which leave less to estimate the noise from, pay
-# more for it.
+# regularized here (``prior_weight=None``): with few subjects predictions are far too
+# sure when they are wrong, and four labels, which leave less to estimate the noise
+# from, pay more for it.
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for ax, panel in zip(
     axes, ("information", "error_rate", "reproducibility"), strict=True

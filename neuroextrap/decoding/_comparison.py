@@ -13,6 +13,7 @@ from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
 from neuroextrap.stats._validation import check_integer
 
 _UNITS = ("sample", "block", "run")
+_ENOUGH_RUNS = 6
 
 
 def compare_decoders(  # noqa: PLR0913
@@ -48,9 +49,9 @@ def compare_decoders(  # noqa: PLR0913
         every region of ``first`` is compared with the same region of ``second``.
     unit : {"sample", "block", "run"} or None, default=None
         What is exchanged as a whole: the outcomes of a sample, of a block (``blocks``
-        of the searchlights) or of a run (``groups``). If None, blocks where the
-        searchlights have them, else samples. At least five runs are needed for a
-        p-value of .05 that is one-sided, six for a two-sided one.
+        of the searchlights) or of a run (``groups``). If None, runs where there are at
+        least six (fewer cannot give a two-sided p-value of .05), else blocks where the
+        searchlights have them, else samples.
     n_permutations : int, default=1000
         Number of random exchanges; all of them where there are no more.
     two_sided : bool, default=True
@@ -87,11 +88,11 @@ def compare_decoders(  # noqa: PLR0913
     The two outcomes of a unit must be exchangeable under the null hypothesis, with
     units independent of each other. For one train/test split this is exact: classifiers
     are fixed, and test units independent given them. Under cross-validation classifiers
-    of different folds share training samples, so the test is approximate. Simulated
-    levels at a nominal .05 are in :doc:`/guide/tests`; ``unit="run"`` is the cautious
-    choice where there are enough runs. Two decoders that are equally good, but
-    for different samples, make the test conservative. The result speaks of these
-    classifiers, as trained here, on these samples.
+    of different folds share training samples, and samples tested in one fold share a
+    classifier, so the test is approximate: with samples as units, two equally good
+    regions differed at a nominal .05 in .05 to .09 of simulated data sets (most with
+    many samples a run and no signal at all), with runs in .04 to .07. The
+    result speaks of these classifiers, as trained here, on these samples.
 
     References
     ----------
@@ -244,7 +245,7 @@ def _units(run, unit):
     labels, test = run.labels, run.plan.design.test
     if unit not in (None, *_UNITS):
         raise ValueError(f"unit={unit!r} must be one of {_UNITS}, or None")
-    what = unit or ("sample" if labels.blocks is None else "block")
+    what = unit or _default_unit(labels)
     if what == "sample":
         codes = test
     elif what == "block":
@@ -264,6 +265,13 @@ def _units(run, unit):
             "smaller unit"
         )
     return place, what
+
+
+def _default_unit(labels):
+    """Return the coarsest unit of which there are enough."""
+    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
+        return "run"
+    return "sample" if labels.blocks is None else "block"
 
 
 def _count_outcomes(runs, pairs, size, place, counts, n_jobs):

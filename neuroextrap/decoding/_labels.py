@@ -9,6 +9,7 @@ from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.stats import TestDesign
+from neuroextrap.stats._validation import check_real
 
 
 class Labels(NamedTuple):
@@ -45,7 +46,7 @@ def code_labels(y, classes, groups, blocks):
     are left.
     """
     check_not_masked(y, "y")
-    y = np.asarray(y)
+    y = np.asarray(check_real(y, "y"))
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give one label for every sample")
     if y.dtype.kind == "f" and np.isnan(y).any():

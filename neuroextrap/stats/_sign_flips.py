@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._null_counts import NullCounts, round_ties
 from neuroextrap.stats._pvalues import step_down_p_value
-from neuroextrap.stats._validation import FloatArray, check_integer
+from neuroextrap.stats._validation import FloatArray, check_integer, real_array
 
 _BATCH_NUMBERS = 2**24  # statistics held at once
 
@@ -167,7 +167,7 @@ def paired_sign_flip_test(
     (array([0.125, 1.   ]), 7)
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
-    values = np.asarray(differences, dtype=np.float64)
+    values = real_array(differences, "differences")
     if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
         raise ValueError(
             "differences must be finite numbers of shape (n_regions, n_units), at "

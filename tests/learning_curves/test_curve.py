@@ -416,7 +416,7 @@ def test_classes_that_too_few_subjects_hold(scans):
         information_learning_curve(
             scans.X, np.where(scans.groups == 0, scans.coarse, "C"), scans.groups
         )
-    with pytest.raises(ValueError, match="every class twice .* or prior_weight=None"):
+    with pytest.raises(ValueError, match=r"every class twice .* or prior_weight=None"):
         information_learning_curve(
             scans.X,
             np.where(scans.groups == 0, scans.coarse, "C"),
