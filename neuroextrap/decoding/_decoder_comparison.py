@@ -21,22 +21,22 @@ class DecoderComparison:
     Parameters
     ----------
     region_scores_ : dict of ndarray of shape (n_regions,)
-        first_accuracy, second_accuracy and accuracy_difference (proportions),
+        Arrays first_accuracy, second_accuracy, accuracy_difference (proportions),
         information_difference (bits), p_value, p_value_fwe, and p_value_step_down where
         asked for; NaN where a region was not analyzed by both.
-    maps_ : dict of images (dict of ndarray for arrays and for pairs of regions)
-        The same as maps.
     pairs_ : ndarray of int of shape (n_regions, 2)
         Regions of the first and of the second that were compared.
-    masker_ : NiftiMasker, SurfaceMasker or None
+    maps_ : dict of images (of ndarray for arrays and pairs of regions), default=None
+        The same as maps; None where there are none.
+    masker_ : NiftiMasker, SurfaceMasker or None, default=None
         Fitted masker of the images; None where maps are arrays.
-    n_permutations_ : int
+    n_permutations_ : int, default=0
         Number of exchanges done.
-    n_units_ : int
+    n_units_ : int, default=0
         Number of units whose outcomes were exchanged.
-    parameters : dict
+    parameters : dict or None, default=None
         What was asked for, for the sidecars.
-    random_state : int or None
+    random_state : int or None, default=None
         Seed of the exchanges.
 
     Attributes
