@@ -21,6 +21,7 @@ from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
 
 _INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
+_BACKGROUND = "mean_image"
 
 
 class SavedAnalysis(NamedTuple):
@@ -32,6 +33,7 @@ class SavedAnalysis(NamedTuple):
     n_elements: int
     masker: Any
     table: Any
+    bg_img: Any
 
 
 def write_analysis(fitted, path, *, inputs, overwrite=False, bids=None):
@@ -89,10 +91,11 @@ def read_analysis(path, kind):
             f"{path} holds no {kind!r} analysis, but one of kind {written!r}; read it "
             "with the class that wrote it"
         )
-    index, masker = _read_index(files), None
+    index, masker, bg_img = _read_index(files), None, None
     if index["has_images"]:
         maps = read_maps(files.path(MAPS_FILE))
         masker = resolve_masker(finite_mask(maps[_MASK]))
+        bg_img = maps.get(_BACKGROUND)
     return SavedAnalysis(
         index["parameters"],
         RegionResults.load(files.path(_RESULTS)),
@@ -100,6 +103,7 @@ def read_analysis(path, kind):
         index["n_elements"],
         masker,
         _read_table(files.path(_TABLE)),
+        bg_img,
     )
 
 
@@ -162,6 +166,13 @@ def _maps_and_sidecars(fitted, inputs):
         **fitted.maps_,
         _MASK: to_img(np.ones(fitted.n_elements_), fitted.masker_),
     }
+    if fitted.bg_img_ is not None:
+        maps[_BACKGROUND] = fitted.bg_img_
+        records[_BACKGROUND] = MapRecord(
+            name=_BACKGROUND,
+            description="Mean of the images as gray levels, to be drawn under maps",
+            unit="gray levels, 0 to 255",
+        )
     return maps, {
         name: describe_map(record, origin, n_classes=len(fitted.classes_))
         for name, record in records.items()

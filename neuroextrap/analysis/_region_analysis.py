@@ -35,6 +35,10 @@ class RegionAnalysis(BaseEstimator, ABC):
     wins_ : ndarray of shape (n_regions, K)
         Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
         classes.
+    bg_img_ : image or None
+        Mean of the images as gray levels, which reports draw under maps that do not lie
+        in MNI space. None in MNI space (the template is drawn), on surfaces, for
+        arrays, and where samples are signed, such as betas, and show no anatomy.
     test_codes_ : ndarray of int of shape (n_test,), or None
         Index into ``classes_`` of every row of :meth:`region_margins`; None for results
         read from a folder, which holds no data.
@@ -71,6 +75,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         results = run.results()
         self._run = run
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
+        self.bg_img_ = run.bg_img
         self.classes_, self.test_codes_ = run.classes, run.test_codes
         self._publish(results)
         return self
@@ -330,7 +335,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         fitted.set_params(**{name: saved.parameters[name] for name in known})
         fitted._run = fitted.test_codes_ = None
         fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
-        fitted.classes_ = saved.classes
+        fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
         fitted._publish(saved.results)
         fitted.table_ = saved.table  # with the standard errors, which need the data
         return fitted
@@ -373,10 +378,11 @@ class RegionAnalysis(BaseEstimator, ABC):
         ----------
         title : str or None, default=None
             Title of the page. If None, "Identification report".
-        bg_img : path, Niimg, SurfaceImage, None or False, default=None
-            Background of the maps. None takes what nilearn ships where it fits: the
-            MNI152 template under masks that lie in it, sulcal depth on fsaverage5.
-            False draws no background.
+        bg_img : path, Niimg, SurfaceImage, "mni152", None or False, default=None
+            Background of the maps. "mni152" is the template that nilearn ships. If
+            None, it is the template for images whose header (code 4) or BIDS name
+            (``space-MNI...``) says MNI space, otherwise the mean image ``bg_img_``; on
+            fsaverage5, nilearn's sulcal depth. False draws no background.
 
         Returns
         -------

@@ -59,6 +59,7 @@ class RegionRun(ABC):
     test_codes: np.ndarray
     set_sizes: np.ndarray
     notes: tuple
+    bg_img: Any = None  # drawn under maps where there is no template
 
     @abstractmethod
     def inputs(self):

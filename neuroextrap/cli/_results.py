@@ -20,17 +20,31 @@ _PRINTED = (
 """Columns of a peak table that are printed."""
 
 
+def check_bg_img(args):
+    """Raise before any work if --bg-img cannot be drawn, or there is no report."""
+    if args.bg_img is None:
+        return
+    if not args.report:
+        raise ValueError(
+            f"--bg-img {args.bg_img} is drawn in the report only; add --report"
+        )
+    if args.bg_img.lower() not in ("none", "mni152"):
+        from neuroextrap.plotting._backgrounds import read_volume
+
+        read_volume(args.bg_img, "--bg-img", "give a volume, mni152 or none")
+
+
 def write_results(fitted, args, bids=None, sources=()):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
-    `args` has ``out``, ``overwrite`` and ``report``; `bids` are entities of BIDS names
+    `args` has ``out``, ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of BIDS names
     or None; `sources` are paths of the files that were analyzed.
     """
     from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
-    page = fitted.generate_report().get_standalone() if args.report else None
+    page = _page(fitted, args) if args.report else None
     peaks = peak_table(fitted)
     if bids is not None:
         describe_dataset(args.out, sources)
@@ -44,6 +58,13 @@ def write_results(fitted, args, bids=None, sources=()):
         target.write_text(page, encoding="utf-8")
         written += f"; open {target}"
     return f"{summary(fitted, peaks)}\n{written}"
+
+
+def _page(fitted, args):
+    """Return the report as HTML."""
+    none = args.bg_img is not None and args.bg_img.lower() == "none"
+    report = fitted.generate_report(bg_img=False if none else args.bg_img)
+    return report.get_standalone()
 
 
 def summary(fitted, peaks):

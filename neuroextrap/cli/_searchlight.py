@@ -138,13 +138,16 @@ def run(args):
         say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
+    light.bg_img_ = samples.bg_img  # of the images themselves, before any cleaning
     say(write_results(light, args, bids, files))
 
 
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
+    from neuroextrap.cli._results import check_bg_img
     from neuroextrap.maps._files import check_output_directory
 
+    check_bg_img(args)
     if args.samples in ("lsa", "lss") and args.t_r is None:
         raise ValueError(f"--samples {args.samples} needs --t-r, the repetition time")
     if args.samples in ("lsa", "lss") and (args.detrend or args.standardize):

@@ -88,6 +88,7 @@ def plan_decoding(searchlight, imgs, y, groups):
         test_codes=labels.codes[design.test],
         set_sizes=set_sizes,
         notes=(*samples.notes, *bounds.notes),
+        bg_img=samples.bg_img,
         labels=labels,
     )
 

@@ -77,6 +77,7 @@ def plan_identification(model, training, candidates, test):
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
+        bg_img=samples.bg_img,
         test=experiment,
         location=training.location,
     )

@@ -10,6 +10,7 @@ from neuroextrap.images._events import (
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
@@ -117,7 +118,10 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     ]
     y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
     runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
-    return LabeledSamples(np.concatenate(betas), np.concatenate(y), runs, masker)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
+    return LabeledSamples(
+        np.concatenate(betas), np.concatenate(y), runs, masker, bg_img
+    )
 
 
 def _check_options(model, noise_model, masker):

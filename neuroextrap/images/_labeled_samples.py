@@ -13,6 +13,7 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._loading import load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
 
 
@@ -22,13 +23,16 @@ class LabeledSamples:
 
     `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
     (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
-    number of the image from 0. `masker` made the features.
+    number of the image from 0. `masker` made the features. `bg_img` is the mean of the
+    first series as gray levels, to be drawn under maps that do not lie in MNI space;
+    None in MNI space, on surfaces, and where values are signed.
     """
 
     data: np.ndarray
     y: np.ndarray
     runs: np.ndarray
     masker: object
+    bg_img: object = None
 
 
 def volume_samples(  # noqa: PLR0913 - the options of one documented call
@@ -102,7 +106,8 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     kept = _kept(labels, exclude)
     data = load_samples(imgs, masker, confounds=confounds)
     data = _clean_runs(data, runs, detrend, standardize)
-    return LabeledSamples(data[kept], labels[kept], runs[kept], masker)
+    bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
 
 
 def block_averages(  # noqa: PLR0913 - the options of one documented call
@@ -194,7 +199,7 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         volumes.data[(volumes.runs == run) & (volumes.y == condition)].mean(axis=0)
         for run, condition in cells
     ]
-    return LabeledSamples(np.array(means), y, runs, masker)
+    return LabeledSamples(np.array(means), y, runs, masker, volumes.bg_img)
 
 
 def read_tables(imgs, events):

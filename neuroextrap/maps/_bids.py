@@ -2,11 +2,11 @@
 
 import json
 import os
-import re
 import uuid
 from pathlib import Path
 
 import neuroextrap
+from neuroextrap.images._bids_names import PAIR, file_entities
 
 # fmt: off
 ENTITIES = (
@@ -20,30 +20,6 @@ ENTITIES = (
 
 DESCRIPTION = "dataset_description.json"
 _VERSION = "1.8.0"
-_PAIR = re.compile(r"([a-z]+)-([A-Za-z0-9+]+)")
-_SUFFIX = re.compile(r"[A-Za-z0-9]+")
-
-
-def file_entities(path):
-    """Read the entities of a BIDS file name, label by key; None when it is none.
-
-    Only the last part of `path` is looked at. A BIDS name of a subject has
-    ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
-    extension (Gorgolewski et al. 2016, Scientific Data 3; specification, "Filenames").
-
-    >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
-    {'sub': '01', 'task': 'objects', 'run': '2'}
-    """
-    stem, dot, extension = Path(path).name.partition(".")
-    *pairs, suffix = stem.split("_")
-    matches = [_PAIR.fullmatch(pair) for pair in pairs]
-    whole = matches and all(matches) and _SUFFIX.fullmatch(suffix)
-    if not (dot and extension and whole):
-        return None
-    entities = dict(match.groups() for match in matches)
-    if len(entities) < len(matches) or matches[0].group(1) != "sub":
-        return None
-    return entities
 
 
 def shared_entities(paths):
@@ -73,7 +49,7 @@ def in_order(entities):
     Raises ValueError when a key or a label has other characters than BIDS allows.
     """
     for key, label in entities.items():
-        if not _PAIR.fullmatch(f"{key}-{label}"):
+        if not PAIR.fullmatch(f"{key}-{label}"):
             raise ValueError(
                 f"bids: {key}-{label} is no entity; keys are lower-case letters, "
                 "labels letters, digits and +"

@@ -9,8 +9,9 @@ from itertools import product
 import numpy as np
 
 from neuroextrap.maps._registry import record_of
-from neuroextrap.plotting import plot_map, plot_null_distribution
+from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._backgrounds import surface_grays
+from neuroextrap.plotting._brain_maps import draw_map, read_map
 from neuroextrap.reporting._map_data import COLORMAP, color_range, overview_maps
 from neuroextrap.reporting._page import figure_tag
 
@@ -52,17 +53,18 @@ def _statistic_name(fitted):
     return f"accuracy among {fitted.statistic}"
 
 
-def map_pictures(fitted, place=None, bg_img=None):
+def map_pictures(fitted, place, below, bg_img):
     """Draw the maps of the overview, above chance or significance.
 
-    Volumes are cut at `place` (mm); None lets nilearn choose. Returns a data URI by the
+    Volumes are cut at `place` (mm; None lets nilearn choose) and drawn over `below`, a
+    volume or None; surfaces over `bg_img`. Returns a data URI by the
     name of the map, None for a map that is nowhere above its first threshold.
     """
     names = overview_maps(fitted.maps_)
-    return {name: _map_picture(fitted, name, place, bg_img) for name in names}
+    return {name: _map_picture(fitted, name, place, below, bg_img) for name in names}
 
 
-def _map_picture(fitted, name, place, bg_img):
+def _map_picture(fitted, name, place, below, bg_img):
     """Draw one map, or nothing where there is nothing to draw."""
     from neuroextrap.images._maskers import is_surface_masker
 
@@ -75,7 +77,7 @@ def _map_picture(fitted, name, place, bg_img):
         figure = _surface_figure(img, grays, color_range(values), threshold)
     else:
         figure = _volume_figure(
-            img, fitted.masker_.mask_img_, place, bg_img=bg_img, threshold=threshold
+            img, fitted.masker_.mask_img_, place, below=below, threshold=threshold
         )
     return data_uri(figure, "png")
 
@@ -90,8 +92,8 @@ def _volume_figure(img, mask_img, place, **options):
     if place is not None:
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
     figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
-    display = plot_map(
-        img, display_mode=mode, cut_coords=cuts, figure=figure, **options
+    display = draw_map(
+        *read_map(img), display_mode=mode, cut_coords=cuts, figure=figure, **options
     )
     display.add_contours(mask_img, levels=[0.5], colors="0.55", linewidths=0.8)
     return figure

@@ -5,7 +5,6 @@ from string import Template
 
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import anatomy
 from neuroextrap.reporting._map_data import COLORMAP, color_range
 from neuroextrap.reporting._page import escape
 
@@ -20,14 +19,14 @@ _FRAME = Template("""<!DOCTYPE html>
 <body>$body</body></html>""")
 
 
-def slices_frame(fitted, map_name, place, bg_img=None):
+def slices_frame(fitted, map_name, place, below=None):
     """Return nilearn's viewer of volumes in an inline frame, as HTML.
 
     The frame tells the page where it was clicked. The map `map_name` is drawn until the
-    page's own script colors it; the cuts are at `place` (mm) at first. Raises
-    RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
+    page's own script colors it; the cuts are at `place` (mm) at first. It is drawn over
+    the volume `below`, or over the mask's outline. Raises RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
     """
-    view = _view(fitted, map_name, place, bg_img)
+    view = _view(fitted, map_name, place, below)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
     if script < 0:
@@ -49,13 +48,10 @@ def read_script(name):
     return folder.joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
-def _view(fitted, map_name, place, bg_img):
+def _view(fitted, map_name, place, below):
     """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
-    from neuroextrap.images import feature_coordinates
-
-    below = anatomy(feature_coordinates(fitted.masker_), bg_img)
     img, values = fitted.maps_[map_name], fitted.region_scores_[map_name]
     low, high = color_range(values)
     return view_img(
