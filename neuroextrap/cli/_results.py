@@ -37,8 +37,8 @@ def check_bg_img(args):
 def write_results(fitted, args, bids=None, sources=()):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
-    `args` has ``out``, ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of BIDS names
-    or None; `sources` are paths of the files that were analyzed.
+    `args` has ``out``, ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of
+    BIDS names or None; `sources` are paths of the files that were analyzed.
     """
     from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._result_files import ResultFiles

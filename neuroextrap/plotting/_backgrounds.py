@@ -18,7 +18,7 @@ _FINEST = 160
 class Background(NamedTuple):
     """What is drawn under the map of a volume."""
 
-    #: One volume with upright cubic voxels, at most 160 along its longest side; or None.
+    #: A volume with upright cubic voxels, at most 160 along its longest side; or None.
     img: Any
     #: Whether the map is taken to lie in MNI space, where a glass brain fits it.
     in_mni152: bool

@@ -49,10 +49,11 @@ def identification_report(fitted, title=None, *, bg_img=None):
     Any object will do that has the attributes ``region_scores_``, ``maps_``,
     ``masker_``, ``classes_``, ``wins_``, ``set_sizes_``, ``n_elements_``, ``notes_``,
     ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only), if
-    it has one ``bg_img_``, and ``results_`` (with ``choice``, ``scores.score``, ``n_voxels``, ``n_test``,
-    ``set_sizes``, ``n_repeats``, ``confidence_level``, ``curve``, ``bound_curve`` and
-    ``best_bound``), and the methods ``accuracy_curve``, ``bound_curve``,
-    ``standard_error``, ``find_region`` and ``get_params``. All are public.
+    it has one ``bg_img_``, and ``results_`` (with ``choice``, ``scores.score``,
+    ``n_voxels``, ``n_test``, ``set_sizes``, ``n_repeats``, ``confidence_level``,
+    ``curve``, ``bound_curve`` and ``best_bound``), and the methods
+    ``accuracy_curve``, ``bound_curve``, ``standard_error``, ``find_region`` and
+    ``get_params``. All are public.
 
     References
     ----------

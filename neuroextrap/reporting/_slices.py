@@ -24,7 +24,8 @@ def slices_frame(fitted, map_name, place, below=None):
 
     The frame tells the page where it was clicked. The map `map_name` is drawn until the
     page's own script colors it; the cuts are at `place` (mm) at first. It is drawn over
-    the volume `below`, or over the mask's outline. Raises RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
+    the volume `below`, or over the mask's outline. Raises RuntimeError if the installed
+    nilearn draws its viewer in another way than 0.14.
     """
     view = _view(fitted, map_name, place, below)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
@@ -56,7 +57,7 @@ def _view(fitted, map_name, place, below):
     low, high = color_range(values)
     return view_img(
         _drawable(img, fitted.masker_),
-        bg_img=_outlined_mask(fitted) if below is None else below,
+        bg_img=_outlined_mask(fitted) if below is None else _fine(below),
         cut_coords=place,
         threshold=_TRANSPARENT,
         cmap=COLORMAP,
@@ -78,28 +79,35 @@ def _drawable(img, masker):
 
 
 def _outlined_mask(fitted):
-    """Return the mask as a white anatomy with a gray edge, upright and isotropic.
-
-    The viewer's crosshair is a voxel wide, so large voxels are cut into several.
-    """
+    """Return the mask as a white anatomy with a gray edge, upright and isotropic."""
     from nibabel import Nifti1Image
-    from nilearn.image import resample_img
     from scipy.ndimage import binary_erosion
 
     from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
-    sizes = np.linalg.norm(affine[:3, :3], axis=0)
-    extent, size = (np.array(mask.shape) * sizes).max(), sizes.min()
-    parts = int(_FINE * size / extent)
-    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
-    grid = np.diag([max(size, extent / _FINEST)] * 3)
-    img = Nifti1Image(mask.astype(np.float32), affine)
-    img = resample_img(img, target_affine=grid, interpolation="nearest")
+    img = _fine(Nifti1Image(mask.astype(np.float32), affine))
     mask = img.get_fdata() > 0
     inside = binary_erosion(mask, border_value=1)
     shade = np.where(inside, 2.0, mask).astype(np.float32)
     return Nifti1Image(shade, img.affine)
+
+
+def _fine(img):
+    """Return a volume with upright cubic voxels, large ones cut into several.
+
+    The viewer's crosshair is a voxel wide.
+    """
+    from nilearn.image import resample_img
+
+    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
+    extent, size = (np.array(img.shape) * sizes).max(), sizes.min()
+    parts = int(_FINE * size / extent)
+    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
+    grid = np.diag([max(size, extent / _FINEST)] * 3)
+    if np.allclose(img.affine[:3, :3], grid):
+        return img
+    return resample_img(img, target_affine=grid, interpolation="nearest")
 
 
 def _framed(volume, masker):
