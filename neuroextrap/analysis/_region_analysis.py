@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import region_images, region_table
-from neuroextrap.images import feature_coordinates
+from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
 
@@ -136,8 +136,8 @@ class RegionAnalysis(BaseEstimator, ABC):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
@@ -158,8 +158,8 @@ class RegionAnalysis(BaseEstimator, ABC):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
@@ -178,42 +178,40 @@ class RegionAnalysis(BaseEstimator, ABC):
         return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
     def find_region(self, region):
-        """Return the index of a region given by its index or by coordinates.
+        """Return the index of a region given by its index, name, or coordinates.
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
+            A place belongs to the region with the nearest center, at most a radius
+            away; in an atlas, to the region whose voxel (vertex) lies there.
 
         Returns
         -------
         index : int
-            Row of ``wins_``.
+            Row of ``wins_``, from 0.
 
         Raises
         ------
+        TypeError
+            When ``region`` is none of these.
         ValueError
-            When coordinates are given but regions have no centers in an image.
+            When there is no region of that index or name, several have the name, or
+            the place lies in no region; the nearest one is named.
         """
         check_is_fitted(self, "region_scores_")
-        if np.ndim(region) == 0:
-            return int(region)
-        centers = self._results.choice.centers
-        if self.masker_ is None or centers is None:
-            raise ValueError(
-                f"region={region!r}: coordinates need spheres in an image; give the "
-                "region's index"
-            )
-        away = feature_coordinates(self.masker_)[centers] - np.asarray(region)
-        return int(np.argmin((away**2).sum(axis=1)))
+        choice = self._results.choice
+        radius = None if self.n_nearest is not None else self.radius
+        return find_region(region, choice, self.masker_, radius)
 
     def accuracy_curve(self, region, set_sizes=None):
         """Return a region's identification accuracy curve.
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
         set_sizes : sequence of int or None, default=None
             Numbers of classes to choose from, 2 to K. If None, ``set_sizes_``.
 
@@ -224,15 +222,15 @@ class RegionAnalysis(BaseEstimator, ABC):
         accuracy : ndarray of shape (n_set_sizes,)
             Accuracy at each set size, as a proportion.
         """
-        return self._results.curve(self.find_region(region), set_sizes)
+        return self.results_.curve(self.find_region(region), set_sizes)
 
     def bound_curve(self, region):
         """Return a region's lower bounds on average Bayes accuracy.
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
@@ -246,7 +244,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         ValueError
             When no bound holds for the design; ``notes_`` says why.
         """
-        return self._results.bound_curve(self.find_region(region))
+        return self.results_.bound_curve(self.find_region(region))
 
     def extrapolate(self, set_sizes, *, method="gaussian_mixture"):
         """Predict every region's accuracy among more classes than were measured.
@@ -279,8 +277,8 @@ class RegionAnalysis(BaseEstimator, ABC):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
         method : str, default="auto"
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
 

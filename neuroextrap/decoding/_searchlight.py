@@ -273,8 +273,8 @@ class IdentificationSearchLight(RegionAnalysis):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------

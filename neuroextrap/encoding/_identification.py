@@ -345,8 +345,8 @@ class EncodingIdentification(RegionAnalysis):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
         prior : array-like of shape (K,) or None, default=None
             Prior weights of the candidates. If None, they are equal.
 
