@@ -118,7 +118,7 @@ def _read_table(path):
         return None
     import pandas as pd
 
-    return pd.read_csv(path, sep="\t", dtype={"name": str})
+    return pd.read_csv(path, sep="\t", converters={"name": str})
 
 
 def plain_parameters(estimator):

@@ -178,7 +178,7 @@ def _read(args):
         images=args.stimulus_images,
         model=args.model,
     )
-    names = table["stimulus"].to_numpy() if "stimulus" in table else None
+    names = table["stimulus"].to_numpy(dtype=str) if "stimulus" in table else None
     tables.unique_stimuli(features, names)  # repeats agree, before any work
     train, test, mask = tables.read_responses(args.imgs, args.mask, is_train)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
@@ -193,7 +193,7 @@ def _read(args):
         tested=tested,
         test=test,
         stimuli=stimuli,
-        runs=table["run"].to_numpy()[~is_train] if "run" in table else None,
+        runs=table["run"].to_numpy(dtype=str)[~is_train] if "run" in table else None,
         mask=mask,
     )
 

@@ -243,11 +243,11 @@ def _source(args):
 def _read_scans(args):
     """Return labels of every scheme, groups, and which rows are analyzed."""
     import numpy as np
-    import pandas as pd
 
+    from neuroextrap.images._tables import read_text_table, text_column
     from neuroextrap.learning_curves import agnostic_labels
 
-    table = pd.read_csv(args.scans, sep="\t", dtype=str, keep_default_na=False)
+    table = read_text_table(args.scans, "--scans")
     wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
     missing = [name for name in wanted if name not in table.columns]
     if missing:
@@ -255,17 +255,28 @@ def _read_scans(args):
             f"{args.scans} has no column {', '.join(missing)}; it has "
             f"{', '.join(table.columns)}; name others with --labels and --groups"
         )
-    groups = table[args.groups].to_numpy(dtype=str)
-    rows = np.ones(len(table), dtype=bool)
-    for name in wanted[1:]:
-        rows &= ~table[name].isin(args.exclude).to_numpy()
+    columns = {name: text_column(table, name, args.scans) for name in wanted}
+    groups = columns[args.groups]
+    labeled = np.all([columns[name] != "" for name in wanted], axis=0)
+    if not labeled.all():
+        logger.warning(
+            "%d of %d rows of %s lack a label or a group (n/a or empty) and are left "
+            "out",
+            (~labeled).sum(),
+            len(labeled),
+            args.scans,
+        )
+    excluded = [np.isin(columns[name], args.exclude) for name in wanted[1:]]
+    rows = labeled & ~np.any([np.zeros_like(labeled), *excluded], axis=0)
+    if not rows.any():
+        raise ValueError(f"{args.scans} has no row left to analyze; exclude fewer")
     schemes = {}
     for name in args.labels:
         if name == "agnostic":
             schemes[name] = np.full(len(table), -1)
             schemes[name][rows] = agnostic_labels(groups[rows])
         else:
-            schemes[name] = table[name].to_numpy(dtype=str)
+            schemes[name] = columns[name]
     return schemes, groups, rows
 
 
