@@ -84,6 +84,12 @@ def _add_input_options(parser):
         metavar="IMG",
         help="voxels that are tested (default: those finite in all subjects)",
     )
+    group.add_argument(
+        "--allow-native-space",
+        action="store_true",
+        help="test voxel by voxel even if the maps lie in the subjects' own spaces "
+        "(space-T1w, or different grids that are not marked as MNI)",
+    )
 
 
 def _add_test_options(parser):
@@ -193,7 +199,8 @@ def _tested(args, n_permutations=None):
     options = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     if n_permutations is not None:
         options["n_permutations"] = n_permutations
-    shared = {"mask": args.mask, "random_state": args.random_state}
+    names = ("mask", "random_state", "allow_native_space")
+    shared = {name: getattr(args, name) for name in names}
     if args.null is not None:
         return prevalence_test(args.imgs, args.null, **shared, **options), options
     options["two_sided"] = args.two_sided
