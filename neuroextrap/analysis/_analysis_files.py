@@ -63,7 +63,7 @@ def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, mor
     files = ResultFiles.below(path, bids)
     origin = fitted.origin_ if origin is None else origin
     files.check(overwrite=overwrite)  # before files are hashed
-    about = origin.described()
+    about = origin.sidecar()
     maps, sidecars = {}, {}
     if fitted.masker_ is not None:
         maps, sidecars = maps_and_sidecars(fitted, about, mask=_MASK)

@@ -4,11 +4,9 @@ import inspect
 import json
 from dataclasses import replace
 
-import neuroextrap
 from neuroextrap.images import to_img
 from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._provenance import (
-    bids_sources,
     described_value,
     provenance,
     versions,
@@ -41,7 +39,7 @@ def changed_parameters(estimator):
 def maps_and_sidecars(fitted, about, *, mask):
     """Return the maps, that of the mask (so named) among them, and their sidecars.
 
-    `about` is what :meth:`Origin.described` returned.
+    `about` is what :meth:`Origin.sidecar` returned.
     """
     results, n_classes = fitted.results_, len(fitted.classes_)
     parameters = described_parameters(fitted)
@@ -56,9 +54,6 @@ def maps_and_sidecars(fitted, about, *, mask):
     origin["run"] = identity_hash(results.identity)
     origin["identity"] = results.identity
     origin |= about
-    origin["Sources"] = bids_sources(about["sources"])
-    maker = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
-    origin["GeneratedBy"] = [maker]
     if results.missing_parts:
         origin["partial"] = {"missing_parts": results.missing_parts}
     about_mask = MapRecord(
@@ -86,7 +81,7 @@ def index_content(fitted, about):
         "classes": fitted.classes_.tolist(),
         "n_elements": fitted.n_elements_,
         "has_images": fitted.masker_ is not None,
-        "origin": about,
+        "origin": {name: about[name] for name in ("sources", "samples")},
     }
 
 

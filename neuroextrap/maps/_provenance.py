@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+import neuroextrap
 from neuroextrap.images._image_hash import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
@@ -48,6 +49,16 @@ class Origin:
                 if files
             },
             "samples": described_value(self.samples),
+        }
+
+    def sidecar(self):
+        """Return what sidecars say of sources and samples, in BIDS keys too."""
+        about = self.described()
+        maker = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
+        return {
+            **about,
+            "Sources": bids_sources(about["sources"]),
+            "GeneratedBy": [maker],
         }
 
 
