@@ -127,14 +127,23 @@ def read_analysis(path, kind):
         maps = read_maps(files.path(MAPS_FILE))
         masker = resolve_masker(finite_mask(maps[_MASK]))
     origin = index.get("origin", {})
+    restored = {name: index["parameters"][name] for name in index["restored"]}
     return SavedAnalysis(
-        {name: index["parameters"][name] for name in index["restored"]},
+        restored,
         results,
         np.array(index["classes"]),
         index["n_elements"],
         masker,
         _read_table(files.path(_TABLE)),
-        Origin(origin.get("sources", {}), origin.get("samples", {})),
+        Origin(
+            origin.get("sources", {}),
+            origin.get("samples", {}),
+            parameters={
+                name: value
+                for name, value in index["parameters"].items()
+                if name not in restored
+            },
+        ),
     )
 
 

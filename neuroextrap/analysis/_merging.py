@@ -34,9 +34,9 @@ def partial_note(results):
         return ()
     n_done, n_regions = int(results.scores.done.sum()), len(results.scores.done)
     return (
-        f"partial result: {_listed(missing)} of the run missing, {n_done} of "
-        f"{n_regions} regions are in it; family-wise and false-discovery-rate p-values "
-        "and simultaneous bounds hold over these regions only",
+        f"partial result: {n_done} of {n_regions} regions are in it, the run lacks "
+        f"{_listed(missing)}; family-wise and false-discovery-rate p-values and "
+        "simultaneous bounds hold over these regions only",
     )
 
 
@@ -70,10 +70,11 @@ def _joined(first, second):
         null=None,
         done=one.done | pick,
     )
+    parts = tuple(sorted((*first.parts, *second.parts)))
     return replace(
         first,
         scores=scores,
-        parts=tuple(sorted((*first.parts, *second.parts))),
+        parts=parts if missing_parts(parts) else ((1, 1),),
         **_joined_fields(first, second, pick),
     )
 

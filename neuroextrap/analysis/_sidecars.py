@@ -1,39 +1,18 @@
 """What the files of an analysis say of it: sidecars, index, record of the call."""
 
-import inspect
 import json
 from dataclasses import replace
 
 from neuroextrap.images import to_img
 from neuroextrap.maps._files import describe_map
-from neuroextrap.maps._provenance import (
-    described_value,
-    provenance,
-    versions,
-)
+from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._provenance import provenance, versions
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
-from neuroextrap.margins._described import WITHOUT_EFFECT, class_name
+from neuroextrap.margins._described import class_name
 from neuroextrap.margins._identity import identity_hash
 
-_PARTIAL = "of a partial result, over the regions that are in it only"
-
-
-def described_parameters(estimator):
-    """Return the parameters that results depend on, in JSON values by name."""
-    given = estimator.get_params(deep=False)
-    return described_value({n: v for n, v in given.items() if n not in WITHOUT_EFFECT})
-
-
-def changed_parameters(estimator):
-    """Return the names of parameters that differ from the default."""
-    defaults = inspect.signature(type(estimator)).parameters
-    given = described_value(estimator.get_params(deep=False))
-    return [
-        name
-        for name, value in given.items()
-        if value != described_value(defaults[name].default)
-    ]
+_PARTIAL = "partial result: over the regions that are in it only"
 
 
 def maps_and_sidecars(fitted, about, *, mask):
@@ -94,15 +73,13 @@ def restorable_parameters(estimator):
 
 def call_record(fitted, about):
     """Return how to make the results again, for the record of their provenance."""
-    parameters = fitted.get_params(deep=False)
-    changed = changed_parameters(fitted)
     return {
         "run": identity_hash(fitted.results_.identity),
         "parts": [f"{i}/{n}" for i, n in fitted.results_.parts],
         "missing_parts": fitted.results_.missing_parts,
         "call": {
             "class": class_name(fitted),
-            "parameters": described_value({n: parameters[n] for n in changed}),
+            "parameters": changed_parameters(fitted),
         },
         **about,
         "versions": versions(),
@@ -115,7 +92,7 @@ def _record(name, results):
     over_regions = record.simultaneous or name == "p_value_fdr"
     if not (results.missing_parts and over_regions):
         return record
-    return replace(record, description=f"{record.description} ({_PARTIAL})")
+    return replace(record, description=f"{record.description}; {_PARTIAL}")
 
 
 def _same(plain, value):

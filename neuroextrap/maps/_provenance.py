@@ -25,11 +25,13 @@ class Origin:
     what :func:`describe_file` returned for them. `samples` are the options by which
     samples were made of them (detrending, say). Both are the same for equal runs, and
     stand in every sidecar; `record`, such as the command, in ``provenance.json`` only.
+    `parameters` describes those that an analysis read from a folder could not restore.
     """
 
     sources: dict = field(default_factory=dict)
     samples: dict = field(default_factory=dict)
     record: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
 
     @property
     def paths(self):

@@ -53,10 +53,16 @@ def described(
 
 
 def class_name(value: Any) -> str:
-    """Return the full name of a value's class, or of a class or function itself."""
+    """Return the full name of a value's class, or of a class or function itself.
+
+    Private modules are left out, as imports leave them out.
+    """
     named = value if hasattr(value, "__qualname__") else type(value)
-    home = getattr(named, "__module__", "builtins") or "builtins"
-    return named.__qualname__ if home == "builtins" else f"{home}.{named.__qualname__}"
+    home = getattr(named, "__module__", None) or "builtins"
+    public = [part for part in home.split(".") if not part.startswith("_")]
+    return ".".join(
+        [*(part for part in public if part != "builtins"), named.__qualname__]
+    )
 
 
 def without_addresses(text: str) -> str:

@@ -18,13 +18,13 @@ _PACKAGES = ("neuroextrap", "numpy")
 def run_identity(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> dict[str, Any]:
-    """Return what makes a run what it is: name of a part to its hashes or its text."""
+    """Return what makes a run what it is: name of a part to its hash or its text."""
     weightings = [] if plan.weightings is None else [plan.weightings]
     return {
         "data": array_hash(X),
-        "regions": _hashes(regions.indptr, regions.indices),
+        "regions": _hash_of_all(regions.indptr, regions.indices),
         "labels": array_hash(plan.codes),
-        "folds": _hashes(*plan.design.arrays, *weightings),
+        "folds": _hash_of_all(*plan.design.arrays, *weightings),
         "classifier": without_addresses(repr(plan.kernel)),
         "whitening": without_addresses(repr(plan.whitener)),
         "statistic": without_addresses(repr(plan.statistic)),
@@ -44,6 +44,6 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     return [key for key in keys if one.get(key) != other.get(key)]
 
 
-def _hashes(*arrays: np.ndarray) -> list[str]:
-    """Fingerprint several arrays."""
-    return [array_hash(array) for array in arrays]
+def _hash_of_all(*arrays: np.ndarray) -> str:
+    """Fingerprint several arrays together."""
+    return array_hash([array_hash(array) for array in arrays])
