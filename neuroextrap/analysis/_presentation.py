@@ -38,7 +38,8 @@ def region_table(results, values, standard_errors=None):
     accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
     set_size, accuracy, standard_error, implied_information (bits),
     average_bayes_accuracy_bound (at that set size), information_bound (bits), and,
-    after permutations, p_value and p_value_fwe of the statistic.
+    after permutations, p_value and p_value_fwe of the statistic; where parts of the run
+    are missing, also partial, True in every row.
     """
     import pandas as pd
 
@@ -63,4 +64,24 @@ def region_table(results, values, standard_errors=None):
     for name in ("information_bound", "p_value", "p_value_fwe"):
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
+    if results.missing_parts:
+        columns["partial"] = np.ones(n_regions * n_sizes, dtype=bool)
     return pd.DataFrame(columns)
+
+
+def joined_standard_errors(parts):
+    """Join the standard errors in the tables of fitted parts, (n_regions, n_set_sizes).
+
+    None where a part has no table, or other set sizes.
+    """
+    tables = [part.table_ for part in parts]
+    if any(table is None for table in tables):
+        return None
+    shape = len(parts[0].wins_), len(parts[0].set_sizes_)
+    errors = np.full(shape, np.nan)
+    for part, table in zip(parts, tables, strict=True):
+        if len(table) != errors.size:
+            return None
+        done = part.results_.scores.done
+        errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
+    return errors

@@ -8,7 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
-from neuroextrap.analysis._presentation import region_images, region_table
+from neuroextrap.analysis._origin import origin_of
+from neuroextrap.analysis._presentation import (
+    joined_standard_errors,
+    region_images,
+    region_table,
+)
 from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
@@ -70,10 +75,13 @@ class RegionAnalysis(BaseEstimator, ABC):
             Written to, and checked when reading, ``analysis.json``.
         """
 
-    def _complete(self, run):
-        """Score all regions of a planned run (RegionRun), and publish the results."""
+    def _complete(self, run, **sources):
+        """Score all regions of a planned run (RegionRun), and publish the results.
+
+        `sources` are the images that came in, by role; their files are on record.
+        """
         results = run.results()
-        self._run = run
+        self._run, self._origin = run, origin_of(sources)
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img
         self.classes_, self.test_codes_ = run.classes, run.test_codes
@@ -89,13 +97,26 @@ class RegionAnalysis(BaseEstimator, ABC):
         self.null_maxima_ = results.scores.maxima
         self.n_permutations_ = len(self.null_maxima_)
         self.tail_fit_accepted_ = results.tail_fit_accepted()
-        self.notes_ = results.notes
+        self.notes_ = results.all_notes
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.table_ = None
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is not None or not placed:
             errors = [self.standard_error(i) for i in range(len(self.wins_))]
             self.table_ = region_table(results, self.region_scores_, np.stack(errors))
+
+    @property
+    def origin_(self):
+        """What the results were made of, and how.
+
+        Returns
+        -------
+        origin : Origin
+            Files that were analyzed and options by which samples were made of them, as
+            far as they are known.
+        """
+        check_is_fitted(self, "region_scores_")
+        return self._origin
 
     @property
     def results_(self):
@@ -305,8 +326,7 @@ class RegionAnalysis(BaseEstimator, ABC):
             named and placed as BIDS derivatives. If None, names are plain.
         """
         check_is_fitted(self, "region_scores_")
-        inputs = {} if self._run is None else self._run.inputs()
-        write_analysis(self, path, inputs=inputs, overwrite=overwrite, bids=bids)
+        write_analysis(self, path, overwrite=overwrite, bids=bids)
 
     @classmethod
     def from_directory(cls, path):
@@ -325,26 +345,37 @@ class RegionAnalysis(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            When the folder holds no analysis, several, or one of another kind.
+            When the folder holds no analysis, several, or one of another kind, or a
+            file in it is not the one that was written with the others.
         """
         saved = read_analysis(path, cls.kind)
         fitted = cls()
         known = fitted.get_params(deep=False).keys() & saved.parameters.keys()
         fitted.set_params(**{name: saved.parameters[name] for name in known})
         fitted._run = fitted.test_codes_ = None
+        fitted._origin = saved.origin
         fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
         fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
         fitted._publish(saved.results)
         fitted.table_ = saved.table  # with the standard errors, which need the data
         return fitted
 
-    def merge(self, *others):
+    def merge(self, *others, allow_missing=False):
         """Join the parts (shards) of one run.
+
+        Parts may come in any order, and parts that were joined may be joined again.
+        Once all are there, the results are those of the run in one piece, to the last
+        bit. Set sizes and confidence level are those of this part: no number that is
+        stored depends on them.
 
         Parameters
         ----------
         *others : estimator of this class
             The other parts, fitted or read from folders.
+        allow_missing : bool, default=False
+            Whether parts may be missing. The results are then marked as partial
+            (``notes_``, ``table_``, sidecars): family-wise p-values and simultaneous
+            bounds hold over the regions that are there only.
 
         Returns
         -------
@@ -356,17 +387,27 @@ class RegionAnalysis(BaseEstimator, ABC):
         TypeError
             When a part is of another class.
         ValueError
-            When parts hold the same region, or belong to different runs.
+            When parts hold the same region or belong to different runs (the message
+            names what differs: data, labels, regions, ...), or some are missing.
         """
-        results = self.results_
         for other in others:
             if type(other) is not type(self):
                 raise TypeError(
                     f"parts to be merged must all be {type(self).__name__}, got "
                     f"{type(other).__name__}"
                 )
-            results = results.merge(other.results_)
+        parts = [self, *others]
+        results = self.results_.merge(*(other.results_ for other in others))
+        if results.missing_parts and not allow_missing:
+            raise ValueError(
+                f"parts {', '.join(results.missing_parts)} are missing; merge all "
+                "parts, or set allow_missing=True (--allow-missing) for a partial "
+                "result"
+            )
+        errors = joined_standard_errors(parts)
         self._publish(results)
+        if self.table_ is not None and errors is not None:
+            self.table_["standard_error"] = errors.ravel()
         return self
 
     def generate_report(self, title=None, *, bg_img=None):

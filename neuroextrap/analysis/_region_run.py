@@ -1,6 +1,6 @@
 """One run over regions: what it needs, what it costs, what comes out."""
 
-from abc import ABC, abstractmethod
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,10 +9,12 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.images._image_hash import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import local_tail_p_values
+from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
-from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import affordable_workers, parse_shard
@@ -39,7 +41,7 @@ class BoundDesign(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegionRun(ABC):
+class RegionRun:
     """Checked data, regions and plan of one run, ready to be scored.
 
     `rows` (n_rows, n_features) are what the plan makes margins from, such as samples;
@@ -61,9 +63,22 @@ class RegionRun(ABC):
     notes: tuple
     bg_img: Any = None  # drawn under maps where there is no template
 
-    @abstractmethod
-    def inputs(self):
-        """Return the data that sidecars hash: a dict of arrays by name."""
+    @cached_property
+    def identity(self):
+        """What makes the run what it is: hashes and texts by name, JSON values.
+
+        Equal for all parts of a run, whatever the workers. The confidence level, and
+        set sizes that the statistic does not depend on, are not in it: no number that
+        is stored depends on them.
+        """
+        names = self.choice.names
+        identity = identify_run(*self._data) | {
+            "classes": array_hash(self.classes),
+            "test labels": array_hash(self.test_codes),
+            "voxels": grid_hash(self.masker),
+            "region names": None if names is None else array_hash(names),
+        }
+        return json.loads(json.dumps(identity))
 
     @cached_property
     def n_workers(self):
@@ -135,7 +150,15 @@ class RegionRun(ABC):
             notes=self.notes,
             p_value_tail=tail,
             fold_wins=fold_wins if len(fold_wins) else None,
+            identity=self.identity,
+            parts=(self._part,),
         )
+
+    @property
+    def _part(self):
+        """Which part (i, N) of the run is done, i from 1."""
+        shard = parse_shard(self.parameters.shard)
+        return (1, 1) if shard is None else (shard[0] + 1, shard[1])
 
     @property
     def _data(self):

@@ -1,11 +1,12 @@
 """What a run found in every region, and everything that follows from it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.analysis._result_arrays import read_arrays, write_arrays
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
     accuracy_statistics,
@@ -14,9 +15,6 @@ from neuroextrap.maps._identification import (
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
-
-_BY_REGION = ("wins", "weighted_wins", "score", "n_reached")
-_SAVED_SCORES = (*_BY_REGION, "maxima", "done")
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,10 @@ class RegionResults:
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
     p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
-    fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K), if kept; not saved
+    # (n_folds, n_regions, K), if kept; not saved
+    fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
+    identity: dict = field(default_factory=dict)  # hash or text of what makes the run
+    parts: tuple = ((1, 1),)  # parts (i, N) of the run that are in here
 
     @property
     def bound_wins(self):
@@ -116,90 +117,31 @@ class RegionResults:
             n_regions=n_regions,
         )
 
-    def merge(self, other):
-        """Join the results of another part (shard) of the same run.
+    @property
+    def missing_parts(self):
+        """Parts "i/N" of the run that are not in here, as a list."""
+        return missing_parts(self.parts)
 
-        ValueError when both hold the same region, or belong to different runs.
+    @property
+    def all_notes(self):
+        """Notes, and what a reader should know where parts are missing."""
+        return (*self.notes, *partial_note(self))
+
+    def merge(self, *others):
+        """Join the results of other parts (shards) of the same run.
+
+        Set sizes and confidence level, which no stored number depends on, are those of
+        this part. ValueError when parts overlap, or belong to different runs.
         """
-        first, second = self.scores, other.scores
-        if (
-            first.wins.shape != second.wins.shape
-            or first.maxima.shape != second.maxima.shape
-        ):
-            raise ValueError(
-                "parts to be merged have other regions, classes or permutations; merge "
-                "shards of one run only"
-            )
-        twice = int((first.done & second.done).sum())
-        if twice:
-            raise ValueError(
-                f"{twice} regions are in more than one part; merge each shard once"
-            )
-        pick = second.done
-
-        def joined(name):
-            one, two = getattr(first, name), getattr(second, name)
-            return np.where(pick[:, None] if one.ndim > 1 else pick, two, one)
-
-        scores = RegionScores(
-            **{name: joined(name) for name in _BY_REGION},
-            maxima=np.maximum(first.maxima, second.maxima),
-            null=None,
-            done=first.done | pick,
-        )
-        return replace(self, scores=scores)
+        return join_parts([self, *others])
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
-        arrays = {
-            "indptr": self.choice.regions.indptr,
-            "indices": self.choice.regions.indices,
-            "shape": np.array(self.choice.regions.shape),
-            "n_voxels": self.n_voxels,
-            "n_test": np.array(self.n_test),
-            "set_sizes": self.set_sizes,
-            "confidence_level": np.array(self.confidence_level),
-            "notes": np.array(self.notes, dtype=str),
-        }
-        optional = {
-            "n_repeats": self.n_repeats,
-            "centers": self.choice.centers,
-            "owner": self.choice.owner,
-            "p_value_tail": self.p_value_tail,
-            "names": None
-            if self.choice.names is None
-            else np.array(self.choice.names, dtype=str),
-        }
-        arrays |= {name: a for name, a in optional.items() if a is not None}
-        for name in _SAVED_SCORES:
-            arrays[name] = getattr(self.scores, name)
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, **write_arrays(self, left_out={"fold_wins"}))
 
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        members = np.ones(len(arrays["indices"]), dtype=bool)
-        regions = scipy.sparse.csr_array(
-            (members, arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"])
-        )
-        names = arrays.get("names")
-        return cls(
-            scores=RegionScores(
-                **{name: arrays[name] for name in _SAVED_SCORES}, null=None
-            ),
-            choice=RegionChoice(
-                regions,
-                centers=arrays.get("centers"),
-                owner=arrays.get("owner"),
-                names=None if names is None else names.tolist(),
-            ),
-            n_voxels=arrays["n_voxels"],
-            n_test=int(arrays["n_test"]),
-            set_sizes=arrays["set_sizes"],
-            n_repeats=arrays.get("n_repeats"),
-            confidence_level=float(arrays["confidence_level"]),
-            notes=tuple(arrays["notes"].tolist()),
-            p_value_tail=arrays.get("p_value_tail"),
-        )
+        return cls(**read_arrays(arrays, cls))

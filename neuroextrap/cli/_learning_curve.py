@@ -5,6 +5,7 @@ import logging
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_dry_run,
     add_n_jobs,
@@ -171,7 +172,6 @@ def run(args):
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
     from neuroextrap.learning_curves._scans import read_scans
-    from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._files import check_output_directory
 
     source = args.array if args.imgs is None else args.imgs
@@ -195,9 +195,12 @@ def run(args):
         return
     curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
     data = {"X": X, "groups": groups, "samples": samples}
-    if bids is not None:
-        describe_dataset(args.out, files)
-    say(write_curves(args, curves, labels, data, _classifier(args), bids=bids))
+    role = "imgs" if args.array is None else "array"
+    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
+    output = write_curves(
+        args, curves, labels, data, _classifier(args), bids=bids, origin=origin
+    )
+    say(output)
 
 
 def _curve(args, X, y, groups, **changed):

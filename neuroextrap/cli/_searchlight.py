@@ -5,6 +5,7 @@ import logging
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_analysis_options,
     add_output_options,
@@ -147,8 +148,17 @@ def run(args):
         say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
-    light.bg_img_ = samples.bg_img  # of the images themselves, before any cleaning
-    say(write_results(light, args, bids, files))
+    # of the images themselves, before any cleaning
+    light.bg_img_ = samples.bg_img
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        events=args.events,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
+    say(write_results(light, args, bids, origin))
 
 
 def _check_arguments(args, bids):

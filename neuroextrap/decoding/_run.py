@@ -25,10 +25,6 @@ class DecodingRun(RegionRun):
 
     labels: Labels
 
-    def inputs(self):
-        """Return samples and observed class codes, which sidecars hash."""
-        return {"samples": self.rows, "labels": self.plan.codes[0]}
-
 
 def plan_decoding(searchlight, imgs, y, groups):
     """Check everything, then read the samples, choose regions and plan the run.

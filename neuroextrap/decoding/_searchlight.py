@@ -246,7 +246,7 @@ class IdentificationSearchLight(RegionAnalysis):
             When parameters, images, labels and groups do not fit one another.
         """
         run = plan_decoding(self, imgs, y, groups)
-        return self._complete(run)
+        return self._complete(run, imgs=imgs)
 
     def estimate_cost(self, imgs, y, groups=None):
         """Estimate what :meth:`fit` would take, by timing a few regions.
