@@ -14,9 +14,12 @@ from neuroextrap.maps._identification import (
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
+from neuroextrap.stats._forward_design import ForwardDesign
 
 _BY_REGION = ("wins", "weighted_wins", "score", "n_reached")
 _SAVED_SCORES = (*_BY_REGION, "maxima", "done")
+_FORWARD_SCORES = ("n_correct", "forward_wins")  # None without forward tests
+_FORWARD_DESIGN = ("n_units", "unit_weights", "first_steps", "noise", "chronological")
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,19 @@ class RegionResults:
     n_voxels: np.ndarray  # (n_regions,): usable features of every region
     n_test: int  # number of test points
     set_sizes: np.ndarray  # of curves and of the implied information
-    n_repeats: np.ndarray | None  # (n_folds, K) test points; None: no bounds hold
+    n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
     p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
     fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K), if kept; not saved
+    forward: ForwardDesign | None = None  # units of the forward tests, if there are
 
     @property
     def bound_wins(self):
         """Wins averaged over folds with fixed weights, shape (n_regions, K)."""
         scores = self.scores
+        if self.forward is not None:
+            return scores.forward_wins
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
     def statistics(self):
@@ -62,6 +68,8 @@ class RegionResults:
                 self.bound_wins,
                 n_repeats=self.n_repeats,
                 confidence_level=self.confidence_level,
+                forward=self.forward,
+                n_correct=scores.n_correct,
             )
         if len(scores.maxima):
             values |= permutation_statistics(
@@ -125,6 +133,7 @@ class RegionResults:
         if (
             first.wins.shape != second.wins.shape
             or first.maxima.shape != second.maxima.shape
+            or (self.forward is None) != (other.forward is None)
         ):
             raise ValueError(
                 "parts to be merged have other regions, classes or permutations; merge "
@@ -139,10 +148,12 @@ class RegionResults:
 
         def joined(name):
             one, two = getattr(first, name), getattr(second, name)
+            if one is None or two is None:
+                return None
             return np.where(pick[:, None] if one.ndim > 1 else pick, two, one)
 
         scores = RegionScores(
-            **{name: joined(name) for name in _BY_REGION},
+            **{name: joined(name) for name in (*_BY_REGION, *_FORWARD_SCORES)},
             maxima=np.maximum(first.maxima, second.maxima),
             null=None,
             done=first.done | pick,
@@ -170,6 +181,9 @@ class RegionResults:
             if self.choice.names is None
             else np.array(self.choice.names, dtype=str),
         }
+        optional |= {name: getattr(self.scores, name) for name in _FORWARD_SCORES}
+        for name in _FORWARD_DESIGN if self.forward is not None else ():
+            optional[f"forward_{name}"] = np.asarray(getattr(self.forward, name))
         arrays |= {name: a for name, a in optional.items() if a is not None}
         for name in _SAVED_SCORES:
             arrays[name] = getattr(self.scores, name)
@@ -187,7 +201,9 @@ class RegionResults:
         names = arrays.get("names")
         return cls(
             scores=RegionScores(
-                **{name: arrays[name] for name in _SAVED_SCORES}, null=None
+                **{name: arrays[name] for name in _SAVED_SCORES},
+                **{name: arrays.get(name) for name in _FORWARD_SCORES},
+                null=None,
             ),
             choice=RegionChoice(
                 regions,
@@ -202,4 +218,15 @@ class RegionResults:
             confidence_level=float(arrays["confidence_level"]),
             notes=tuple(arrays["notes"].tolist()),
             p_value_tail=arrays.get("p_value_tail"),
+            forward=_forward_design(arrays),
         )
+
+
+def _forward_design(arrays):
+    """Return the ForwardDesign among saved arrays, None where there is none."""
+    if "forward_n_units" not in arrays:
+        return None
+    fields = {name: arrays[f"forward_{name}"] for name in _FORWARD_DESIGN}
+    fields["noise"] = float(fields["noise"])
+    fields["chronological"] = bool(fields["chronological"])
+    return ForwardDesign(**fields)

@@ -17,11 +17,16 @@ def run_identity(
 ) -> dict[str, Any]:
     """Return what makes a run what it is: name of a part to its hashes or its text."""
     weightings = [] if plan.weightings is None else [plan.weightings]
+    forward = plan.forward
+    tests = []
+    if forward is not None:
+        tests = [*forward.design.arrays, forward.sums.data, forward.weighting]
     return {
         "data": array_hash(X),
         "regions": _hashes(regions.indptr, regions.indices),
         "labels": array_hash(plan.codes),
         "folds": _hashes(*plan.design.arrays, *weightings),
+        "forward tests": _hashes(*tests),
         "classifier": repr(plan.kernel),
         "whitening": repr(plan.whitener),
         "statistic": repr(plan.statistic),
