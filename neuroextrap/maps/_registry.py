@@ -136,6 +136,7 @@ _RECORDS = (
         description="Evidence (e-value, by forward testing) against the hypothesis "
         "that no classifier tells the given classes apart better than by guessing; "
         "every region by itself",
+        unit="e",
         chance=1.0,
         threshold=20.0,
         threshold_meaning="evidence of 20 to 1 (p at most .05)",
