@@ -73,43 +73,41 @@ def bound_design(
     """
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
+    if options.whole_runs and labels.groups is None:
+        raise ValueError("test_units='runs' needs the run of every sample; give groups")
     if labels.units is not None and _are_split(labels.units, design):
         reason = (
             "a block has samples in training and test set of one fold, which the "
             "bounds take to be independent"
         )
         return _refused(options, design, reason), None
-    if options.whole_runs and labels.groups is None:
-        raise ValueError("test_units='runs' needs the run of every sample; give groups")
-    if len(design.folds) == 1 and not options.whole_runs and options.bounds == "auto":
-        return _fold_bounds(labels, design, options, ()), None
     tests = _forward_tests(labels, design, options)
-    if isinstance(tests, ForwardFolds) and options.bounds != "folds":
+    if isinstance(tests, ForwardFolds):
         return _forward_bounds(design, tests, options), tests
+    return without_forward_tests(labels, design, options, tests), None
+
+
+def without_forward_tests(
+    labels: Labels, design: Design, options: BoundOptions, reason: str | None
+) -> BoundDesign:
+    """Return the bounds where no forward tests are made, because of `reason`.
+
+    None where nobody asked for them.
+    """
     if options.whole_runs:
-        reason = "whole runs as test units need forward testing, but "
-        reason += tests if isinstance(tests, str) else "bounds='folds'"
-        return _refused(options, design, reason), None
+        reason = reason or "folds are to be tested as they are"
+        reason = f"whole runs as test units need forward testing, but {reason}"
+        return _refused(options, design, reason)
     if options.bounds == "forward":
-        return _refused(options, design, str(tests)), None
-    asked = options.bounds == "folds"
-    notes = () if asked else (_FOLD_NOTE.format(reason=tests),)
-    return _fold_bounds(labels, design, options, notes), None
+        return _refused(options, design, str(reason))
+    notes = () if reason is None else (_FOLD_NOTE.format(reason=reason),)
+    return _fold_bounds(labels, design, options, notes)
 
 
 _FOLD_NOTE = (
     "the bounds are those of folds, which share their training data and count as one, "
     "instead of the tighter ones by forward testing: {reason}"
 )
-
-
-def without_forward_tests(
-    labels: Labels, design: Design, options: BoundOptions, reason: str
-) -> BoundDesign:
-    """Return the bounds where forward tests cannot be trained, as `reason` says."""
-    if options.whole_runs or options.bounds == "forward":
-        return _refused(options, design, reason)
-    return _fold_bounds(labels, design, options, (_FOLD_NOTE.format(reason=reason),))
 
 
 def _no_bounds(design: Design, note: str) -> BoundDesign:
@@ -129,8 +127,15 @@ def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
 
 def _forward_tests(
     labels: Labels, design: Design, options: BoundOptions
-) -> ForwardFolds | str:
-    """Return the forward tests of a design, or why there are none."""
+) -> ForwardFolds | str | None:
+    """Return the forward tests of a design, or why there are none.
+
+    None where folds are tested as they are: on request, and a single train/test split,
+    whose points are counted exactly (whole runs are one step of one order).
+    """
+    single = len(design.folds) == 1 and not options.whole_runs
+    if options.bounds == "folds" or (single and options.bounds == "auto"):
+        return None
     codes, n_classes = labels.codes, design.n_classes
     counting = {
         "units": labels.units,

@@ -121,8 +121,9 @@ class IdentificationSearchLight(RegionAnalysis):
     ----------
     maps_ : dict of images (dict of ndarray for array input)
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
-        e_value and e_value_fdr where they are by forward testing, n_voxels, and after permutations p_value, p_value_fwe, p_value_fwe_tail,
-        p_value_fdr, neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
+        e_value and e_value_fdr where these are by forward testing, n_voxels, and after
+        permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
+        neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
@@ -176,7 +177,7 @@ class IdentificationSearchLight(RegionAnalysis):
 
     kind = "searchlight"
 
-    def __init__(  # noqa: PLR0913
+    def __init__(  # noqa: PLR0913, PLR0915
         self,
         mask=None,
         *,

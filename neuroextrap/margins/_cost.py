@@ -42,7 +42,9 @@ def estimate_memory(
     if not plan.by_sums:
         labels += 12 * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
-    task = _sums_bytes(plan.size, work) if plan.by_sums else _passes_bytes(plan, regions)
+    task = (
+        _sums_bytes(plan.size, work) if plan.by_sums else _passes_bytes(plan, regions)
+    )
     if plan.forward is not None:
         task = max(task, _forward_bytes(plan, work, regions))
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))

@@ -74,7 +74,7 @@ def cyclic_orders(part: np.ndarray) -> tuple[Orders, np.ndarray]:
     return orders, np.unique([0, longer - shortest])
 
 
-def forward_folds(  # noqa: PLR0913
+def forward_folds(
     orders: Orders,
     first_steps: np.ndarray,
     codes: np.ndarray,

@@ -218,8 +218,8 @@ def _fill_growing(
             part = slice(chain.first_fold, chain.first_fold + len(fits))
             residual = np.stack([fit.residual for fit in fits])  # (F, S, K, K)
             moments = residual.transpose(2, 3, 0, 1)[..., None]
-            between = (d[part][:, None] * shares[part][:, :, None]).transpose(1, 2, 0, 3, 4)
-            inverses = _inverse(moments + between)
+            between = d[part][:, None] * shares[part][:, :, None]
+            inverses = _inverse(moments + between.transpose(1, 2, 0, 3, 4))
             constants = _constants(inverses, d[part], shares[part], priors)
             for fold, fit in enumerate(fits):
                 precision = _batch_first(inverses[:, :, fold])[:, 0]

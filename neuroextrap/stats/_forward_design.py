@@ -14,7 +14,7 @@ from neuroextrap.stats._forward import (
 from neuroextrap.stats._validation import FloatArray
 
 #: an e-value that is made smaller is one still; this one fits into float32
-_LARGEST_E_VALUE = 1e30
+_LARGEST_E_VALUE = 1e37
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,9 @@ class ForwardDesign:
         )
 
     def e_value(self, n_correct: ArrayLike, accuracy: float) -> FloatArray:
-        """Return e-values against a Bayes accuracy; (n_regions, n_sums) -> (n_regions,).
+        """Return e-values (n_regions,) against a Bayes accuracy, at most 1e37.
 
-        At most 1e30. The first order is the chronological one.
+        Outcomes have shape (n_regions, n_sums); the first order is the chronological.
         """
         orders = slice(0, 1 if self.chronological else None)
         with np.errstate(over="ignore"):
