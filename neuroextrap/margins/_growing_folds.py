@@ -93,7 +93,7 @@ def split_by_form(
     operators: list[RegionOperators] = []
     if len(rest):
         operators = residual_operators(
-            [xs[i] for i in rest], design, shrinkage=shrinkage
+            [xs[int(i)] for i in rest], design, shrinkage=shrinkage
         )
         operators = [replace(o, regions=rest[o.regions]) for o in operators]
     if not len(grown):
