@@ -9,7 +9,14 @@ from neuroextrap.margins._identity import differing
 
 # axis of the regions in the arrays of scores; other arrays of results name theirs in
 # the metadata of their field ("region_axis")
-_SCORES_AXES = {"wins": 0, "weighted_wins": 1, "score": 0, "n_reached": 0}
+_SCORES_AXES = {
+    "wins": 0,
+    "weighted_wins": 1,
+    "score": 0,
+    "n_reached": 0,
+    "n_correct": 0,
+    "forward_wins": 0,
+}
 _MOST_PARTS = 10**6
 
 
@@ -86,14 +93,17 @@ def _joined_fields(first, second, pick):
         if "region_axis" not in field.metadata:
             continue
         one, two = getattr(first, field.name), getattr(second, field.name)
-        both = one is not None and two is not None
-        axis = field.metadata["region_axis"]
-        joined[field.name] = _picked(pick, one, two, axis) if both else None
+        joined[field.name] = _picked(pick, one, two, field.metadata["region_axis"])
     return joined
 
 
 def _picked(pick, one, two, axis):
-    """Return `two` where `pick` (n_regions,) is True along an axis, else `one`."""
+    """Return `two` where `pick` (n_regions,) is True along an axis, else `one`.
+
+    None where a part has no such array.
+    """
+    if one is None or two is None:
+        return None
     shape = [1] * one.ndim
     shape[axis] = -1
     return np.where(pick.reshape(shape), two, one)

@@ -37,9 +37,9 @@ def region_table(results, values, standard_errors=None):
     `results` are RegionResults and `values` their statistics; `standard_errors` of the
     accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
     set_size, accuracy, standard_error, implied_information (bits),
-    average_bayes_accuracy_bound (at that set size), information_bound (bits), and,
-    after permutations, p_value and p_value_fwe of the statistic; where parts of the run
-    are missing, also partial, True in every row.
+    average_bayes_accuracy_bound (at that set size), class_information_bound and
+    information_bound (bits), and, after permutations, p_value and p_value_fwe of the
+    statistic; where parts of the run are missing, also partial, True in every row.
     """
     import pandas as pd
 
@@ -61,7 +61,8 @@ def region_table(results, values, standard_errors=None):
         "implied_information": np.repeat(values["implied_information"], n_sizes),
         "average_bayes_accuracy_bound": bounds.ravel(),
     }
-    for name in ("information_bound", "p_value", "p_value_fwe"):
+    shown = "class_information_bound", "information_bound", "p_value", "p_value_fwe"
+    for name in shown:
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
     if results.missing_parts:

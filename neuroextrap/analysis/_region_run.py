@@ -20,6 +20,7 @@ from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions._usable import UsableRegions
+from neuroextrap.stats._forward_design import ForwardDesign
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound speak of a population from "
@@ -31,13 +32,16 @@ POPULATION_NOTE = (
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""
 
-    #: Test points of every class in every fold, shape (n_folds, K); None: no bounds.
+    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
+    #: the number, shape (), that has their noise; None: no bounds.
     n_repeats: np.ndarray | None
     #: Weights of the test points for the bounds, shape (1, n_test), where they are not
     #: those of the pooled accuracy; else shape (0, n_test).
     weighting: np.ndarray
     #: What a reader should know of the bounds.
     notes: tuple
+    #: Units of the forward tests behind the bounds, None where folds are.
+    forward: ForwardDesign | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +150,7 @@ class RegionRun:
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
+            forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
             notes=self.notes,
             p_value_tail=tail,

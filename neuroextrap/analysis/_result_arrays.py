@@ -12,9 +12,11 @@ import scipy.sparse
 
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.margins._engine import RegionScores
+from neuroextrap.stats._forward_design import ForwardDesign
 
-_NESTED = {"scores", "choice"}
+_NESTED = {"scores", "choice", "forward"}
 _JSON = "json:"
+_FORWARD = "forward_design_"
 
 
 def write_arrays(results, left_out=()):
@@ -24,6 +26,11 @@ def write_arrays(results, left_out=()):
         del named[name]
     scores = {f.name: getattr(results.scores, f.name) for f in fields(RegionScores)}
     del scores["null"]
+    if results.forward is not None:
+        design = results.forward
+        scores |= {
+            f"{_FORWARD}{f.name}": getattr(design, f.name) for f in fields(design)
+        }
     choice, regions = results.choice, results.choice.regions
     named |= scores | {
         "indptr": regions.indptr,
@@ -48,6 +55,7 @@ def read_arrays(arrays, kind):
     )
     names = values.get("names")
     scores = {f.name: values.get(f.name) for f in fields(RegionScores)}
+    forward = {f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)}
     own = {f.name for f in fields(kind)} - _NESTED
     return {
         "scores": RegionScores(**scores),
@@ -57,6 +65,7 @@ def read_arrays(arrays, kind):
             owner=values.get("owner"),
             names=None if names is None else list(names),
         ),
+        "forward": None if forward["n_units"] is None else ForwardDesign(**forward),
         **{name: value for name, value in values.items() if name in own},
     }
 

@@ -15,6 +15,7 @@ from neuroextrap.maps._identification import (
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
+from neuroextrap.stats._forward_design import ForwardDesign
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,13 @@ class RegionResults:
     n_voxels: np.ndarray  # (n_regions,): usable features of every region
     n_test: int  # number of test points
     set_sizes: np.ndarray  # of curves and of the implied information
-    n_repeats: np.ndarray | None  # (n_folds, K) test points; None: no bounds hold
+    n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
     p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
     # (n_folds, n_regions, K), if kept; not saved
     fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
+    forward: ForwardDesign | None = None  # units of the forward tests, if there are
     identity: dict = field(default_factory=dict)  # hash or text of what makes the run
     parts: tuple = ((1, 1),)  # parts (i, N) of the run that are in here
 
@@ -50,6 +52,8 @@ class RegionResults:
     def bound_wins(self):
         """Wins averaged over folds with fixed weights, shape (n_regions, K)."""
         scores = self.scores
+        if self.forward is not None:
+            return scores.forward_wins
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
     def statistics(self):
@@ -63,6 +67,8 @@ class RegionResults:
                 self.bound_wins,
                 n_repeats=self.n_repeats,
                 confidence_level=self.confidence_level,
+                forward=self.forward,
+                n_correct=scores.n_correct,
             )
         if len(scores.maxima):
             values |= permutation_statistics(

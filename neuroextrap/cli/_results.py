@@ -13,6 +13,7 @@ _PRINTED = (
     "accuracy",
     "implied_information",
     "bayes_accuracy_bound",
+    "class_information_bound",
     "information_bound",
     "p_value",
     "p_value_fwe",

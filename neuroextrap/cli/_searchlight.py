@@ -209,7 +209,7 @@ def _parameters(args, samples):
     names = (
         "radius n_nearest labels_img stride min_voxels estimator shrinkage statistic "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard save_null"
+        "shard save_null test_units e_value_order"
     )
     parameters = {name: getattr(args, name) for name in names.split()}
     return {
@@ -217,6 +217,7 @@ def _parameters(args, samples):
         "mask": samples.masker.mask_img_,
         "process_mask_img": args.process_mask,
         "classes": args.classes,
+        "bounds": None if args.bounds == "none" else args.bounds,
         "cv": _single_split(args, samples),
         "verbose": 0 if args.quiet else 1,
     }

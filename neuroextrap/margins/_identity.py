@@ -20,11 +20,15 @@ def run_identity(
 ) -> dict[str, Any]:
     """Return what makes a run what it is: name of a part to its hash or its text."""
     weightings = [] if plan.weightings is None else [plan.weightings]
+    forward, tests = plan.forward, []
+    if forward is not None:
+        tests = [*forward.design.arrays, forward.sums.data, forward.weighting]
     return {
         "data": array_hash(X),
         "regions": _hash_of_all(regions.indptr, regions.indices),
         "labels": array_hash(plan.codes),
         "folds": _hash_of_all(*plan.design.arrays, *weightings),
+        "forward tests": _hash_of_all(*tests),
         "classifier": without_addresses(repr(plan.kernel)),
         "whitening": without_addresses(repr(plan.whitener)),
         "statistic": without_addresses(repr(plan.statistic)),
