@@ -223,7 +223,8 @@ class RegionAnalysis(BaseEstimator, ABC):
         """
         check_is_fitted(self, "region_scores_")
         choice = self._results.choice
-        radius = None if self.n_nearest is not None else self.radius
+        asked = self.get_params(deep=False)
+        radius = None if asked.get("n_nearest") is not None else asked.get("radius")
         return find_region(region, choice, self.masker_, radius)
 
     def accuracy_curve(self, region, set_sizes=None):
