@@ -14,12 +14,13 @@ from neuroextrap.analysis._presentation import (
     region_images,
     region_table,
 )
+from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
 
 
-class RegionAnalysis(BaseEstimator, ABC):
+class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -97,7 +98,10 @@ class RegionAnalysis(BaseEstimator, ABC):
         self.null_maxima_ = results.scores.maxima
         self.n_permutations_ = len(self.null_maxima_)
         self.tail_fit_accepted_ = results.tail_fit_accepted()
-        self.notes_ = results.all_notes
+        self.notes_ = (
+            *results.all_notes,
+            *results.information_notes(self.region_scores_),
+        )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.table_ = None
         placed = self.masker_ is not None and results.choice.has_place

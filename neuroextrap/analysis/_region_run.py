@@ -11,15 +11,17 @@ from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.images._image_hash import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
-from neuroextrap.maps._identification import local_tail_p_values
+from neuroextrap.maps._identification import null_statistics
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import affordable_workers, parse_shard
+from neuroextrap.margins._statistic import InformationStatistic
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions._usable import UsableRegions
+from neuroextrap.stats import resolution_information
 from neuroextrap.stats._forward_design import ForwardDesign
 
 POPULATION_NOTE = (
@@ -119,8 +121,8 @@ class RegionRun:
     def score(self):
         """Score every region, with the checkpoint, shard and null file asked for.
 
-        Returns RegionScores and, where null maps are saved, local p-values with a
-        generalized Pareto tail, shape (n_regions,); else None.
+        Returns RegionScores and what follows from null maps, where they are saved: a
+        dict of arrays (n_regions,), else empty.
         """
         asked = self.parameters
         shape = self.plan.n_permutations, self.choice.n_regions
@@ -133,12 +135,21 @@ class RegionRun:
                 null=null,
                 progress=Progress(asked.verbose),
             )
-            tail = None if null is None else local_tail_p_values(scores.score, null)
-        return scores, tail
+            from_null = {} if null is None else self._from_null(scores.score, null)
+        return scores, from_null
+
+    def _from_null(self, score, null):
+        """Return what follows from the permuted statistics of every region."""
+        statistic, most = self.plan.statistic, None
+        if isinstance(statistic, InformationStatistic):
+            most = resolution_information(
+                statistic.n_classes, len(self.test_codes), statistic.set_sizes
+            )
+        return null_statistics(score, null, most=most)
 
     def results(self):
         """Score every region and return RegionResults."""
-        scores, tail = self.score()
+        scores, from_null = self.score()
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(
@@ -153,7 +164,7 @@ class RegionRun:
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
             notes=self.notes,
-            p_value_tail=tail,
+            **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,
             identity=self.identity,
             parts=(self._part,),

@@ -12,6 +12,7 @@ from neuroextrap.maps._identification import (
     accuracy_statistics,
     bound_set_sizes,
     bound_statistics,
+    information_notes,
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
@@ -41,7 +42,10 @@ class RegionResults:
     n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
-    p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
+    # (n_regions,), when the permuted statistics of every region were saved
+    p_value_tail: np.ndarray | None = None
+    p_value_step_down: np.ndarray | None = None
+    null_information: np.ndarray | None = None  # mean over permutations, bits
     # (n_folds, n_regions, K), if kept; not saved
     fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
     forward: ForwardDesign | None = None  # units of the forward tests, if there are
@@ -74,10 +78,24 @@ class RegionResults:
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
-        if self.p_value_tail is not None:
-            values["p_value_tail"] = self.p_value_tail
+        for name in ("p_value_tail", "p_value_step_down"):
+            if getattr(self, name) is not None:
+                values[name] = getattr(self, name)
+        if self.null_information is not None:
+            values["implied_information_corrected"] = (
+                values["implied_information"] - self.null_information
+            )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    def information_notes(self, values):
+        """Return what to say of the implied information among named numbers."""
+        return information_notes(
+            values["implied_information"],
+            n_classes=self.scores.wins.shape[1],
+            n_test=self.n_test,
+            set_sizes=self.set_sizes,
+        )
 
     def tail_fit_accepted(self):
         """Whether a generalized Pareto tail could be fitted to the permuted maxima.

@@ -24,7 +24,7 @@ examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
       --labels condition --groups subject --mask mask.nii.gz results
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
-      --labels condition agnostic --prior-weight cross-validated results
+      --labels condition agnostic --train-sizes 4 8 12 results
 """
 
 
@@ -127,8 +127,9 @@ def _add_model_options(parser):
         "--prior-weight",
         type=_number_or_name,
         metavar="E",
-        help="weight of the prior in predicted probabilities: a number, or "
-        "cross-validated (default: no regularization)",
+        default="cross-validated",
+        help="weight of the prior in predicted probabilities: a number, "
+        "cross-validated, or none for no regularization (default: %(default)s)",
     )
 
 
@@ -140,7 +141,8 @@ def _add_curve_options(parser):
         nargs="+",
         type=int,
         metavar="N",
-        help="numbers of training subjects (default: 2 to all but 1)",
+        help="numbers of training subjects (default: all sizes that leave twice as "
+        "many residual degrees of freedom as components)",
     )
     group.add_argument(
         "--n-splits",
@@ -309,7 +311,9 @@ def _options(args):
 
 
 def _number_or_name(text):
-    """Read a number or a name."""
+    """Read a number or a name; "none" is None."""
+    if text == "none":
+        return None
     try:
         return float(text)
     except ValueError:

@@ -109,8 +109,8 @@ def _remarks(args, curves):
             text += f"; limited by {limiting_factor(curve)}"
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
-    sizes = next(iter(curves.values())).train_sizes
-    enough = len(sizes) >= 3 and args.n_splits > 1
+    enough = all(len(curve.train_sizes) >= 3 for curve in curves.values())
+    enough = enough and args.n_splits > 1
     if len(curves) > 1 and finite and enough:
         for crossing in compare_learning_curves(curves).crossings:
             first, second = crossing["between"]

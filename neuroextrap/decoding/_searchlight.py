@@ -91,7 +91,9 @@ class IdentificationSearchLight(RegionAnalysis):
         after looking.
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference.
+        (n_permutations, n_regions), for group inference and for the maps that need
+        them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
+        permutations, of which a few rows at a time are in memory.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
     max_memory : str or int, default="2G"
@@ -123,7 +125,9 @@ class IdentificationSearchLight(RegionAnalysis):
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         e_value and e_value_fdr where these are by forward testing, n_voxels, and after
         permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
-        neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
+        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_step_down too,
+        and, where ``statistic`` is "implied_information",
+        implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)

@@ -10,6 +10,7 @@ from neuroextrap.stats._validation import (
     FloatArray,
     check_n_classes,
     check_probabilities,
+    check_real,
     nats_per_unit,
 )
 
@@ -128,7 +129,8 @@ def confusion_information(
 
 def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     """Count pairs of labels as (n_true_labels, n_predicted_labels)."""
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    true = np.asarray(check_real(y_true, "y_true"))
+    predicted = np.asarray(check_real(y_pred, "y_pred"))
     if true.ndim != 1 or true.shape != predicted.shape or not true.size:
         raise ValueError(
             "y_true and y_pred must be one-dimensional, of one length and not "

@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._accuracy import row_product, subset_weights
-from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_margins,
+    check_set_sizes,
+    real_array,
+)
 
 
 def average_risk(
@@ -75,7 +80,7 @@ def average_risk(
 
 def _check_cost(cost: ArrayLike, n_classes: int) -> FloatArray:
     """Return the cost matrix."""
-    costs = np.asarray(cost, dtype=np.float64)
+    costs = real_array(cost, "cost")
     if costs.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}); got {costs.shape}"
