@@ -99,8 +99,9 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         self.n_permutations_ = len(self.null_maxima_)
         self.tail_fit_accepted_ = results.tail_fit_accepted()
         self.notes_ = (
-            *results.all_notes,
+            *results.notes,
             *results.information_notes(self.region_scores_),
+            *results.partial_notes,
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.table_ = None

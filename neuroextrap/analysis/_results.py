@@ -147,9 +147,9 @@ class RegionResults:
         return missing_parts(self.parts)
 
     @property
-    def all_notes(self):
-        """Notes, and what a reader should know where parts are missing."""
-        return (*self.notes, *partial_note(self))
+    def partial_notes(self):
+        """What a reader should know where parts are missing, 0 or 1 texts."""
+        return partial_note(self)
 
     def merge(self, *others):
         """Join the results of other parts (shards) of the same run.
