@@ -57,7 +57,7 @@ def commit(staging, moves, remove=()):
         _finish(staging)
     except KeyboardInterrupt:
         _finish(staging)
-        raise
+        raise KeyboardInterrupt("the results had been written") from None
 
 
 def is_committed(staging):
