@@ -72,10 +72,12 @@ class RegionRun:
         """
         names = self.choice.names
         identity = identify_run(*self._data) | {
-            "classes": array_hash(self.classes),
+            "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
             "voxels": grid_hash(self.masker),
-            "region names": None if names is None else array_hash(names),
+            "region names": None
+            if names is None
+            else array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))
 
@@ -133,6 +135,7 @@ class RegionRun:
 
     def results(self):
         """Score every region and return RegionResults."""
+        identity = self.identity  # before the work: what cannot be hashed fails now
         scores, tail = self.score()
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
@@ -149,7 +152,7 @@ class RegionRun:
             notes=self.notes,
             p_value_tail=tail,
             fold_wins=fold_wins if len(fold_wins) else None,
-            identity=self.identity,
+            identity=identity,
             parts=(self._part,),
         )
 

@@ -125,6 +125,14 @@ def run(args):
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
 
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        events=args.events,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     samples = _read(args)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -139,14 +147,6 @@ def run(args):
         say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
-    origin = origin_of_command(
-        args,
-        imgs=files,
-        events=args.events,
-        mask=args.mask,
-        labels_img=args.labels_img,
-        process_mask=args.process_mask,
-    )
     say(write_results(light, args, bids, origin))
 
 

@@ -18,6 +18,7 @@ from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._parameters import changed_parameters
 from neuroextrap.maps._provenance import (
     Origin,
+    SourceFile,
     bids_sources,
     describe_file,
     described_value,
@@ -89,12 +90,18 @@ def test_files_of_a_data_set_are_found_in_it(tmp_path):
     path = tmp_path / "sub-1" / "func" / "sub-1_bold.nii.gz"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
-    about = Origin({"imgs": [path], "none": []}).described()
+    origin = Origin({"imgs": [SourceFile.of(path)], "none": []})
+    about = origin.described()
     assert about["sources"]["imgs"] == [describe_file(path)]
     assert bids_sources(about["sources"]) == [
         "bids:source:sub-1/func/sub-1_bold.nii.gz"
     ]
     assert describe_file(tmp_path / "gone")["sha256"] is None
+    assert origin.paths == [str(path)]
+    path.write_bytes(b"changed since")
+    [changed] = origin.described()["sources"]["imgs"]
+    assert changed["sha256"] is None
+    assert changed["changed_since_it_was_read"]
 
 
 def test_commands_tell_no_paths_of_the_machine(tmp_path, monkeypatch):
