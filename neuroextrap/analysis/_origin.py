@@ -3,7 +3,7 @@
 import os
 
 from neuroextrap.images._opening import image_files
-from neuroextrap.maps._provenance import Origin
+from neuroextrap.maps._provenance import Origin, SourceFile
 
 
 def origin_of(sources):
@@ -16,11 +16,13 @@ def origin_of(sources):
 
 
 def source_files(value):
-    """Return the paths behind what came in."""
+    """Return the files behind what came in, SourceFiles, in the state they are in."""
+    if isinstance(value, SourceFile):
+        return [value]
     if isinstance(value, (str, os.PathLike)):
-        return image_files(value)
+        return [SourceFile.of(path) for path in image_files(value)]
     if isinstance(value, (list, tuple)):
         return [path for item in value for path in source_files(item)]
     get_filename = getattr(value, "get_filename", None)
     path = get_filename() if callable(get_filename) else None
-    return [] if path is None else [os.fspath(path)]
+    return [] if path is None else [SourceFile.of(path)]

@@ -81,8 +81,9 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
 
         `sources` are the images that came in, by role; their files are on record.
         """
+        origin = origin_of(sources)  # the files in the state in which they were read
         results = run.results()
-        self._run, self._origin = run, origin_of(sources)
+        self._run, self._origin = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img
         self.classes_, self.test_codes_ = run.classes, run.test_codes

@@ -79,10 +79,12 @@ class RegionRun:
         """
         names = self.choice.names
         identity = identify_run(*self._data) | {
-            "classes": array_hash(self.classes),
+            "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
             "voxels": grid_hash(self.masker),
-            "region names": None if names is None else array_hash(names),
+            "region names": None
+            if names is None
+            else array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))
 
@@ -149,6 +151,7 @@ class RegionRun:
 
     def results(self):
         """Score every region and return RegionResults."""
+        identity = self.identity  # before the work: what cannot be hashed fails now
         scores, from_null = self.score()
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
@@ -166,7 +169,7 @@ class RegionRun:
             notes=self.notes,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,
-            identity=self.identity,
+            identity=identity,
             parts=(self._part,),
         )
 

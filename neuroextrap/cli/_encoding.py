@@ -157,13 +157,6 @@ def run(args):
     check_bg_img(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    data = _read(args)
-    if args.dry_run:
-        say(_cost(args, data))
-        return
-    model = _model(args, data.mask)
-    model.fit(data.features, data.train, groups=data.repeated)
-    model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
     origin = origin_of_command(
         args,
         imgs=files,
@@ -174,6 +167,13 @@ def run(args):
         labels_img=args.labels_img,
         process_mask=args.process_mask,
     )
+    data = _read(args)
+    if args.dry_run:
+        say(_cost(args, data))
+        return
+    model = _model(args, data.mask)
+    model.fit(data.features, data.train, groups=data.repeated)
+    model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
     say(write_results(model, args, bids, origin))
 
 

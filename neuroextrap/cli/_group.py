@@ -154,8 +154,8 @@ def run(args):
         say(_cost(args))
         return
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    maps, options = _tested(args)
     origin = origin_of_command(args, imgs=files, null=args.null, mask=args.mask)
+    maps, options = _tested(args)
     about = origin.sidecar()
     about |= provenance(parameters=options, random_state=args.random_state)
     records = _records()

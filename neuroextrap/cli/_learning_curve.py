@@ -180,6 +180,8 @@ def run(args):
     bids, files = bids_of_inputs(args, source)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    role = "imgs" if args.array is None else "array"
+    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
     schemes, groups, rows = _read_scans(args)
     samples = read_scans(_source(args), args.mask)
     if len(samples.X) != len(rows):
@@ -197,8 +199,6 @@ def run(args):
         return
     curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
     data = {"X": X, "groups": groups, "samples": samples}
-    role = "imgs" if args.array is None else "array"
-    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
     output = write_curves(
         args, curves, labels, data, _classifier(args), bids=bids, origin=origin
     )

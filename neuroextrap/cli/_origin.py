@@ -17,11 +17,16 @@ def origin_of_command(args, **sources):
     """Return the Origin of a command's results.
 
     `sources` are lists of paths by role, or one path, or None. Options by which samples
-    are made are taken from `args`, those that the command has.
+    are made are taken from `args`, those that the command has. Call it before files are
+    read: one that is changed later is noticed.
     """
-    from neuroextrap.maps._provenance import Origin
+    from neuroextrap.maps._provenance import Origin, SourceFile
 
-    files = {role: _listed(paths) for role, paths in sources.items() if paths}
+    files = {
+        role: [SourceFile.of(path) for path in _listed(paths)]
+        for role, paths in sources.items()
+        if paths
+    }
     options = {n: getattr(args, n) for n in _SAMPLE_OPTIONS if hasattr(args, n)}
     return Origin(files, options, command_record(args))
 

@@ -134,6 +134,14 @@ def run(args):
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
 
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        events=args.events,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     samples = _read(args)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -150,14 +158,6 @@ def run(args):
     light.fit(*data)
     # of the images themselves, before any cleaning
     light.bg_img_ = samples.bg_img
-    origin = origin_of_command(
-        args,
-        imgs=files,
-        events=args.events,
-        mask=args.mask,
-        labels_img=args.labels_img,
-        process_mask=args.process_mask,
-    )
     say(write_results(light, args, bids, origin))
 
 

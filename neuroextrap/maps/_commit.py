@@ -57,7 +57,7 @@ def commit(staging, moves, remove=()):
         _finish(staging)
     except KeyboardInterrupt:
         _finish(staging)
-        raise
+        raise KeyboardInterrupt("the results had been written") from None
 
 
 def is_committed(staging):
@@ -124,11 +124,13 @@ def _read_list(staging):
 
 def _sync(path):
     """Ask the system to put a file or folder on disk now, where it can."""
-    handle = os.open(path, os.O_RDONLY)
+    is_folder = os.path.isdir(path)
     try:
-        os.fsync(handle)
+        handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
     except OSError:
-        if not os.path.isdir(path):  # not every file system can do it with folders
+        if not is_folder:  # not every system can do it with folders
             raise
-    finally:
-        os.close(handle)

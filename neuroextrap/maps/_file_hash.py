@@ -11,11 +11,15 @@ def file_hash(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def file_stamp(path):
+    """Return what tells two states of a file apart: size, time and inode."""
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
 def source_hash(path):
     """Return the SHA-256 of a file; one that has not changed is read once only."""
-    status = os.stat(path)
-    stamp = status.st_size, status.st_mtime_ns, status.st_ino
-    return _hash_of_state(os.path.abspath(path), stamp)
+    return _hash_of_state(os.path.abspath(path), file_stamp(path))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ import neuroextrap
 from neuroextrap.images._image_hash import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
-from neuroextrap.maps._file_hash import source_hash
+from neuroextrap.maps._file_hash import file_stamp, source_hash
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._described import described
 
@@ -18,10 +18,33 @@ _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilear
 
 
 @dataclass(frozen=True)
+class SourceFile:
+    """A file as it was when it was read; it is hashed later, if at all."""
+
+    path: str
+    stamp: tuple | None
+
+    @classmethod
+    def of(cls, path):
+        """Note the state of a file."""
+        try:
+            return cls(os.fspath(path), file_stamp(path))
+        except OSError:
+            return cls(os.fspath(path), None)
+
+    def described(self):
+        """Return name and hash; one that was changed since has no hash, and says so."""
+        if SourceFile.of(self.path).stamp != self.stamp:
+            about = describe_file(self.path, hashed=False)
+            return {**about, "changed_since_it_was_read": True}
+        return describe_file(self.path)
+
+
+@dataclass(frozen=True)
 class Origin:
     """What results were made of, and how.
 
-    `sources` has the files by role, such as ``{"imgs": ["run-1.nii.gz"]}``: paths, or
+    `sources` has the files by role, such as ``{"imgs": [SourceFile.of(path)]}``, or
     what :func:`describe_file` returned for them. `samples` are the options by which
     samples were made of them (detrending, say). Both are the same for equal runs, and
     stand in every sidecar; `record`, such as the command, in ``provenance.json`` only.
@@ -37,14 +60,14 @@ class Origin:
     def paths(self):
         """Paths of the files that were analyzed."""
         listed = [file for files in self.sources.values() for file in files]
-        return [file for file in listed if not isinstance(file, dict)]
+        return [file.path for file in listed if isinstance(file, SourceFile)]
 
     def described(self):
         """Return sources (with their hashes) and sample options as JSON values."""
         return {
             "sources": {
                 role: [
-                    file if isinstance(file, dict) else describe_file(file)
+                    file.described() if isinstance(file, SourceFile) else file
                     for file in files
                 ]
                 for role, files in self.sources.items()
@@ -89,10 +112,10 @@ def described_value(value):
     return described(value, _special)
 
 
-def describe_file(path):
+def describe_file(path, *, hashed=True):
     """Return name and SHA-256 of a file; in a BIDS data set, its path within.
 
-    A file that cannot be read has None instead of the hash.
+    A file that cannot be read, or is not to be `hashed`, has None instead of the hash.
     """
     path = Path(path).expanduser()
     dataset = dataset_of(path)
@@ -100,7 +123,7 @@ def describe_file(path):
     if dataset is not None:
         name = path.absolute().relative_to(dataset).as_posix()
     try:
-        sha256 = source_hash(path)
+        sha256 = source_hash(path) if hashed else None
     except OSError:
         sha256 = None
     about = {"file": name, "sha256": sha256}
