@@ -167,10 +167,12 @@ def _forward_bounds(
         unit = "whole runs"
         if options.test_units != "runs":
             unit += f" (within_runs={options.within_runs!r} makes their points depend)"
+    steps = f"{n_steps} tests in each of {n_orders} cyclic orders"
+    if len(design.folds) == 1:
+        steps = "in a single split"
     how = (
         f"the bounds are by forward testing: trained on the runs that precede, tested "
-        f"on the next, {n_steps} tests in each of {n_orders} cyclic orders; {unit} "
-        "count as independent given their classes"
+        f"on the next, {steps}; {unit} count as independent given their classes"
     )
     n_repeats = np.array(1 / outcomes.noise)
     notes = [how, *_notes(design, n_repeats, options)]

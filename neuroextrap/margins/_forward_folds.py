@@ -119,7 +119,7 @@ def forward_folds(
         weights * np.repeat(share.ravel(), sizes),
         ForwardDesign(
             n_units.reshape(shape),
-            np.maximum(heaviest, 1 / n_units).reshape(shape),
+            np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # but for rounding
             first_steps,
             float(noise),
             chronological,

@@ -201,6 +201,19 @@ def test_runs_as_units_and_after_centering_within_runs():
         IdentificationSearchLight(test_units="runs", cv=3).fit(x, y)
 
 
+@pytest.mark.parametrize(("n_classes", "n_runs"), [(40, 3), (8, 6), (2, 2)])
+@pytest.mark.parametrize("test_units", ["samples", "runs"])
+def test_many_classes_in_few_runs(n_classes, n_runs, test_units):
+    rng = np.random.default_rng(n_classes)
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    x = rng.normal(size=(n_classes, 20))[y] + 0.3 * rng.normal(size=(len(y), 20))
+    fitted = IdentificationSearchLight(test_units=test_units).fit(x, y, groups=runs)
+    bound = fitted.region_scores_["bayes_accuracy_bound"][0]
+    if test_units == "samples" and n_classes > 2:
+        assert bound > 0.8
+    assert 1 / n_classes <= bound < 1
+
+
 def test_whole_runs_of_a_single_split():
     x, y, runs = samples(noise=0.3)
     split = [(np.flatnonzero(runs < 3), np.flatnonzero(runs >= 3))]
