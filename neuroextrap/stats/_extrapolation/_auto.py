@@ -39,8 +39,11 @@ class Mean(ExtrapolationMethod):
         for member in self.members:
             member.fit(sample)
         certificates = [member.certificate_ for member in self.members]
-        given = [c["converged"] for c in certificates if c is not None]
-        self.certificate_ = {"converged": all(given)}
+        given = [c for c in certificates if c is not None]
+        self.certificate_ = {
+            "converged": all(c["converged"] for c in given),
+            "message": "; ".join(c["message"] for c in given),
+        }
         self.wins_ = sample.wins
         self.residual_ = sample.wins[-1] - self._mean(np.array([sample.n_classes]))[0]
         return self

@@ -16,6 +16,8 @@ from neuroextrap.stats._extrapolation._simplex import (
     uniform_mixture_cdf,
 )
 
+_TOLERANCE = 1e-6
+
 
 class CurveMixture(ExtrapolationMethod):
     """Mixture over a dictionary of curves, weights >= 0 that sum to one.
@@ -49,7 +51,14 @@ class CurveMixture(ExtrapolationMethod):
         )
         used = weights > 0
         self.atoms_, self.weights_ = atoms[used], weights[used]
-        self.certificate_ = {"converged": gap < 1e-6, "duality_gap": gap}
+        self.certificate_ = {
+            "converged": gap < _TOLERANCE,
+            "message": (
+                f"half the squared error of the curve is at most {gap:.2g} above its "
+                f"minimum ({_TOLERANCE:g} asked for)"
+            ),
+            "duality_gap": gap,
+        }
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

@@ -46,8 +46,9 @@ class AccuracyExtrapolator:
     method_ : ExtrapolationMethod
         The fitted method.
     certificate_ : dict or None
-        How far an iterative method is from its optimum: "converged" and, where the
-        problem is convex, "duality_gap".
+        How far an iterative method is from its optimum: "converged"; "message", the
+        same in words; and, where the problem is convex, "duality_gap", an upper bound
+        on what more steps could gain. None for methods without iterations.
 
     Raises
     ------
@@ -165,7 +166,8 @@ class AccuracyExtrapolator:
         self.certificate_ = self.method_.certificate_
         if self.certificate_ is not None and not self.certificate_["converged"]:
             warnings.warn(
-                f"method={self.method!r} did not converge: {self.certificate_}",
+                f"method={self.method!r} did not converge: "
+                f"{self.certificate_['message']}",
                 UserWarning,
                 stacklevel=3,
             )

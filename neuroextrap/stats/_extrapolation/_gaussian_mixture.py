@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -172,6 +172,12 @@ def _with_ridge(
     return value, gradient, hessian.reshape(-1, 2, 2)
 
 
+def certificate(converged: bool) -> dict[str, Any]:
+    """Describe how Newton's method ended as a dict, in words too."""
+    ended = "reached a minimum" if converged else "ran out of steps before a minimum"
+    return {"converged": converged, "message": f"Newton's method {ended}"}
+
+
 class GaussianMixture(ExtrapolationMethod):
     """Two-parameter extrapolation: U = Phi(W) with W ~ N(mu, nu^2).
 
@@ -208,7 +214,7 @@ class GaussianMixture(ExtrapolationMethod):
         self.parameters_, converged = fit_normal_mixture(
             sample.wins, sample.n_test, loss=self.loss, ridge_scale=self.ridge_scale
         )
-        self.certificate_ = {"converged": bool(converged[0])}
+        self.certificate_ = certificate(bool(converged[0]))
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

@@ -30,7 +30,8 @@ class ExtrapolationMethod(ABC):
     monotone: ClassVar[bool] = True
     #: Whether it models the distribution of U, so that `cdf` can be asked.
     has_cdf: ClassVar[bool] = True
-    #: How an iterative method ended: "converged" and, if convex, "duality_gap".
+    #: How an iterative method ended: "converged", the same in words, "message", and, if
+    #: convex, "duality_gap".
     certificate_: dict[str, Any] | None = None
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:

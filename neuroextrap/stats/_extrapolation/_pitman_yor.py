@@ -57,7 +57,10 @@ class PitmanYor(ExtrapolationMethod):
         ]
         best = min(fits, key=lambda fit: fit.cost)
         self.concentration_, self.discount_ = _parameters(best.x)
-        self.certificate_ = {"converged": bool(best.success)}
+        self.certificate_ = {
+            "converged": bool(best.success),
+            "message": f"the search for least squares ended: {best.message}",
+        }
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
