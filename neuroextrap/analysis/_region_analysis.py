@@ -12,6 +12,7 @@ from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._reversed import warn_if_reversed
 
 
 class RegionAnalysis(BaseEstimator, ABC):
@@ -69,6 +70,7 @@ class RegionAnalysis(BaseEstimator, ABC):
     def _complete(self, run):
         """Score all regions of a planned run (RegionRun), and publish the results."""
         results = run.results()
+        warn_if_reversed(results.scores.wins, results.n_test, stacklevel=4)
         self._run = run
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.classes_, self.test_codes_ = run.classes, run.test_codes
@@ -209,8 +211,9 @@ class RegionAnalysis(BaseEstimator, ABC):
         ----------
         region : int or tuple of float
             Index of the region, or (x, y, z) in mm of the nearest center.
-        set_sizes : sequence of int or None, default=None
-            Numbers of classes to choose from, 2 to K. If None, ``set_sizes_``.
+        set_sizes : int, sequence of int or None, default=None
+            Numbers of classes to choose from, any of 2 to K, whatever was asked for
+            at the fit. If None, ``set_sizes_``.
 
         Returns
         -------
@@ -218,6 +221,12 @@ class RegionAnalysis(BaseEstimator, ABC):
             Set sizes.
         accuracy : ndarray of shape (n_set_sizes,)
             Accuracy at each set size, as a proportion.
+
+        Raises
+        ------
+        ValueError
+            When a set size is not a whole number of 2 to K; :meth:`extrapolate` and
+            :meth:`extrapolator` predict accuracy among more classes.
         """
         return self._results.curve(self.find_region(region), set_sizes)
 

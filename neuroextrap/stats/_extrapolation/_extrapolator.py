@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import (
     check_integer,
     check_real_set_sizes,
@@ -118,7 +119,9 @@ class AccuracyExtrapolator:
                 f"{margins.ndim} dimension(s); fit one region at a time or use "
                 "extrapolate_wins"
             )
-        return self._fit(WinSample.from_margins(margins, y_true))
+        sample = WinSample.from_margins(margins, y_true)
+        warn_if_reversed(sample.wins, sample.n_test)
+        return self._fit(sample)
 
     def fit_wins(self, wins: ArrayLike, n_test: int) -> AccuracyExtrapolator:
         """Fit to a win distribution alone.
@@ -154,6 +157,7 @@ class AccuracyExtrapolator:
                 f"got shape {wins.shape}; use extrapolate_wins for many regions"
             )
         n_test = check_integer(n_test, "n_test", minimum=1)
+        warn_if_reversed(wins, n_test)
         return self._fit(WinSample(wins, n_test))
 
     def _fit(self, sample: WinSample) -> AccuracyExtrapolator:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._wins import spread_ties, win_distribution
+from neuroextrap.stats._wins import count_wins, spread_ties
 
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
@@ -39,7 +39,7 @@ class WinSample:
     @classmethod
     def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
         """Count the wins of `margins` and keep the scores."""
-        wins = win_distribution(margins, y_true)
+        wins = count_wins(margins, y_true)
         y_true = np.asarray(y_true)
         return cls(wins, len(y_true), np.asarray(margins), y_true)
 
