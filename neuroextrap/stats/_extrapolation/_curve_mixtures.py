@@ -25,6 +25,7 @@ class CurveMixture(ExtrapolationMethod):
     A subclass gives the dictionary: its grid of `atoms`, and the curve of each atom.
     """
 
+    uses_scores = False
     reliable_factor = 2.0
 
     def __init__(self, n_atoms: int, option: str, max_fit_sizes: int):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from copy import deepcopy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._reversed import warn_if_reversed
@@ -208,7 +209,11 @@ class AccuracyExtrapolator:
         )
 
     def standard_error(
-        self, set_sizes: ArrayLike, *, max_refits: int = 100
+        self,
+        set_sizes: ArrayLike,
+        *,
+        max_refits: int = 100,
+        progress: Callable[[int, int], object] | None = None,
     ) -> np.ndarray:
         """Compute the jackknife standard error of the prediction.
 
@@ -223,6 +228,9 @@ class AccuracyExtrapolator:
         max_refits : int, default=100
             With more classes than this, that many interleaved groups of classes
             are left out in turn instead of single classes.
+        progress : callable or None, default=None
+            Called as ``progress(n_done, n_refits)`` after every refit. If None, nothing
+            is reported.
 
         Returns
         -------
@@ -245,12 +253,13 @@ class AccuracyExtrapolator:
             )
         self._warn_past_range(sizes.max())
         flat = np.atleast_1d(sizes)
-        refits = np.array(
-            [
-                deepcopy(self.method_).fit(sample).projected_accuracy(flat)
-                for sample in self.sample_.without_classes(max_refits)
-            ]
-        )
+        parts = LeftOut(self.sample_, max_refits)
+        curves = []
+        for refit in self.method_.refits(parts):
+            curves.append(refit.projected_accuracy(flat))
+            if progress is not None:
+                progress(len(curves), len(parts))
+        refits = np.array(curves)
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
         return error.reshape(sizes.shape)
 

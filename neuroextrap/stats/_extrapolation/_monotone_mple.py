@@ -49,6 +49,7 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "monotone_mple"
+    uses_scores = False
 
     def __init__(self, *, n_knots: int = 400, max_iter: int = MAX_ITER):
         if n_knots < 2:

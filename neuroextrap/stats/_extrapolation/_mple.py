@@ -41,6 +41,7 @@ class PseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "mple"
+    uses_scores = False
     reliable_factor = 2.0
 
     def __init__(self, *, max_iter: int = MAX_ITER):
