@@ -128,8 +128,9 @@ def _check_memory(fitted, n_sizes, source):
         needed += 8 * _COPIES * len(fitted.test_codes_) * n_classes
     if needed > parse_memory(fitted.max_memory):
         raise ValueError(
-            f"max_memory={fitted.max_memory!r} is too little: about {needed / 2**30:.1f} GiB "
-            "are needed; raise it, or ask for fewer set sizes at a time"
+            f"max_memory={fitted.max_memory!r} is too little: about "
+            f"{needed / 2**30:.1f} GiB are needed; raise it, or ask for fewer set "
+            "sizes at a time"
         )
 
 

@@ -212,8 +212,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         region : int or tuple of float
             Index of the region, or (x, y, z) in mm of the nearest center.
         set_sizes : int, sequence of int or None, default=None
-            Numbers of classes to choose from, any of 2 to K, whatever was asked for
-            at the fit. If None, ``set_sizes_``.
+            Any numbers of classes to choose from, 2 to K. If None, ``set_sizes_``.
 
         Returns
         -------
@@ -254,8 +253,7 @@ class RegionAnalysis(BaseEstimator, ABC):
     def extrapolate(self, set_sizes, *, method="auto"):
         """Predict every region's accuracy among more classes than were measured.
 
-        From every region's margins, which are computed again; for results read from a
-        folder from ``wins_`` alone. Heeds ``verbose`` and ``max_memory``.
+        From margins, which are computed again; from ``wins_`` for results of a folder.
 
         Parameters
         ----------
@@ -276,8 +274,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            When a set size is not a whole number of 2 or more, the method is not known
-            or needs scores that are not stored, or ``max_memory`` is too little.
+            When set sizes, method or ``max_memory`` will not do, before any work.
         """
         check_is_fitted(self, "region_scores_")
         return extrapolated_maps(self, set_sizes, method=method)
@@ -295,9 +292,8 @@ class RegionAnalysis(BaseEstimator, ABC):
         Returns
         -------
         extrapolator : AccuracyExtrapolator
-            Fitted to the region's margins; for results read from a folder, which hold
-            none, to its wins alone. Its ``set_size_at(accuracy=0.10)`` is the number of
-            classes at which accuracy falls to 0.10.
+            Fitted to the region's margins; to its wins where results come from a
+            folder. ``set_size_at(accuracy=0.10)`` is where accuracy falls to 0.10.
         """
         region = self.find_region(region)
         model = stats.AccuracyExtrapolator(method)
