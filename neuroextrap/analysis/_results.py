@@ -109,7 +109,19 @@ class RegionResults:
 
     def curve(self, region, set_sizes=None):
         """Return set sizes (None: those of the run) and a region's accuracy at each."""
-        sizes = self.set_sizes if set_sizes is None else np.asarray(set_sizes)
+        if set_sizes is None:
+            return self._measured(region, self.set_sizes)
+        sizes, n_classes = np.atleast_1d(set_sizes), self.scores.wins.shape[1]
+        if np.issubdtype(sizes.dtype, np.number) and (sizes > n_classes).any():
+            raise ValueError(
+                f"set_sizes={sizes.tolist()} must not exceed the {n_classes} classes "
+                "of the data; use extrapolate(set_sizes), or "
+                "extrapolator(region).predict(set_sizes), for more"
+            )
+        return self._measured(region, sizes)
+
+    def _measured(self, region, sizes):
+        """Return set sizes of the data as they are, and the accuracy at each."""
         return sizes, stats.average_accuracy(self.scores.wins[region], sizes)
 
     def bound_curve(self, region):

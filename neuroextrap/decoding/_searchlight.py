@@ -307,7 +307,8 @@ class IdentificationSearchLight(RegionAnalysis):
         -------
         confusion : ndarray of shape (K, K)
             Counts of test points by true class (row) and class with the largest margin
-            (column); ties are shared equally.
+            (column); ties are shared equally. Its plug-in information, in bits, is
+            ``stats.confusion_information(confusion)``.
         """
         margins = self.region_margins(region)
         best = margins == margins.max(axis=1, keepdims=True)
