@@ -1,22 +1,26 @@
 """What a comparison of two decoders found, and its files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.maps._files import describe_map, provenance, write_maps
+from neuroextrap.maps._files import check_maps, describe_map, stage_maps
+from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
 
 _TABLE = "comparison.tsv"
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecoderComparison:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DecoderComparison(Mapping):
     """Differences of two decoders in every region, with p-values.
 
-    :func:`compare_decoders` returns it.
+    :func:`compare_decoders` returns it. It is a mapping of the maps by name:
+    ``comparison["p_value_fwe"]``.
 
     Parameters
     ----------
@@ -63,6 +67,23 @@ class DecoderComparison:
     parameters: dict | None = None
     random_state: int | None = None
 
+    def __getitem__(self, name):
+        """Return a map, or the numbers of all regions where there are no maps."""
+        return self._by_name[name]
+
+    def __iter__(self):
+        """Iterate over the names of the maps."""
+        return iter(self._by_name)
+
+    def __len__(self):
+        """Return the number of maps."""
+        return len(self._by_name)
+
+    @property
+    def _by_name(self):
+        """Maps where there are some, otherwise the numbers of the regions."""
+        return self.region_scores_ if self.maps_ is None else self.maps_
+
     @property
     def table_(self):
         """Return the numbers as a table, one row for every compared pair of regions.
@@ -98,15 +119,15 @@ class DecoderComparison:
         """
         files = ResultFiles.below(path, bids)
         files.check(overwrite=overwrite)
-        files.create()
-        if self.masker_ is not None and self.maps_:
-            origin = provenance(
-                parameters={**(self.parameters or {}), "n_units": self.n_units_},
-                inputs=self.region_scores_,
-                random_state=self.random_state,
-            )
-            sidecars = {
-                name: describe_map(record_of(name), origin) for name in self.maps_
-            }
-            write_maps(path, self.maps_, sidecars, overwrite=True, bids=bids)
-        self.table_.to_csv(files.path(_TABLE), sep="\t", index=False, na_rep="n/a")
+        about = provenance(
+            parameters={**(self.parameters or {}), "n_units": self.n_units_},
+            inputs=self.region_scores_,
+            random_state=self.random_state,
+        )
+        maps = self.maps_ if self.masker_ is not None and self.maps_ else {}
+        sidecars = {name: describe_map(record_of(name), about) for name in maps}
+        check_maps(maps, sidecars, files)
+        with replaced_results(files, overwrite=overwrite, provenance=about) as folder:
+            if maps:
+                stage_maps(folder, maps, sidecars, files)
+            self.table_.to_csv(folder / _TABLE, sep="\t", index=False, na_rep="n/a")

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
@@ -272,6 +273,7 @@ class EncodingIdentification(RegionAnalysis):
             cv=self.cv,
             groups=groups,
         )
+        self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
         self.usable_, self.n_elements_ = samples.usable, len(samples.usable)
         self.residuals_ = noise_rows(
@@ -338,15 +340,15 @@ class EncodingIdentification(RegionAnalysis):
         run = plan_identification(
             self, self._training, (features, distractors), (imgs, stimuli, groups)
         )
-        return self._complete(run)
+        return self._complete(run, train=self._training_files, imgs=imgs)
 
     def posterior(self, region, prior=None):
         """Return the posterior probabilities of the candidates.
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
         prior : array-like of shape (K,) or None, default=None
             Prior weights of the candidates. If None, they are equal.
 

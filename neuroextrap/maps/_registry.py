@@ -133,6 +133,25 @@ _RECORDS = (
         "Of the given ones speaks the bound on information about the given classes.",
         overview=True,
     ),
+    MapRecord(
+        name="e_value",
+        description="Evidence (e-value, by forward testing) against the hypothesis "
+        "that no classifier tells the given classes apart better than by guessing; "
+        "every region by itself",
+        unit="e",
+        chance=1.0,
+        threshold=20.0,
+        threshold_meaning="evidence of 20 to 1 (p at most .05)",
+        note="An e-value is the factor by which a bet against chance multiplied its "
+        "stake: its mean is at most 1 where nothing tells the classes apart, so that "
+        "20 comes up once in twenty times at most. In the chronological order (not in "
+        "the default, cyclic orders) runs may be added after looking.",
+    ),
+    _p_value(
+        "e_value_fdr",
+        "Smallest false discovery rate at which the region is reported by its e-value "
+        "(e-BH), whatever the dependence of the regions",
+    ),
     _p_value(
         "p_value",
         "Permutation p-value of the statistic, every region by itself",
