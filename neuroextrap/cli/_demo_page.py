@@ -73,7 +73,8 @@ def demo_page(played):
     `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
     """
     from neuroextrap.reporting import identification_sections
-    from neuroextrap.reporting._page import make_page, paragraphs
+    from neuroextrap.reporting._page import make_page
+    from neuroextrap.reporting._rendering import paragraphs
 
     sections = [("What is true", paragraphs(*_WHAT_IS_TRUE))]
     for act, brain, fitted, table in played:

@@ -17,6 +17,7 @@ function dataOf(section) {
 function unpack(data) {
   data.maps.forEach(function (map) { map.values = decode(map.values, Float32Array); });
   data.region_of = decode(data.region_of, Int32Array);
+  data.survives = decode(data.survives, Uint8Array);
   data.rowOf = new Int32Array(data.maps[0].values.length).fill(-1);
   data.regions.forEach(function (region, row) { data.rowOf[region] = row; });
   if (data.hemispheres) {

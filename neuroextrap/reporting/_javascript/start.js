@@ -8,6 +8,9 @@ function startAll() {
   document.querySelectorAll(".nx-viewer:not([data-started])").forEach(function (section) {
     section.dataset.started = "yes";
     setUpThreshold(section);
+    section.querySelector(".nx-save-curve").addEventListener("click", function () {
+      saveCurve(section);
+    });
     if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
   });
 }
@@ -21,5 +24,17 @@ window.addEventListener("message", function (event) {
       hear(section, frame, event.data);
     }
   });
+});
+
+// A peak's place, in a table above, moves the viewer that comes next on the page.
+document.addEventListener("click", function (event) {
+  var button = event.target.closest(".nx-go");
+  if (!button) { return; }
+  var after = Array.from(document.querySelectorAll(".nx-viewer")).find(function (section) {
+    return button.compareDocumentPosition(section) & Node.DOCUMENT_POSITION_FOLLOWING;
+  });
+  if (!after || !stateOf(after).goTo) { return; }
+  stateOf(after).goTo(Number(button.dataset.region));
+  after.scrollIntoView({block: "start"});
 });
 startAll();
