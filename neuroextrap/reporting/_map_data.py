@@ -1,6 +1,7 @@
 """The maps of a page: numbers of every region, where they go, and their colors."""
 
 import base64
+import gzip
 
 import numpy as np
 
@@ -20,9 +21,9 @@ def map_data(fitted, map_name, *, trends=False):
     first; the others are those of the overview, as many as fit
     into 600,000 numbers. The returned dict has ``maps``: of each its label, title,
     unit, range of colors (low, high), first threshold (start), whether small values
-    are strong (smaller) and its values of all regions (float32, base64); ``shown``:
+    are strong (smaller) and its values of all regions (float32, packed); ``shown``:
     which is first; ``region_of``: region of every voxel or vertex, -1 for none (int32,
-    base64); ``colors``: 256 times rrggbb.
+    packed); ``colors``: 256 times rrggbb.
     """
     choice, scores = fitted.results_.choice, fitted.region_scores_
     names = [name for name in overview_maps(scores) if name != map_name]
@@ -94,9 +95,13 @@ def _first_threshold_text(record, n_classes):
 
 
 def packed(values, kind):
-    """Return numbers as base64 text; `kind` is a type of numpy such as ``"<f4"``."""
-    data = np.ascontiguousarray(values, dtype=kind).tobytes()
-    return base64.b64encode(data).decode("ascii")
+    """Return numbers as compressed text; `kind` is a type of numpy such as "<f4"."""
+    return compressed(np.ascontiguousarray(values, dtype=kind).tobytes())
+
+
+def compressed(data):
+    """Return bytes as text: gzip, then base64, equal for equal bytes."""
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
 def _colors():

@@ -104,7 +104,7 @@ def _main_table(table, caption, kind):
         table,
         caption,
         headings={"place": "Place", **heads},
-        formats=formats,
+        formats={"place": lambda place: place, **formats},
         kinds=[kind] * len(table),
     )
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._finding import criterion_words, find
+from neuroextrap.reporting._map_data import compressed
 from neuroextrap.reporting._page import make_page, read_text
 from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._rendering import paragraphs, render
@@ -147,7 +148,7 @@ def viewer_section(
         "viewer",
         style=Markup(read_text("viewer.css")),
         hint=_hint(data),
-        data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
+        data=compressed(json.dumps(data, allow_nan=False).encode("utf-8")),
         script=Markup("\n".join(read_script(name) for name in _SCRIPTS)),
         views=views,
         criterion=_criterion(fitted, finding),

@@ -109,6 +109,10 @@ function draw(svg, data, row) {
   legend(svg, data.bounds ? [OBSERVED, CHANCE, BOUND] : [OBSERVED, CHANCE]);
 }
 
+function shortOrScientific(value) {
+  return Math.abs(value) >= 1e6 ? value.toExponential(1) : String(value);
+}
+
 function tabulate(table, data, row) {
   table.textContent = "";
   if (row === null) { return; }
@@ -116,7 +120,7 @@ function tabulate(table, data, row) {
     var value = data.values[row][i], line = table.insertRow();
     line.title = column.title;
     line.insertCell().textContent = column.label;
-    line.insertCell().textContent = value === null ? "-" : String(value);
+    line.insertCell().textContent = value === null ? "-" : shortOrScientific(value);
     line.insertCell().textContent = /^[pz]$/.test(column.unit) ? "" : column.unit;
   });
 }

@@ -4,14 +4,19 @@ function ask(section) {
 }
 
 // One copy of these scripts serves every viewer of a page.
+function setUp(section) {
+  setUpThreshold(section);
+  section.querySelector(".nx-save-curve").addEventListener("click", function () {
+    saveCurve(section);
+  });
+  section.dataset.started = "yes";
+  if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
+}
+
 function startAll() {
-  document.querySelectorAll(".nx-viewer:not([data-started])").forEach(function (section) {
-    section.dataset.started = "yes";
-    setUpThreshold(section);
-    section.querySelector(".nx-save-curve").addEventListener("click", function () {
-      saveCurve(section);
-    });
-    if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
+  document.querySelectorAll(".nx-viewer:not([data-loading])").forEach(function (section) {
+    section.dataset.loading = "yes";
+    load(section).then(function () { setUp(section); });
   });
 }
 
@@ -33,7 +38,7 @@ document.addEventListener("click", function (event) {
   var after = Array.from(document.querySelectorAll(".nx-viewer")).find(function (section) {
     return button.compareDocumentPosition(section) & Node.DOCUMENT_POSITION_FOLLOWING;
   });
-  if (!after || !stateOf(after).goTo) { return; }
+  if (!after || !dataOf(after) || !stateOf(after).goTo) { return; }
   stateOf(after).goTo(Number(button.dataset.region));
   after.scrollIntoView({block: "start"});
 });
