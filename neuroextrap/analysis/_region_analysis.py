@@ -445,8 +445,9 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
 
         Returns
         -------
-        report : nilearn.reporting.HTMLReport
-            The page; ``report.save_as_html(path)`` writes it.
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it,
+            ``report.open_in_browser()`` shows it.
         """
         check_is_fitted(self, "region_scores_")
         return identification_report(self, title, bg_img=bg_img)

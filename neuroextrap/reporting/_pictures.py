@@ -16,7 +16,7 @@ _SVG = {
 }
 
 
-def data_uri(figure, kind="svg", *, dpi=110):
+def data_uri(figure, kind="svg"):
     """Draw a figure into a data URI, as "svg" or "png", and close it.
 
     Equal figures give equal text: no date, no random names of elements.
@@ -26,7 +26,7 @@ def data_uri(figure, kind="svg", *, dpi=110):
     target = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
     with plt.rc_context(_SVG):
-        figure.savefig(target, format=kind, dpi=dpi, metadata=metadata)
+        figure.savefig(target, format=kind, dpi=110, metadata=metadata)
     plt.close(figure)
     text = base64.b64encode(target.getvalue()).decode("ascii")
     return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
@@ -81,4 +81,4 @@ def _glass_outline(axis):
     ax.set_position([0, 0, 1, 1])
     figure.patch.set_alpha(0)
     frame = [float(edge) for edge in (left, right, bottom, top)]
-    return {"source": data_uri(figure, "png", dpi=200), "frame": frame}
+    return {"source": data_uri(figure, "png"), "frame": frame}

@@ -36,9 +36,9 @@ def viewer_data(  # noqa: PLR0913 - what a page is made of
     ``kept``, numbers of regions; ``survives``, of every region; ``start``, the row to
     begin with; ``element``, voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel
     to mm) and ``inverse``; ``features``, start and length of every run of mask voxels
-    in C order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``, frames of the outlines or
-    None. Of surfaces ``hemispheres``: mesh, grays, and the feature of every vertex or
-    -1.
+    in C order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
+    frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and the
+    feature of every vertex or -1.
     """
     from neuroextrap.images._maskers import is_surface_masker
 
