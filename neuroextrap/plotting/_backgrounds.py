@@ -13,7 +13,7 @@ TEMPLATE = "mni152"
 _LEAST_SHARE = 0.5
 _LIGHT, _SPAN = 225, 85
 _FINEST = 160
-_N_GRAYS = 48
+_N_GRAYS = 32
 
 
 class Background(NamedTuple):
@@ -117,7 +117,7 @@ def _upright(img):
 
 @functools.cache
 def mni152_template():
-    """Load the template brain at 2 mm, from nilearn's own files, in 48 grays.
+    """Load the template brain at 2 mm, from nilearn's own files, in 32 grays.
 
     Pages with so few grays are a third smaller, and look the same.
     """

@@ -137,7 +137,7 @@ def _bounds(fitted):
     if results.n_repeats is None:
         return ""
     level = 100 * results.confidence_level
-    return f"Lower confidence bounds hold at {level:g} %."
+    return f"Lower confidence bounds hold at {level:g}%."
 
 
 def _table(parameters):
