@@ -89,6 +89,8 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
+    from markupsafe import Markup
+
     from neuroextrap.reporting._page import frame_table
     from neuroextrap.reporting._pictures import embed_figure
 
@@ -101,7 +103,7 @@ def _truth_section(act, brain, fitted, table):
         )
         for number, row in enumerate(table.itertuples())
     ]
-    return frame_table(table) + "\n".join(curves)
+    return Markup("\n").join([frame_table(table, "Truth and estimate"), *curves])
 
 
 def _curve_with_truth(act, brain, fitted, number):

@@ -43,7 +43,17 @@ def criterion_words(fitted, criterion):
     if criterion == _P:
         return f"family-wise p ≤ {format_p_value(MAPS[_P].threshold)}"
     level = format_percent(fitted.results_.confidence_level)
-    return f"{level} lower bound on Bayes accuracy, for all regions at once"
+    return f"{level} lower bound on Bayes accuracy{_at_once(fitted)}"
+
+
+def n_analyzed(fitted):
+    """Return the number of regions that were analyzed."""
+    return int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+
+
+def _at_once(fitted):
+    """Say that a bound holds for all regions, where there are several."""
+    return ", for all regions at once" if n_analyzed(fitted) > 1 else ""
 
 
 def region_words(fitted):
@@ -72,7 +82,7 @@ def place_words(row):
 def verdict(fitted, finding):
     """Say in one sentence how many regions are above chance."""
     one, many = region_words(fitted)
-    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+    n_regions = n_analyzed(fitted)
     if not finding.criterion:
         return (
             "Nothing was tested: there are no permutations, and no bound holds for "
@@ -124,11 +134,11 @@ def _nothing(fitted, finding):
 def _strongest(fitted, finding, row):
     """Say where accuracy is highest, and how high."""
     n_classes = len(fitted.classes_)
-    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+    n_regions = n_analyzed(fitted)
     known = [f"chance {format_percent(1 / n_classes)}"]
     interval = interval_words(fitted, int(row["region"]))
     if interval:
-        known.append(f"95% interval {interval}")
+        known.append(f"95% interval for classes drawn anew {interval}")
     if n_regions > 1:
         known.append(f"too high on average, as the best of {n_regions:,}")
     place = f" at {place_words(row)}" if "x" in row else f": {place_words(row)},"
@@ -160,8 +170,8 @@ def _given_classes(fitted, row):
         return ""
     if row[name] <= 1 / n_classes:
         return (
-            "The lower bound on what any classifier could reach there, for all regions "
-            "at once, stays at chance: this design has too few test points for it."
+            "The lower bound on what the best possible classifier reaches stays at "
+            f"chance{_at_once(fitted)}."
         )
     level = format_percent(fitted.results_.confidence_level)
     bits = row.get("class_information_bound_fwe", np.nan)
@@ -173,8 +183,8 @@ def _given_classes(fitted, row):
         )
     return (
         f"The best possible classifier of these {n_classes} classes is right at least "
-        f"{format_percent(row[name])} of the time there{information} ({level} "
-        "confidence, for all regions at once)."
+        f"{format_percent(row[name])} of the time{information} ({level} "
+        f"confidence{_at_once(fitted)})."
     )
 
 
@@ -184,7 +194,7 @@ def _other_classes(fitted, row):
     results = fitted.results_
     if results.n_repeats is None or name not in row:
         return "Nothing is said about other classes than these."
-    n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
+    n_regions = n_analyzed(fitted)
     if results.test_design(n_regions).best_bound() <= 1 / n_classes:
         return f"Nothing can be said about other classes: {n_classes} are too few."
     if not row[name] > 1 / n_classes:

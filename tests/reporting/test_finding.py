@@ -23,7 +23,12 @@ def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
 @pytest.fixture(scope="module")
 def nothing():
     brain = simulate_brain(
-        resolution=10, radius=20.0, information=(0.0,), n_classes=4, n_runs=3
+        resolution=10,
+        radius=20.0,
+        information=(0.001,),
+        coordinates=[(30, -50, -20)],
+        n_classes=4,
+        n_runs=3,
     )
     light = IdentificationSearchLight(
         brain.masker.mask_img_, radius=16.0, n_permutations=39
@@ -89,7 +94,7 @@ def test_without_permutations_the_bound_decides():
     assert finding.criterion == "bayes_accuracy_bound_fwe"
     assert finding.n_surviving == 1
     assert strong.region_scores_["bayes_accuracy_bound_fwe"][0] > 1 / 3
-    assert verdict(strong, finding).startswith("The set of features is above chance")
+    assert verdict(strong, finding).startswith("The region is above chance")
     assert verdict(weak, find(weak)).startswith("Nothing was shown")
 
 
