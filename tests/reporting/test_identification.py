@@ -103,7 +103,7 @@ def test_files_and_regions_are_escaped(brain, atlas, tmp_path):
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     page = identification_report(light).get_standalone()
     _parsed(page)
-    assert "&lt;b&gt;mask &amp; &#x27;co&#x27;.nii.gz" in page
+    assert "&lt;b&gt;mask &amp; &#39;co&#39;.nii.gz" in page
     assert "<b>" not in page
     page = identification_report(atlas).get_standalone()
     _parsed(page)
