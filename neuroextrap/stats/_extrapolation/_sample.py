@@ -68,6 +68,11 @@ class WinSample:
         counts = np.bincount(self.y_true, minlength=self.n_classes)
         return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
+    def tied_share(self) -> float:
+        """Return the share of test points whose own score another class has too."""
+        tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
+        return float(tied.mean())
+
     def half_curves(
         self,
         n_half: int,

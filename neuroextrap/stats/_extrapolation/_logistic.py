@@ -1,0 +1,66 @@
+"""A straight line of logit accuracy in the log number of distractors."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._sample import WinSample
+
+_N_FIT_SIZES = 100
+
+
+class Logistic(ExtrapolationMethod):
+    """Straight line of logit A_k in log(k - 1), fitted to the upper measured range.
+
+    The naive rival that every other method has to beat. With log(k - 1), the number of
+    distractors, in place of log k the line is exact at chance (slope -1) and for win
+    probabilities U ~ Beta(a, 1); with many classes the two are the same. Least squares
+    with equal weights at no more than 100 log-spaced set sizes from `start` times K to
+    K. The slope is at most zero, and -1 where only one set size is measured. Accuracies
+    of 0 or 1 are taken to be half a test point away. It has no distribution of U.
+
+    Parameters
+    ----------
+    start : float, default=0.25
+        Smallest set size of the fit as a share of K.
+
+    References
+    ----------
+    Friedman et al. 2019, "Biometric performance as a function of gallery size",
+    Applied Sciences 9 (a straight line in the log number of people enrolled).
+    """
+
+    name = "logistic"
+    has_cdf = False
+
+    def __init__(self, *, start: float = 0.25):
+        if not 0 < start < 1:
+            raise ValueError(f"start={start} must lie between 0 and 1; use 0.25")
+        self.start = start
+
+    def fit(self, sample: WinSample) -> Self:
+        sizes = _fit_sizes(sample.n_classes, self.start)
+        curve = clip_to_resolution(sample.curve(sizes), sample.n_test)
+        x, y = np.log(sizes - 1), special.logit(curve)
+        spread = x - x.mean()
+        self.slope_ = -1.0
+        if len(sizes) > 1:
+            self.slope_ = min(float(spread @ y / (spread @ spread)), 0.0)
+        self.intercept_ = float(y.mean() - self.slope_ * x.mean())
+        return self
+
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        log_distractors = np.log(np.asarray(set_sizes, float) - 1)
+        return special.expit(self.intercept_ + self.slope_ * log_distractors)
+
+
+def _fit_sizes(n_classes: int, start: float) -> np.ndarray:
+    """Return log-spaced set sizes from `start` times K to K, the last two at least."""
+    first = max(2, min(int(np.ceil(start * n_classes)), n_classes - 1))
+    return np.unique(np.rint(np.geomspace(first, n_classes, _N_FIT_SIZES)).astype(int))
