@@ -20,7 +20,6 @@ from neuroextrap.stats._extrapolation._tail import Tail
 FEW_CLASSES = 10
 """Number of classes at which half the weight of `logistic` and `tail` is gone."""
 
-_MOST_TIES = 0.05
 _LARGEST_LIKELIHOOD = 10_000
 _FEWEST_FOR_TAIL = 4
 
@@ -126,7 +125,7 @@ class Auto(ExtrapolationMethod):
             [Gaussian(), GaussianMixture(loss=loss)],
             [Logistic()],
         ]
-        if _has_tails(sample):
+        if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
         others = n_classes / (n_classes + FEW_CLASSES) / len(opinions)
         first = 1 - others * (len(opinions) - 1)
@@ -139,13 +138,6 @@ class Auto(ExtrapolationMethod):
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return self.chosen_.accuracy(set_sizes)
-
-
-def _has_tails(sample: WinSample) -> bool:
-    """Check that there are scores of enough classes, and few of them tied."""
-    if sample.margins is None or sample.n_classes < _FEWEST_FOR_TAIL:
-        return False
-    return sample.tied_share() <= _MOST_TIES
 
 
 def _tail_misses(sample: WinSample) -> bool:

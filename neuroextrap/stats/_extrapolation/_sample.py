@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._wins import spread_ties, win_distribution
 
+_MOST_TIES = 0.05
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
 
@@ -68,10 +69,12 @@ class WinSample:
         counts = np.bincount(self.y_true, minlength=self.n_classes)
         return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
-    def tied_share(self) -> float:
-        """Return the share of test points whose own score another class has too."""
+    def has_continuous_scores(self) -> bool:
+        """Check that there are scores, and few test points that tie with a class."""
+        if self.margins is None:
+            return False
         tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
-        return float(tied.mean())
+        return bool(tied.mean() <= _MOST_TIES)
 
     def half_curves(
         self,
