@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._accuracy import average_accuracy
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolution
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
 FEW_CLASSES = 10
@@ -69,7 +68,7 @@ class LogitMean(ExtrapolationMethod):
         accuracy = self._mean(sizes) + share * self.residual_
         measured = sizes <= n_classes
         if measured.any():
-            accuracy[measured] = self._measured(sizes[measured])
+            accuracy[measured] = measured_curve(self.wins_, sizes[measured])
         return accuracy
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
@@ -90,13 +89,6 @@ class LogitMean(ExtrapolationMethod):
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the opinions as an accuracy."""
         return special.expit(self.weights @ self.logits(set_sizes))
-
-    def _measured(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Return the measured curve, linear between whole set sizes."""
-        below = np.floor(set_sizes)
-        ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
-        low, high = average_accuracy(self.wins_, ends.ravel()).reshape(ends.shape)
-        return low + (set_sizes - below) * (high - low)
 
 
 class Auto(ExtrapolationMethod):

@@ -10,7 +10,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
 
 _N_FIT_SIZES = 100
 
@@ -22,8 +22,9 @@ class Logistic(ExtrapolationMethod):
     distractors, in place of log k the line is exact at chance (slope -1) and for win
     probabilities U ~ Beta(a, 1); with many classes the two are the same. Least squares
     with equal weights at no more than 100 log-spaced set sizes from `start` times K to
-    K. The slope is at most zero, and -1 where only one set size is measured. Accuracies
-    of 0 or 1 are taken to be half a test point away. It has no distribution of U.
+    K; below, the prediction is the measured curve. The slope is at most zero, and -1
+    where only one set size is measured. Accuracies of 0 or 1 are taken to be half a
+    test point away. It has no distribution of U.
 
     Parameters
     ----------
@@ -38,6 +39,7 @@ class Logistic(ExtrapolationMethod):
 
     name = "logistic"
     has_cdf = False
+    monotone = False
 
     def __init__(self, *, start: float = 0.25):
         if not 0 < start < 1:
@@ -53,11 +55,16 @@ class Logistic(ExtrapolationMethod):
         if len(sizes) > 1:
             self.slope_ = min(float(spread @ y / (spread @ spread)), 0.0)
         self.intercept_ = float(y.mean() - self.slope_ * x.mean())
+        self.first_, self.wins_ = sizes[0], sample.wins
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        log_distractors = np.log(np.asarray(set_sizes, float) - 1)
-        return special.expit(self.intercept_ + self.slope_ * log_distractors)
+        sizes = np.asarray(set_sizes, float)
+        accuracy = special.expit(self.intercept_ + self.slope_ * np.log(sizes - 1))
+        below = sizes < self.first_
+        if below.any():
+            accuracy[below] = measured_curve(self.wins_, sizes[below])
+        return accuracy
 
 
 def _fit_sizes(n_classes: int, start: float) -> np.ndarray:

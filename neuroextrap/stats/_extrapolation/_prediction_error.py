@@ -22,19 +22,20 @@ FEWEST_CALIBRATED = 8
 DEGREES_OF_FREEDOM = 5
 """Degrees of freedom of the quantile."""
 
-_SAMPLING = 0.5
-_DISAGREEMENT = 0.25
-_DISTANCE = 0.003
+_SAMPLING = 0.55
+_DISAGREEMENT = 0.3
+_DISTANCE = 0.004
 
 
 class PredictionError:
     """Interval of a prediction around its center on the logit scale.
 
-    Its variance is half that of the measured accuracy (jackknife over classes at K, or
-    at smaller set sizes themselves; without scores the variance over wins, one vote per
-    class), plus a quarter of the variance between opinions about the change from K to
-    k, plus 0.003 log(k / K)^2; the quantile is Student's t with five degrees of
-    freedom. The three factors were fitted to simulated populations.
+    Its variance is 0.55 times that of the measured accuracy (jackknife over classes at
+    K, or at smaller set sizes themselves; without scores the variance over wins, one
+    vote per class), plus 0.3 times the variance between opinions about the change from
+    K to k, plus 0.004 log(k / K)^2; the quantile is Student's t with five degrees of
+    freedom. The three factors were fitted to the populations of
+    ``benchmarks/populations.py`` that are for tuning.
     """
 
     def __init__(self, method: LogitMean, sample: WinSample):

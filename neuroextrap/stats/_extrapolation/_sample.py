@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._accuracy import accuracy_weights
+from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
 from neuroextrap.stats._wins import spread_ties, win_distribution
 
 _MOST_TIES = 0.05
@@ -20,6 +20,14 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
     """Return at most `n_sizes` distinct, log-spaced sizes, from 2 up to K with both."""
     sizes = np.geomspace(2, n_classes, min(n_sizes, n_classes - 1))
     return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
+
+
+def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
+    """Return average accuracy at set sizes of 2..K, linear between whole ones."""
+    below = np.floor(set_sizes)
+    ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
+    low, high = average_accuracy(wins, ends.ravel()).reshape(ends.shape)
+    return low + (set_sizes - below) * (high - low)
 
 
 @dataclass(frozen=True)
