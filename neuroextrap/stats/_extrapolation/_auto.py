@@ -40,10 +40,10 @@ class LogitMean(ExtrapolationMethod):
     def __init__(
         self,
         opinions: Sequence[Sequence[ExtrapolationMethod]],
-        weights: Sequence[float],
+        weights: ArrayLike,
     ):
         self.opinions = [list(members) for members in opinions]
-        self.weights = np.asarray(weights, float) / np.sum(weights)
+        self.weights = np.asarray(weights, float)
 
     @property
     def members(self) -> list[ExtrapolationMethod]:
@@ -57,19 +57,13 @@ class LogitMean(ExtrapolationMethod):
         given = [c["converged"] for c in certificates if c is not None]
         self.certificate_ = {"converged": all(given)}
         self.wins_, self.n_test_ = sample.wins, sample.n_test
-        self.residual_ = sample.wins[-1] - self._mean(np.array([sample.n_classes]))[0]
+        self.mean_at_all_ = self._mean(np.array([sample.n_classes]))
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the measured curve up to K, the predicted one beyond."""
         sizes = np.asarray(set_sizes, float)
-        n_classes = len(self.wins_)
-        share = np.clip(1 - np.log2(sizes / n_classes), 0, 1)
-        accuracy = self._mean(sizes) + share * self.residual_
-        measured = sizes <= n_classes
-        if measured.any():
-            accuracy[measured] = measured_curve(self.wins_, sizes[measured])
-        return accuracy
+        return join_measured(self.wins_, sizes, self._mean(sizes), self.mean_at_all_)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each opinion, shape (n_opinions, n_sizes)."""
@@ -83,12 +77,41 @@ class LogitMean(ExtrapolationMethod):
 
     def _logit(self, member: ExtrapolationMethod, sizes: np.ndarray) -> np.ndarray:
         """Return the logit accuracy of one method, as far as the data resolve it."""
-        highest = 1 - min(0.5 / self.n_test_, 0.25)
-        return special.logit(np.clip(member.accuracy(sizes), 0.5 / sizes, highest))
+        return resolved_logit(member.accuracy(sizes), sizes, self.n_test_)
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the opinions as an accuracy."""
         return special.expit(self.weights @ self.logits(set_sizes))
+
+
+def resolved_logit(
+    accuracy: np.ndarray, set_sizes: np.ndarray, n_test: ArrayLike
+) -> np.ndarray:
+    """Return logits of predictions (..., n_sizes) as far as the data resolve them."""
+    highest = 1 - np.minimum(0.5 / np.asarray(n_test, float), 0.25)
+    return special.logit(np.clip(accuracy, 0.5 / set_sizes, highest))
+
+
+def join_measured(
+    wins: np.ndarray, set_sizes: np.ndarray, mean: np.ndarray, mean_at_all: np.ndarray
+) -> np.ndarray:
+    """Replace a prediction by the measured curve up to K, and join the two until 2 K.
+
+    `wins` (..., n_classes), `mean` (..., n_sizes) and `mean_at_all` (..., 1), at K.
+    """
+    n_classes = wins.shape[-1]
+    share = np.clip(1 - np.log2(set_sizes / n_classes), 0, 1)
+    accuracy = mean + share * (wins[..., -1:] - mean_at_all)
+    measured = set_sizes <= n_classes
+    if measured.any():
+        accuracy[..., measured] = measured_curve(wins, set_sizes[measured])
+    return accuracy
+
+
+def opinion_weights(n_classes: int, n_opinions: int) -> np.ndarray:
+    """Return the weights of the Gaussian opinion and the others, (n_opinions,)."""
+    others = n_classes / (n_classes + FEW_CLASSES) / n_opinions
+    return np.array([1 - others * (n_opinions - 1), *[others] * (n_opinions - 1)])
 
 
 class Auto(ExtrapolationMethod):
@@ -112,16 +135,14 @@ class Auto(ExtrapolationMethod):
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
-        loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+        loss = mixture_loss(n_classes)
         opinions: list[list[ExtrapolationMethod]] = [
             [Gaussian(), GaussianMixture(loss=loss)],
             [Logistic()],
         ]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
-        others = n_classes / (n_classes + FEW_CLASSES) / len(opinions)
-        first = 1 - others * (len(opinions) - 1)
-        return LogitMean(opinions, [first] + [others] * (len(opinions) - 1))
+        return LogitMean(opinions, opinion_weights(n_classes, len(opinions)))
 
     def fit(self, sample: WinSample) -> Self:
         self.chosen_ = self.resolve(sample).fit(sample)
@@ -130,6 +151,11 @@ class Auto(ExtrapolationMethod):
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return self.chosen_.accuracy(set_sizes)
+
+
+def mixture_loss(n_classes: int) -> str:
+    """Return what the Gaussian mixture is fitted by."""
+    return "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
 
 
 def _tail_misses(sample: WinSample) -> bool:

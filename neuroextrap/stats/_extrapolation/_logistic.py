@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._accuracy import accuracy_weights, row_product
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
@@ -48,23 +49,38 @@ class Logistic(ExtrapolationMethod):
 
     def fit(self, sample: WinSample) -> Self:
         sizes = _fit_sizes(sample.n_classes, self.start)
-        curve = clip_to_resolution(sample.curve(sizes), sample.n_test)
-        x, y = np.log(sizes - 1), special.logit(curve)
-        spread = x - x.mean()
-        self.slope_ = -1.0
-        if len(sizes) > 1:
-            self.slope_ = min(float(spread @ y / (spread @ spread)), 0.0)
-        self.intercept_ = float(y.mean() - self.slope_ * x.mean())
+        lines = fit_lines(sample.wins[None], np.array([sample.n_test]), self.start)
+        self.intercept_, self.slope_ = lines[0]
         self.first_, self.wins_ = sizes[0], sample.wins
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         sizes = np.asarray(set_sizes, float)
-        accuracy = special.expit(self.intercept_ + self.slope_ * np.log(sizes - 1))
+        lines = np.array([[self.intercept_, self.slope_]])
+        accuracy = predict_lines(lines, sizes)[0]
         below = sizes < self.first_
         if below.any():
             accuracy[below] = measured_curve(self.wins_, sizes[below])
         return accuracy
+
+
+def fit_lines(wins: np.ndarray, n_test: np.ndarray, start: float = 0.25) -> np.ndarray:
+    """Fit intercepts and slopes (n_regions, 2) to wins (n_regions, n_classes)."""
+    n_classes = wins.shape[1]
+    sizes = _fit_sizes(n_classes, start)
+    curves = row_product(wins, accuracy_weights(n_classes, sizes))
+    y = special.logit(clip_to_resolution(curves, n_test[:, None]))
+    x = np.log(sizes - 1)
+    spread = x - x.mean()
+    slope = np.full(len(wins), -1.0)
+    if len(sizes) > 1:
+        slope = np.minimum(row_product(y, spread[:, None])[:, 0] / (spread @ spread), 0)
+    return np.stack([y.mean(axis=1) - slope * x.mean(), slope], axis=1)
+
+
+def predict_lines(lines: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
+    """Return the accuracy of each line at each set size, (n_regions, n_sizes)."""
+    return special.expit(lines[:, :1] + lines[:, 1:] * np.log(set_sizes - 1))
 
 
 def _fit_sizes(n_classes: int, start: float) -> np.ndarray:

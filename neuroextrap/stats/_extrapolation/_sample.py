@@ -23,10 +23,14 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
 
 
 def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Return average accuracy at set sizes of 2..K, linear between whole ones."""
+    """Return average accuracy at set sizes of 2..K, linear between whole ones.
+
+    For wins (..., n_classes) and set sizes (n_sizes,) the shape is (..., n_sizes).
+    """
     below = np.floor(set_sizes)
     ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
-    low, high = average_accuracy(wins, ends.ravel()).reshape(ends.shape)
+    curves = average_accuracy(wins, ends.ravel())
+    low, high = np.split(curves, 2, axis=-1)
     return low + (set_sizes - below) * (high - low)
 
 
