@@ -75,6 +75,7 @@ class PredictionIntervals:
         >>> model = AccuracyExtrapolator().fit(margins, np.arange(50))
         >>> lower, upper = model.predict_interval([100, 500])
         >>> lower.round(2), model.predict([100, 500]).round(2), upper.round(2)
+        (array([0.22, 0.09]), array([0.32, 0.17]), array([0.45, 0.27]))
         """
         sizes = check_real_set_sizes(set_sizes)
         level = check_level(confidence_level, "confidence_level")
@@ -123,6 +124,7 @@ class PredictionIntervals:
         >>> margins = np.random.default_rng(0).normal(size=(50, 50)) + 2 * np.eye(50)
         >>> model = AccuracyExtrapolator().fit(margins, np.arange(50))
         >>> [round(size) for size in model.set_size_interval(accuracy=0.4)]
+        [26, 146]
         """
         goal = check_level(accuracy, "accuracy")
         level = check_level(confidence_level, "confidence_level")
@@ -181,6 +183,7 @@ class PredictionIntervals:
         >>> model = AccuracyExtrapolator().fit(margins, np.arange(50))
         >>> lower, upper = model.information_interval([50, 500])
         >>> lower.round(1), upper.round(1)
+        (array([2. , 1.9]), array([4.1, 4.1]))
         """
         sizes = check_real_set_sizes(set_sizes)
         ends = self.predict_interval(sizes, confidence_level)
