@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolution
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
@@ -54,11 +55,27 @@ class LogitMean(ExtrapolationMethod):
         for member in self.members:
             member.fit(sample)
         certificates = [member.certificate_ for member in self.members]
-        given = [c["converged"] for c in certificates if c is not None]
-        self.certificate_ = {"converged": all(given)}
+        given = [c for c in certificates if c is not None]
+        self.certificate_ = {
+            "converged": all(c["converged"] for c in given),
+            "message": "; ".join(c["message"] for c in given),
+        }
+        return self._join(sample)
+
+    def _join(self, sample: WinSample) -> Self:
+        """Keep the measured curve, and what the fitted members predict at K."""
         self.wins_, self.n_test_ = sample.wins, sample.n_test
         self.mean_at_all_ = self._mean(np.array([sample.n_classes]))
         return self
+
+    def refits(self, parts: LeftOut) -> Iterator[LogitMean]:
+        """Join the members' refits."""
+        members = zip(*(member.refits(parts) for member in self.members), strict=True)
+        samples = parts.samples(scores=False)
+        for refitted, sample in zip(members, samples, strict=True):
+            rest = iter(refitted)
+            opinions = [[next(rest) for _ in opinion] for opinion in self.opinions]
+            yield LogitMean(opinions, self.weights)._join(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the measured curve up to K, the predicted one beyond."""

@@ -39,6 +39,7 @@ class Logistic(ExtrapolationMethod):
     """
 
     name = "logistic"
+    uses_scores = False
     has_cdf = False
     monotone = False
 
