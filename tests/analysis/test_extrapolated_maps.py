@@ -120,3 +120,36 @@ def test_sidecars_name_method_source_and_notes(tmp_path):
 def test_plain_arrays_are_not_written(fitted, tmp_path):
     with pytest.raises(ValueError, match="plain arrays have no images"):
         fitted.extrapolate(20).to_directory(tmp_path / "out")
+
+
+def test_intervals_are_those_of_every_region(fitted, tmp_path):
+    maps = fitted.extrapolate([20, 50], confidence_level=0.8)
+    fitted.to_directory(tmp_path / "kept")
+    again = IdentificationSearchLight.from_directory(tmp_path / "kept")
+    for results, found in ((fitted, maps), (again, again.extrapolate(50))):
+        assert (found.lower is None) == (results is again)
+        found = results.extrapolate([20, 50], confidence_level=0.8)
+        for region in (0, 1):
+            model = results.extrapolator(region)
+            lower, upper = model.predict_interval([20, 50], 0.8)
+            np.testing.assert_allclose(found[50][region], model.predict(50), rtol=1e-9)
+            np.testing.assert_array_equal(found.lower[50][region], lower[1])
+            np.testing.assert_array_equal(found.upper[20][region], upper[0])
+        assert np.isnan(found.upper[20][2])
+    assert "intervals hold with confidence 0.8 each" in maps.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence_level": 1.0}, "confidence_level must lie strictly"),
+        (
+            {"confidence_level": 0.9, "method": "gaussian"},
+            "method='gaussian' has no calibrated interval; use method='auto'",
+        ),
+    ],
+)
+def test_intervals_are_refused_before_any_work(fitted, monkeypatch, options, message):
+    monkeypatch.setattr(type(fitted), "extrapolator", None)
+    with pytest.raises(ValueError, match=message):
+        fitted.extrapolate(20, **options)
