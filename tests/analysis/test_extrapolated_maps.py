@@ -115,6 +115,15 @@ def test_sidecars_name_method_source_and_notes(tmp_path):
     np.testing.assert_array_equal(written, maps[30].get_fdata())
     with pytest.raises(ValueError, match="not empty"):
         maps.to_directory(tmp_path / "out")
+    with pytest.warns(UserWarning, match="8 classes or more"):
+        wide = light.extrapolate(30, confidence_level=0.9)
+    wide.to_directory(tmp_path / "wide")
+    for end, ends in (("lower", wide.lower), ("upper", wide.upper)):
+        stem = tmp_path / "wide" / f"accuracy_among_30_{end}"
+        written = nibabel.load(f"{stem}.nii.gz").get_fdata()
+        np.testing.assert_array_equal(written, ends[30].get_fdata())
+        about = json.loads(stem.with_suffix(".json").read_text())
+        assert f"{end.capitalize()} end of the interval" in json.dumps(about)
 
 
 def test_plain_arrays_are_not_written(fitted, tmp_path):
