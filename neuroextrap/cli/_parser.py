@@ -50,6 +50,14 @@ def add_output_options(parser, *, report=True):
             action="store_true",
             help="also write a self-contained report.html",
         )
+        group.add_argument(
+            "--bg-img",
+            metavar="IMG",
+            help="image drawn under the maps of the report: an anatomy in their space, "
+            "mni152 (the template), or none (default: the template if the images are "
+            "in MNI space by their header's code 4 or their name's space-MNI..., else "
+            "their mean)",
+        )
 
 
 def add_dry_run(group):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._samples import check_not_masked
+from neuroextrap.stats._validation import check_real
 
 
 class Labels(NamedTuple):
@@ -41,7 +42,7 @@ def code_labels(y, classes, groups, blocks):
     are left.
     """
     check_not_masked(y, "y")
-    y = np.asarray(y)
+    y = np.asarray(check_real(y, "y"))
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give one label for every sample")
     if y.dtype.kind == "f" and np.isnan(y).any():

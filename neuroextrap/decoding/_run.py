@@ -30,10 +30,6 @@ class DecodingRun(RegionRun):
 
     labels: Labels
 
-    def inputs(self):
-        """Return samples and observed class codes, which sidecars hash."""
-        return {"samples": self.rows, "labels": self.plan.codes[0]}
-
 
 def plan_decoding(searchlight, imgs, y, groups):
     """Check everything, then read the samples, choose regions and plan the run.
@@ -95,6 +91,7 @@ def plan_decoding(searchlight, imgs, y, groups):
         test_codes=labels.codes[design.test],
         set_sizes=set_sizes,
         notes=(*samples.notes, *bounds.notes),
+        bg_img=samples.bg_img,
         labels=labels,
     )
 

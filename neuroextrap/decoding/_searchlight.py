@@ -91,7 +91,9 @@ class IdentificationSearchLight(RegionAnalysis):
         after looking.
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference.
+        (n_permutations, n_regions), for group inference and for the maps that need
+        them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
+        permutations, of which a few rows at a time are in memory.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
     max_memory : str or int, default="2G"
@@ -123,7 +125,9 @@ class IdentificationSearchLight(RegionAnalysis):
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         e_value and e_value_fdr where these are by forward testing, n_voxels, and after
         permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
-        neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
+        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_step_down too,
+        and, where ``statistic`` is "implied_information",
+        implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
@@ -269,7 +273,7 @@ class IdentificationSearchLight(RegionAnalysis):
             When parameters, images, labels and groups do not fit one another.
         """
         run = plan_decoding(self, imgs, y, groups)
-        return self._complete(run)
+        return self._complete(run, imgs=imgs)
 
     def estimate_cost(self, imgs, y, groups=None):
         """Estimate what :meth:`fit` would take, by timing a few regions.
@@ -296,14 +300,15 @@ class IdentificationSearchLight(RegionAnalysis):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
         confusion : ndarray of shape (K, K)
             Counts of test points by true class (row) and class with the largest margin
-            (column); ties are shared equally.
+            (column); ties are shared equally. Its plug-in information, in bits, is
+            ``stats.confusion_information(confusion)``.
         """
         margins = self.region_margins(region)
         best = margins == margins.max(axis=1, keepdims=True)

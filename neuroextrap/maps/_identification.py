@@ -13,6 +13,7 @@ from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._pvalues import z_from_p
 
 _LADDER = np.array([2, 5, 10])
+_FEW_CLASSES = 10
 
 
 def bound_set_sizes(n_classes):
@@ -156,6 +157,53 @@ def permutation_statistics(score, n_reached, maxima):
             "z": z_from_p(p, len(maxima)),
         },
     )
+
+
+def null_statistics(score, null, *, most=None):
+    """Compute what needs the permuted statistics of every region, each (n_regions,).
+
+    `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
+    and ``p_value_step_down``, and, where the statistic is the implied information, of
+    which the data resolve at most `most`, its mean over permutations (bits) as
+    ``null_information``.
+    """
+    values = {
+        "p_value_tail": local_tail_p_values(score, null),
+        "p_value_step_down": stats.step_down_p_value(score, null),
+    }
+    if most is not None:
+        total = np.zeros(len(score))
+        for row in null:  # one permutation at a time: the file may be large
+            total += np.minimum(row, most)
+        values["null_information"] = total / len(null)
+    return values
+
+
+def information_notes(information, *, n_classes, n_test, set_sizes):
+    """Return what to say of implied information that the data do not resolve.
+
+    `information` (n_regions,) in bits, NaN where a region was not analyzed.
+    """
+    most, few = (
+        float(stats.resolution_information(n_classes, n, set_sizes))
+        for n in (n_test, n_classes)
+    )
+    n_known = int((~np.isnan(information)).sum())
+    n_most, n_loose = int((information >= most).sum()), int((information > few).sum())
+    notes = []
+    if n_most:
+        notes.append(
+            f"implied_information is cut at {most:.1f} bits, the most that {n_test} "
+            f"test points resolve, in {n_most} of {n_known} regions"
+        )
+    if n_classes < _FEW_CLASSES and n_loose:
+        notes.append(
+            f"implied_information exceeds {few:.1f} bits in {n_loose} of {n_known} "
+            f"regions, above what {n_classes} classes resolve: such values depend more "
+            "on which classes were chosen than on the region; read "
+            "implied_information_interval(region)"
+        )
+    return tuple(notes)
 
 
 def local_tail_p_values(score, null):

@@ -81,7 +81,9 @@ _RECORDS = (
         chance=0.0,
         note="Implied information (bits) is the information at which the "
         "Gaussian-limit accuracy curve lies closest to the observed one. It is an "
-        "index of the curve, right in the limit of many voxels; it is not a bound.",
+        "index of the curve, right in the limit of many voxels; it is not a bound. "
+        "With fewer than ten classes high values depend on which classes were chosen; "
+        "the notes of the run count regions above what the classes resolve.",
         overview=True,
     ),
     *_bound(
@@ -183,6 +185,14 @@ _RECORDS = (
         "p_value_fdr",
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
     ),
+    _p_value(
+        "p_value_step_down",
+        "As p_value_fwe, each region against the maximum over the regions left once "
+        "all with larger values are set aside",
+        note="p_value_step_down controls the family-wise error as p_value_fwe does, "
+        "and is never larger.",
+        simultaneous=True,
+    ),
     MapRecord(
         name="neg_log10_p_fwe",
         description="-log10 of p_value_fwe",
@@ -198,6 +208,37 @@ _RECORDS = (
         name="z",
         description="Standard normal quantile of 1 - p_value",
         unit="z",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="implied_information_corrected",
+        description="Implied information minus its mean under permuted labels, which "
+        "removes most of its bias near chance; may be negative",
+        unit="bits",
+        chance=0.0,
+        tabulated=False,
+    ),
+    *(
+        MapRecord(
+            name=f"{which}_accuracy",
+            description=f"Value of the compared accuracy for the {which} decoder",
+            unit="proportion",
+            tabulated=False,
+        )
+        for which in ("first", "second")
+    ),
+    MapRecord(
+        name="accuracy_difference",
+        description="Compared accuracy, first decoder minus second",
+        unit="proportion",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="information_difference",
+        description="Implied information, first decoder minus second",
+        unit="bits",
         chance=0.0,
         tabulated=False,
     ),

@@ -2,15 +2,18 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 import threadpoolctl
 from joblib import Parallel, delayed
 
-from neuroextrap.margins._checkpoint import Checkpoint, run_identity
+from neuroextrap.margins._checkpoint import Checkpoint
+from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import sums_are_faster
 from neuroextrap.margins._task import (
     Plan,
@@ -80,19 +83,43 @@ def score_regions(  # noqa: PLR0913
     tasks = _tasks(regions, plan)
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
-    store = None
-    if checkpoint is not None:
-        identity = run_identity(X, regions, plan) | {"task size": task_size(plan)}
-        store = Checkpoint(checkpoint, identity)
     scores = _empty_scores(regions.shape[0], plan, null)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
-    for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
-        _fill_in(scores, rows, result)
-        np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
-        n_done += len(rows)
-        if progress is not None:
-            progress(n_done, n_total)
+    with _open_checkpoint(checkpoint, X, regions, plan, shard) as store:
+        for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
+            _fill_in(scores, rows, result)
+            np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
+            n_done += len(rows)
+            if progress is not None:
+                progress(n_done, n_total)
     return scores
+
+
+def identify_run(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> dict[str, Any]:
+    """Return what makes a run what it is, in JSON values.
+
+    Equal for equal data, regions, plan, tasks and versions, whatever the shard and the
+    workers.
+    """
+    plan = with_path(plan, regions)
+    return run_identity(X, regions, plan) | {"task size": task_size(plan)}
+
+
+def _open_checkpoint(
+    folder: str | Path | None,
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    shard: tuple[int, int] | None,
+) -> AbstractContextManager[Checkpoint | None]:
+    """Open the folder of finished tasks, if there is one."""
+    if folder is None:
+        return nullcontext()
+    identity = identify_run(X, regions, plan) | {"saved null": plan.keep_null}
+    part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
+    return Checkpoint(folder, identity, part)
 
 
 def observed_margins(

@@ -290,6 +290,18 @@ def first_margins(plan: Plan, data: TaskData) -> np.ndarray:
     return next(batches).margins
 
 
+def observed_margins(
+    plan: Plan, data: TaskData
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield (first region, number of regions, margins) under the observed labeling.
+
+    Margins have shape (n_test, K, n_regions), a few regions of the task at a time.
+    """
+    observed = replace(plan, codes=plan.codes[:1])
+    for first, n_regions, batches in _passes(observed, data):
+        yield first, n_regions, next(batches).margins
+
+
 def _all_counts(
     plan: Plan, data: TaskData
 ) -> Iterator[tuple[int, int, Iterator[Counts]]]:

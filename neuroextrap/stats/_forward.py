@@ -21,7 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import FloatArray, check_integer, check_level
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    check_level,
+    real_array,
+)
 
 #: fixed before any data are seen; the mean over them loses little to the best of them
 LAMBDAS = np.log([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0])
@@ -88,7 +93,7 @@ def forward_e_value(
     array(0.21)
     """
     design = _forward_design(n_correct, n_units, first_steps, unit_weights)
-    level = np.asarray(accuracy, dtype=np.float64)
+    level = real_array(accuracy, "accuracy")
     if not ((level >= 0) & (level <= 1)).all():
         raise ValueError(f"accuracy must lie between 0 and 1; got {accuracy!r}")
     sums, shape = design.sums()
@@ -216,7 +221,7 @@ def _forward_design(
     unit_weights: ArrayLike | None,
 ) -> _Forward:
     """Check what forward tests are given, and count steps of equal design."""
-    correct = np.asarray(n_correct, dtype=np.float64)
+    correct = real_array(n_correct, "n_correct")
     if correct.ndim < 2 or 0 in correct.shape[-2:]:
         raise ValueError(
             "n_correct must have shape (..., n_orders, n_steps), at least one of each; "
