@@ -7,6 +7,7 @@ from typing import NamedTuple
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_inference_options,
     add_output_options,
@@ -156,6 +157,16 @@ def run(args):
     check_bg_img(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        stimuli=args.stimuli,
+        features=args.features,
+        stimulus_images=args.stimulus_images,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     data = _read(args)
     if args.dry_run:
         say(_cost(args, data))
@@ -163,7 +174,7 @@ def run(args):
     model = _model(args, data.mask)
     model.fit(data.features, data.train, groups=data.repeated)
     model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
-    say(write_results(model, args, bids, files))
+    say(write_results(model, args, bids, origin))
 
 
 def _read(args):

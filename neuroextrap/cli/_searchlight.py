@@ -5,6 +5,7 @@ import logging
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_analysis_options,
     add_output_options,
@@ -133,6 +134,14 @@ def run(args):
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
 
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        events=args.events,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     samples = _read(args)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -147,8 +156,9 @@ def run(args):
         say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
-    light.bg_img_ = samples.bg_img  # of the images themselves, before any cleaning
-    say(write_results(light, args, bids, files))
+    # of the images themselves, before any cleaning
+    light.bg_img_ = samples.bg_img
+    say(write_results(light, args, bids, origin))
 
 
 def _check_arguments(args, bids):
@@ -199,7 +209,7 @@ def _parameters(args, samples):
     names = (
         "radius n_nearest labels_img stride min_voxels estimator shrinkage statistic "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard save_null"
+        "shard save_null test_units e_value_order"
     )
     parameters = {name: getattr(args, name) for name in names.split()}
     return {
@@ -207,6 +217,7 @@ def _parameters(args, samples):
         "mask": samples.masker.mask_img_,
         "process_mask_img": args.process_mask,
         "classes": args.classes,
+        "bounds": None if args.bounds == "none" else args.bounds,
         "cv": _single_split(args, samples),
         "verbose": 0 if args.quiet else 1,
     }

@@ -5,6 +5,7 @@ import numpy as np
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
+from neuroextrap.reporting._methods import methods_paragraph, parameter_tables
 from neuroextrap.reporting._page import (
     escape,
     figure_tag,
@@ -130,7 +131,8 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
         ("Accuracy curves of the peaks", _curves(fitted, peaks)),
         ("Permutation test", _permutations(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Parameters", _parameters(fitted)),
+        ("Methods", paragraphs(methods_paragraph(fitted))),
+        ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]
 
@@ -265,25 +267,3 @@ def _validity(fitted):
     """List when the numbers hold."""
     items = "\n".join(f"<li>{escape(note)}</li>" for note in validity_notes(fitted))
     return f"<ul>\n{items}\n</ul>"
-
-
-def _parameters(fitted):
-    """Tabulate parameters and versions."""
-    from importlib.metadata import version
-
-    parameters = {
-        name: _short(value) for name, value in sorted(fitted.get_params(False).items())
-    }
-    packages = ("neuroextrap", "nilearn", "scikit-learn", "numpy", "scipy", "nibabel")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return key_value_table({**parameters, "versions": versions})
-
-
-def _short(value, most=300):
-    """Return a value's text, cut when long; an image's file, or its size."""
-    name = getattr(value, "get_filename", lambda: None)()
-    if name is None and hasattr(value, "shape"):
-        kind = type(value).__name__
-        name = f"{kind} of {' x '.join(str(size) for size in value.shape)}"
-    text = " ".join(str(name or value).split())
-    return text if len(text) <= most else text[:most] + " ..."

@@ -19,12 +19,16 @@ _TRANSPARENT = 1e-9
 
 
 def data_uri(figure, kind="svg"):
-    """Draw a figure into a data URI, as "svg" or "png", and close it."""
+    """Draw a figure into a data URI, as "svg" or "png", and close it.
+
+    Equal figures give equal text: no date, no random names of elements.
+    """
     import matplotlib.pyplot as plt
 
     target = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
-    figure.savefig(target, format=kind, dpi=110, metadata=metadata)
+    with plt.rc_context({"svg.hashsalt": "neuroextrap"}):
+        figure.savefig(target, format=kind, dpi=110, metadata=metadata)
     plt.close(figure)
     text = base64.b64encode(target.getvalue()).decode("ascii")
     return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"

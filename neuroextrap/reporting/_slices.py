@@ -1,5 +1,6 @@
 """Slices to click into: nilearn's viewer in a frame that reports clicks to the page."""
 
+import re
 from importlib import resources
 from string import Template
 
@@ -11,6 +12,7 @@ from neuroextrap.reporting._page import escape
 _WIDTH = 920
 _FINE, _FINEST = 144, 200
 _TRANSPARENT = 1e-9
+_RANDOM = re.compile(r"(?<=[A-Za-z]-)[0-9a-f]{32}\b")
 
 _FRAME = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Brain viewer</title>
@@ -29,6 +31,7 @@ def slices_frame(fitted, map_name, place, below=None):
     """
     view = _view(fitted, map_name, place, below)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
+    body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
     if script < 0:
         raise RuntimeError(
