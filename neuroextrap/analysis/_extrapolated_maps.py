@@ -6,7 +6,8 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
-from neuroextrap.maps._files import describe_map, provenance, write_maps
+from neuroextrap.maps._files import describe_map, write_maps
+from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import parse_memory
