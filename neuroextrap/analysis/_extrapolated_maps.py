@@ -66,7 +66,9 @@ class ExtrapolatedMaps(dict):
         )
         sidecars = {_name(size): describe_map(_record(size), origin) for size in self}
         named = {_name(size): image for size, image in self.items()}
-        write_maps(path, named, sidecars, overwrite=overwrite, bids=bids)
+        write_maps(
+            path, named, sidecars, overwrite=overwrite, bids=bids, provenance=origin
+        )
 
 
 def extrapolated_maps(fitted, set_sizes, *, method):
