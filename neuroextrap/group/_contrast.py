@@ -1,6 +1,7 @@
 """From what a user says of a second-level design to the contrast that is tested."""
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.stats._linear_test import linear_test
 
@@ -58,13 +59,17 @@ def _weights(contrast, names, n_columns):
             f"contrast={contrast!r} is a name, and design_matrix is an array; give a "
             "DataFrame, or one weight per column"
         )
-    from nilearn.glm import expression_to_contrast_vector
-
+    if "@" in contrast or "__" in contrast:
+        raise ValueError(
+            f"contrast={contrast!r} must combine columns by + - * / and numbers only"
+        )
+    columns = pd.DataFrame(np.eye(n_columns), columns=names)
     try:
-        return np.asarray(expression_to_contrast_vector(contrast, names), dtype=float)
+        weights = columns.eval(contrast, engine="python").to_numpy(dtype=float)
     except Exception as error:
         raise ValueError(
             f"contrast={contrast!r} is neither a column of design_matrix "
-            f"({', '.join(names)}) nor an expression of columns; quote names that "
-            "hold spaces as they are, or give weights"
+            f"({', '.join(names)}) nor an expression of columns such as "
+            f"{' - '.join(names[:2])!r}; put names that hold spaces into backticks"
         ) from error
+    return weights

@@ -4,18 +4,18 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import t as student
 
+from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
 from neuroextrap.group._second_level_input import (
     count_known,
     per_subject,
     read_second_level,
 )
 from neuroextrap.group._second_level_options import Asked
-from neuroextrap.group._smoothing import variance_smoother
 from neuroextrap.group._subjects import check_count, to_maps
+from neuroextrap.images._smoothing import variance_smoother
 from neuroextrap.margins._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
-from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test
 
 
 def second_level_test(  # noqa: PLR0913

@@ -34,8 +34,8 @@ def read_second_level(
     usable[usable] = _varies(test, values[:, usable])
     if not usable.any():
         raise ValueError(
-            "imgs leave nothing to test: all subjects' maps are the same, or the "
-            "design fits them exactly; check that maps differ"
+            "imgs are the same in all subjects, or the design fits them exactly; check "
+            "that maps differ"
         )
     return (
         SubjectMaps(subjects.values, usable, subjects.masker),

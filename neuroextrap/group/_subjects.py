@@ -52,8 +52,9 @@ def read_subjects(imgs, mask, name, min_subjects=None):
     usable = np.isfinite(values).sum(axis=0) >= least
     if not usable.any():
         raise ValueError(
-            f"{name} has no voxel that is finite in {least} of {len(values)} subjects; "
-            "check the images and the mask"
+            f"{name} has no voxel that is finite in "
+            f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
+            "the images and the mask"
         )
     return SubjectMaps(values, usable, masker)
 
@@ -127,21 +128,4 @@ def _finite(imgs, in_any):
     else:
         n_samples = first.n_samples if in_any else 1
         samples = [first.img.slicer[..., k] for k in range(n_samples)]
-    mask = finite_mask(samples[0])
-    for sample in samples[1:]:
-        mask = _either(mask, finite_mask(sample))
-    return mask
-
-
-def _either(first, second):
-    """Return the union of two binary masks of one kind."""
-    from nilearn.image import math_img
-    from nilearn.surface import SurfaceImage
-
-    if not isinstance(first, SurfaceImage):
-        return math_img("np.maximum(a, b)", a=first, b=second)
-    parts = {
-        side: np.maximum(part, second.data.parts[side])
-        for side, part in first.data.parts.items()
-    }
-    return SurfaceImage(mesh=first.mesh, data=parts)
+    return finite_mask(*samples)

@@ -45,17 +45,23 @@ def mni152_mask(resolution=3):
     return load_mni152_brain_mask(resolution=resolution)
 
 
-def finite_mask(img):
-    """Return the 8-bit mask of the finite voxels or vertices of one sample."""
-    if is_surface_image(img):
+def finite_mask(*imgs):
+    """Return the 8-bit mask of what is finite in at least one of some samples."""
+    first = imgs[0]
+    if is_surface_image(first):
         from nilearn.surface import SurfaceImage
 
         parts = {
-            name: np.isfinite(part).astype(np.uint8)
-            for name, part in img.data.parts.items()
+            name: _any_finite([img.data.parts[name] for img in imgs])
+            for name in first.data.parts
         }
-        return SurfaceImage(mesh=img.mesh, data=parts)
+        return SurfaceImage(mesh=first.mesh, data=parts)
     from nibabel import Nifti1Image
 
-    finite = np.isfinite(np.asanyarray(img.dataobj)).astype(np.uint8)
-    return Nifti1Image(finite, img.affine)
+    data = (np.asanyarray(img.dataobj) for img in imgs)
+    return Nifti1Image(_any_finite(data), first.affine)
+
+
+def _any_finite(arrays):
+    """Return 1 where at least one of some arrays is finite."""
+    return np.logical_or.reduce([np.isfinite(a) for a in arrays]).astype(np.uint8)

@@ -117,7 +117,7 @@ def _whole_blocks(
     number = np.unique(np.asarray(blocks), return_inverse=True)[1]
     members = [np.flatnonzero(number == block) for block in range(number.max() + 1)]
     sizes = np.array([len(rows) for rows in members])
-    patterns = {}
+    patterns: dict[tuple[int, ...], int] = {}
     codes = [
         patterns.setdefault(tuple(labels[rows]), len(patterns)) for rows in members
     ]

@@ -63,7 +63,7 @@ def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
     return Clusters(
         number,
         np.bincount(number[above]).astype(np.float64),
-        np.bincount(number[above], weights=excess[above]),
+        np.bincount(number[above], weights=excess[above]).astype(np.float64),
     )
 
 

@@ -65,8 +65,9 @@ def rearrangement_test(
 ) -> dict[str, FloatArray]:
     """Score every arrangement of a design; return the statistic and p-values by name.
 
-    `design` has shape (n_observations, n_columns), the effect first. Clusters are connected sets of one sign. `n_jobs` threads do not affect
-    results; `progress` is called with (arrangements done, in all).
+    `design` has shape (n_observations, n_columns), the effect first. Clusters are
+    connected sets of one sign. `n_jobs` threads do not affect results; `progress` is
+    called with (arrangements done, in all).
     """
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = np.abs(observed) if corrections.two_sided else observed
@@ -186,6 +187,7 @@ def _signs(corrections: Corrections) -> tuple[int, ...]:
 def _clusters(scores: FloatArray, sign: int, corrections: Corrections) -> Clusters:
     """Find the clusters of one sign."""
     assert corrections.neighbors is not None
+    assert corrections.threshold is not None
     return find_clusters(sign * scores - corrections.threshold, corrections.neighbors)
 
 
@@ -225,10 +227,10 @@ def _cluster_p_values(
         p = max_statistic_p_value(_tie_floor(value), maxima[name])
         maps[f"p_value_fwe_cluster_{name}"] = np.where(value > 0, p, 1.0)
     if corrections.enhance:
-        value = sum(
-            sign * threshold_free_enhancement(sign * scores, corrections.neighbors)
-            for sign in _signs(corrections)
-        )
+        value = np.zeros(len(scores))
+        for sign in _signs(corrections):
+            signed = threshold_free_enhancement(sign * scores, corrections.neighbors)
+            value += sign * signed
         maps["tfce"] = value
         p = max_statistic_p_value(_tie_floor(np.abs(value)), maxima["tfce"])
         maps["p_value_fwe_tfce"] = p
