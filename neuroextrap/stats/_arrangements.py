@@ -127,7 +127,7 @@ def _whole_blocks(
     example = dict(zip(codes, members, strict=True))
     source = np.tile(np.arange(len(labels)), (len(changed) + 1, 1))
     for block, rows in enumerate(members):
-        for code in patterns.values():
+        for code in np.unique(changed[:, block]):
             taken = np.flatnonzero(changed[:, block] == code) + 1
             source[np.ix_(taken, rows)] = example[code]
     return source
