@@ -98,7 +98,7 @@ def test_the_level_holds(n_sets):
 def test_information_in_a_stretch_is_found_as_a_cluster():
     rng = np.random.default_rng(3)
     null, scores = rng.normal(size=(12, 50, 60)), rng.normal(size=(12, 60))
-    scores[:, 20:30] += 0.9
+    scores[:, 20:30] += 1.4
     maps = group_permutation_test(
         scores,
         null,
