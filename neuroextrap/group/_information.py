@@ -125,7 +125,7 @@ def group_information(
     n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
     maps = _means(accuracy, information, n_test)
     maps |= _bootstrap(information, confidence_level, n_bootstrap, random_state)
-    maps |= _bounds(analyses, index, accuracy, confidence_level)
+    maps |= _bounds(analyses, index, confidence_level)
     spread = spread_known(known, maps)
     return to_maps({name: value[column] for name, value in spread.items()}, aligned)
 
@@ -170,7 +170,7 @@ def _bootstrap(information, confidence_level, n_bootstrap, random_state):
     return dict(zip(names, interval, strict=True))
 
 
-def _bounds(analyses, index, accuracy, confidence_level):
+def _bounds(analyses, index, confidence_level):
     """Return the lower bounds that the subjects' designs allow, by name."""
     results = [subject.results for subject in analyses]
     if any(result.n_repeats is None for result in results):
