@@ -100,7 +100,7 @@ def test_what_differs_is_named(subjects):
     few = IdentificationSearchLight().fit(
         samples(rng, 1.0)[Y < 3], Y[Y < 3], groups=RUNS[Y < 3]
     )
-    with pytest.raises(ValueError, match="4 classes and .* 3"):
+    with pytest.raises(ValueError, match=r"4 classes and .* 3"):
         group_information([subjects[0], few], allow_mixed=True)
 
 
