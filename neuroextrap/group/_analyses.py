@@ -62,14 +62,16 @@ def read_analyses(subjects, *, allow_mixed=False):
     return analyses
 
 
-def align_regions(analyses, mask):
+def align_regions(analyses, mask, allow_native_space):
     """Return which region of each subject belongs to which feature of the group.
 
     Returns `SubjectMaps` of region numbers: `usable` where every subject has a region.
     """
     index = [subject.region_index for subject in analyses]
     if analyses[0].masker is not None:
-        return read_subjects(index, mask, "subjects")
+        return read_subjects(
+            index, mask, "subjects", allow_native_space=allow_native_space
+        )
     n_regions = {len(numbers) for numbers in index}
     if len(n_regions) > 1:
         raise ValueError(

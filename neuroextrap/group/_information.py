@@ -23,6 +23,7 @@ def group_information(
     confidence_level=0.95,
     n_bootstrap=2000,
     allow_mixed=False,
+    allow_native_space=False,
     random_state=0,
 ):
     """Summarize how much information several subjects' brains carry, with bounds.
@@ -48,6 +49,10 @@ def group_information(
         Number of resamples of subjects behind the interval.
     allow_mixed : bool, default=False
         Whether subjects may differ in classifier, radius, set sizes or classes.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the resamples.
 
@@ -98,7 +103,7 @@ def group_information(
     check_fraction(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
-    aligned = align_regions(analyses, mask)
+    aligned = align_regions(analyses, mask, allow_native_space)
     # voxels of one atlas region in all subjects are one column
     index, column = np.unique(
         aligned.values[:, aligned.usable], axis=1, return_inverse=True

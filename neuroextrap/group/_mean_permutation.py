@@ -18,13 +18,14 @@ _BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte
 
 
-def group_permutation_test(
+def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
     scores,
     null_scores,
     *,
     mask=None,
     cluster_threshold=None,
     adjacency=None,
+    allow_native_space=False,
     n_permutations=10_000,
     random_state=0,
 ):
@@ -51,6 +52,10 @@ def group_permutation_test(
         this share of their own permuted means. If None, clusters are not tested.
     adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
         Which features are neighbors, for clusters of arrays; images have theirs.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.
@@ -90,7 +95,9 @@ def group_permutation_test(
     (0.001, True)
     """
     check_count(n_permutations, "n_permutations", least=2)
-    subjects = read_subjects(scores, mask, "scores")
+    subjects = read_subjects(
+        scores, mask, "scores", allow_native_space=allow_native_space
+    )
     nulls = read_nulls(null_scores, subjects)
     picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
     neighbors = None

@@ -38,6 +38,7 @@ def second_level_test(  # noqa: PLR0913
     tfce=False,
     adjacency=None,
     min_subjects=None,
+    allow_native_space=False,
     n_permutations=10_000,
     random_state=0,
     n_jobs=1,
@@ -114,6 +115,10 @@ def second_level_test(  # noqa: PLR0913
     min_subjects : int or None, default=None
         Test voxels that are finite in at least so many subjects, each over the
         subjects that it has (without a design only). If None, all subjects.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     n_permutations : int, default=10000
         Number of rearrangements. If no more distinct ones exist, each is used once.
     random_state : int, numpy.random.Generator or None, default=0
@@ -186,7 +191,14 @@ def second_level_test(  # noqa: PLR0913
     )
     check_count(n_permutations, "n_permutations")
     subjects, test, values = read_second_level(
-        imgs, paired_imgs, design_matrix, contrast, mask, baseline, min_subjects
+        imgs,
+        paired_imgs,
+        design_matrix,
+        contrast,
+        mask,
+        baseline,
+        min_subjects,
+        allow_native_space=allow_native_space,
     )
     blocks = per_subject(blocks, "blocks", len(values))
     asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)

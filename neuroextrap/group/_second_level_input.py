@@ -9,17 +9,33 @@ from neuroextrap.group._subjects import SubjectMaps, read_subjects
 _NOTHING = 1e-10
 
 
-def read_second_level(
-    imgs, paired_imgs, design_matrix, contrast, mask, baseline, min_subjects
+def read_second_level(  # noqa: PLR0913 - what one call was given
+    imgs,
+    paired_imgs,
+    design_matrix,
+    contrast,
+    mask,
+    baseline,
+    min_subjects,
+    *,
+    allow_native_space,
 ):
     """Return subjects, the test, and the values (n_subjects, n_usable) to be tested."""
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
-    subjects = read_subjects(imgs, mask, "imgs", min_subjects)
+    subjects = read_subjects(
+        imgs, mask, "imgs", min_subjects, allow_native_space=allow_native_space
+    )
     values = subjects.values.astype(float) - baseline
     if paired_imgs is not None:
         where = mask if subjects.masker is None else subjects.masker
-        others = read_subjects(paired_imgs, where, "paired_imgs", min_subjects)
+        others = read_subjects(
+            paired_imgs,
+            where,
+            "paired_imgs",
+            min_subjects,
+            allow_native_space=allow_native_space,
+        )
         if others.values.shape != subjects.values.shape:
             raise ValueError(
                 f"imgs and paired_imgs have shapes {subjects.values.shape} and "

@@ -3,7 +3,7 @@
 from neuroextrap.group._second_level import second_level_test
 
 
-def sign_flip_test(
+def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     imgs,
     *,
     mask=None,
@@ -11,6 +11,7 @@ def sign_flip_test(
     statistic="t",
     n_permutations=1000,
     two_sided=False,
+    allow_native_space=False,
     random_state=0,
 ):
     """Test the mean over subjects by flipping the signs of whole subjects.
@@ -38,6 +39,10 @@ def sign_flip_test(
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the flips.
 
@@ -51,8 +56,8 @@ def sign_flip_test(
     Raises
     ------
     ValueError
-        If there are fewer than two subjects, images lie on different grids, or an
-        option is outside its range.
+        If there are fewer than two subjects, images lie in different spaces or on
+        different grids, or an option is outside its range.
 
     Warns
     -----
@@ -84,6 +89,7 @@ def sign_flip_test(
         two_sided=two_sided,
         n_permutations=n_permutations,
         random_state=random_state,
+        allow_native_space=allow_native_space,
     )
     return {"mean": maps["effect"]} | {
         name: maps[name] for name in ("t", "p_value", "p_value_fwe")
