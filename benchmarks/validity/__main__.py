@@ -25,13 +25,15 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="few sets, nothing kept")
     parser.add_argument("--only", nargs="+", choices=CHECKS, metavar="NAME")
     parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--scale", type=float, default=1.0, help="times as many sets")
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args(arguments)
     names = options.only or list(CHECKS)
     kept = results.read()
     failed, begin = 0, time.perf_counter()
     run = {**results.provenance(), "seed": options.seed}
-    jobs = (delayed(_run)(name, options.quick, options.seed) for name in names)
+    how = {"quick": options.quick, "seed": options.seed, "scale": options.scale}
+    jobs = (delayed(_run)(name, how) for name in names)
     parallel = Parallel(n_jobs=options.n_jobs, return_as="generator_unordered")
     for done, (name, records, seconds) in enumerate(parallel(jobs), start=1):
         elapsed = time.perf_counter() - begin
@@ -47,12 +49,10 @@ def main(arguments=None):
     return int(failed > 0)
 
 
-def _run(name, quick, seed):
+def _run(name, how):
     """Return a check's rows as records, and its CPU time (run in a worker)."""
     begin = time.process_time()
-    records = [
-        results.as_record(row) for row in CHECKS[name].rows(quick=quick, seed=seed)
-    ]
+    records = [results.as_record(row) for row in CHECKS[name].rows(**how)]
     return name, records, time.process_time() - begin
 
 

@@ -31,7 +31,7 @@ def prevalence_maps(rng, prevalence, effect, gamma, n_carried=N_FEATURES):
         )
 
 
-@check(FAMILY, n_sets=800, quick=40)
+@check(FAMILY, n_sets=1600, quick=40)
 def global_null(rng, n_sets, *, mistake=False):
     """Nobody carries information; mistake: the smallest uncorrected p-value."""
     maps = [prevalence_maps(rng, 0.0, 0.0, 0.5) for _ in range(n_sets)]
@@ -44,7 +44,7 @@ def global_null(rng, n_sets, *, mistake=False):
     yield Row("Prevalence, global null, 40 voxels at once", where, family)
 
 
-@check(FAMILY, n_sets=800, quick=40)
+@check(FAMILY, n_sets=1600, quick=40)
 def majority_null(rng, n_sets, *, mistake=False):
     """As many carry as the null says; mistake: the global p-value in its place."""
     for gamma, effect in ((0.5, 9.0), (0.5, 2.0), (0.3, 9.0)):
@@ -75,7 +75,7 @@ def majority_null(rng, n_sets, *, mistake=False):
             yield Row(name, design, over, in_scope=claimed)
 
 
-@check(FAMILY, n_sets=2000, quick=60)
+@check(FAMILY, n_sets=4000, quick=60)
 def sign_flips_of_subjects(rng, n_sets, *, mistake=False):
     """Mean over subjects; mistake: the smallest uncorrected p-value of the family."""
     designs = {

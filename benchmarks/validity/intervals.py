@@ -43,7 +43,7 @@ def forgetful(accuracy, n_test):
     return expit(logit(inner) - half), expit(logit(inner) + half)
 
 
-@check(FAMILY, n_sets=800, quick=50)
+@check(FAMILY, n_sets=1600, quick=50)
 def accuracy_interval(rng, n_sets, *, mistake=False):
     """Curve, 95%; mistake: an interval that forgets that classes are sampled."""
     for n_classes, n_repeats, noise in [(50, 50, 1.0)] if mistake else DESIGNS:
@@ -68,7 +68,7 @@ def accuracy_interval(rng, n_sets, *, mistake=False):
         yield Row(name, where, jackknife, nominal=0.1, in_scope=enough)
 
 
-@check(FAMILY, n_sets=500, quick=30)
+@check(FAMILY, n_sets=1000, quick=30)
 def information_interval(rng, n_sets, *, mistake=False):
     """Implied information, 95%; mistake: classes taken as fixed."""
     for n_classes, n_repeats, noise in [(50, 50, 1.0)] if mistake else DESIGNS:
@@ -89,14 +89,18 @@ def information_interval(rng, n_sets, *, mistake=False):
         yield Row("Implied information, 95% interval", where, missed)
 
 
-@check(FAMILY, n_sets=200, quick=14)
+@check(FAMILY, n_sets=400, quick=14)
 def learning_curves(rng, n_sets, *, mistake=False):
     """Models equal in law; mistake: an error that ignores shared subjects."""
-    sizes, decided = [4, 6], []
+    sizes, decided = [2, 4, 6], []
     for _ in range(n_sets):
         y, groups = np.tile([0, 0, 1, 1], 8), np.repeat(np.arange(8), 4)
         means = 0.5 * rng.normal(size=(2, 20))
-        x = means[y] + rng.normal(size=(32, 20)) + 0.5 * rng.normal(size=(8, 20))[groups]
+        x = (
+            means[y]
+            + rng.normal(size=(32, 20))
+            + 0.5 * rng.normal(size=(8, 20))[groups]
+        )
         curves = {
             name: information_learning_curve(
                 x[:, half],

@@ -24,7 +24,7 @@ def identify(train, test, *, groups=None, n_permutations=0, **options):
         return model.fit(*train).identify(*test, groups=groups)
 
 
-@check(FAMILY, n_sets=400, quick=16)
+@check(FAMILY, n_sets=800, quick=16)
 def pairing(rng, n_sets, *, mistake=False):
     """Responses that say nothing; mistake: trained on the responses it identifies."""
     for drift in (False,) if mistake else (False, True):
@@ -52,7 +52,7 @@ def pairing(rng, n_sets, *, mistake=False):
         yield Row("Pairing test, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=400, quick=16)
+@check(FAMILY, n_sets=800, quick=16)
 def model_comparison(rng, n_sets, *, mistake=False):
     """Exchangeable outcomes; mistake: one response counted as five stimuli.
 
@@ -97,9 +97,9 @@ def paired_sign_flips(rng, n_sets, *, mistake=False):
     """Exchangeable pairs; mistake: every region's own p-value for all at once."""
     laws = {
         "normal": lambda shape: rng.normal(size=shape),
-        "outcomes 0 and 1, many ties": lambda shape: (
-            rng.integers(-1, 2, size=shape).astype(float)
-        ),
+        "outcomes 0 and 1, many ties": lambda shape: rng.integers(
+            -1, 2, size=shape
+        ).astype(float),
         "t, 2 degrees of freedom, units alike in all regions": lambda shape: (
             rng.standard_t(2, size=(1, shape[1])) + 0.3 * rng.normal(size=shape)
         ),

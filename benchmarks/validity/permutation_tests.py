@@ -61,7 +61,7 @@ def select(x, y):
     return x[:, np.sort(best)]
 
 
-@check(FAMILY, n_sets=200, quick=6)
+@check(FAMILY, n_sets=400, quick=6)
 def leave_one_run_out(rng, n_sets, *, mistake=False):
     """Every classifier; mistake: voxels chosen with the labels before the test."""
     balanced = np.tile(np.repeat([0, 1, 2], 2), 4), np.repeat(np.arange(4), 6)
@@ -95,7 +95,7 @@ def leave_one_run_out(rng, n_sets, *, mistake=False):
             yield Row(FWE, f"{design}, 15 regions", family)
 
 
-@check(FAMILY, n_sets=400, quick=16)
+@check(FAMILY, n_sets=800, quick=16)
 def folds_from_labels(rng, n_sets, *, mistake=False):
     """Stratified folds; mistake: labels exchanged freely (folds given as a list)."""
     designs = [
@@ -131,7 +131,7 @@ def folds_from_labels(rng, n_sets, *, mistake=False):
             yield Row(LOCAL, design, local[True], in_scope=mistake)
 
 
-@check(FAMILY, n_sets=300, quick=16)
+@check(FAMILY, n_sets=600, quick=60)
 def scans_of_blocks(rng, n_sets, *, mistake=False):
     """Scans that share the noise of their block; mistake: blocks not declared."""
     runs, blocks = np.repeat(np.arange(3), 24), np.repeat(np.arange(18), 4)
@@ -155,7 +155,7 @@ def scans_of_blocks(rng, n_sets, *, mistake=False):
         yield Row(LOCAL, design, hits, in_scope=declared or mistake)
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=600, quick=8)
 def one_split(rng, n_sets, *, mistake=False):
     """Labels of the test set alone move; mistake: voxels chosen with all labels."""
     y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
@@ -181,7 +181,7 @@ def one_split(rng, n_sets, *, mistake=False):
         yield Row(FWE, f"{design}, 15 regions", family)
 
 
-@check(FAMILY, n_sets=500, quick=16)
+@check(FAMILY, n_sets=1000, quick=16)
 def step_down(rng, n_sets, *, mistake=False):
     """Some regions active, the others not; mistake: uncorrected p-values."""
     y, runs = np.tile(np.repeat([0, 1, 2], 2), 4), np.repeat(np.arange(4), 6)
@@ -255,7 +255,7 @@ def plug_in_tail(scores, null):
     return 0.25 * law.sf(scores - threshold)
 
 
-@check(FAMILY, n_sets=400, quick=60)
+@check(FAMILY, n_sets=800, quick=60)
 def pareto_tail(rng, n_sets, *, mistake=False):
     """Exact level at which a tail p-value reaches alpha; mistake: a plug-in fit."""
     for name, (draw, scores, chances) in _tail_laws().items():

@@ -104,10 +104,13 @@ class Check:
         """Name of the check, for ``--only``."""
         return self.function.__name__
 
-    def rows(self, *, quick=False, mistake=False, seed=SEED) -> list[Row]:
-        """Run the check with its own stream of random numbers."""
+    def rows(self, *, quick=False, mistake=False, seed=SEED, scale=1.0) -> list[Row]:
+        """Run the check with its own stream of random numbers.
+
+        `scale` multiplies the number of sets of the table.
+        """
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), mistake])
-        n_sets = self.quick if quick else self.n_sets
+        n_sets = self.quick if quick else max(2, round(scale * self.n_sets))
         return list(self.function(rng, n_sets, mistake=mistake))
 
 

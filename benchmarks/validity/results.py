@@ -54,7 +54,7 @@ def write(results):
 
 
 def tables(results):
-    """Return the tables of all families as reStructuredText, and what they came from."""
+    """Return the tables of all families as reStructuredText, and their origin."""
     families = {}
     for name, result in results.items():
         families.setdefault(CHECKS[name].family, []).extend(result["rows"])

@@ -26,6 +26,7 @@ examples:
 """
 
 _ALL_VOXELS = "all voxels at once"
+_OF_NOBODY = "corrected over voxels for the null that nobody carries information"
 _TEXTS = {
     "mean": ("Mean over subjects, minus the baseline", "as the maps"),
     "t": ("One-sample t over subjects, against the baseline", "t"),
@@ -35,7 +36,7 @@ _TEXTS = {
         "proportion",
     ),
     "prevalence_bound_fwe": (
-        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
+        f"Lower confidence bound on the prevalence, {_OF_NOBODY}",
         "proportion",
     ),
 }
@@ -43,7 +44,7 @@ _P_VALUES = {
     "p_value": "p of the null hypothesis, every voxel by itself",
     "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
     "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
-    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
+    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_OF_NOBODY}",
 }
 
 
@@ -235,7 +236,7 @@ def _summary(maps, n_subjects, *, prevalence):
     if prevalence:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
-            f"largest prevalence shown, all voxels at once: {bound.max():.3f}; "
+            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
             f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
         )
     return "\n".join(lines)
