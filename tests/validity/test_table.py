@@ -94,7 +94,8 @@ def test_quick_runs_keep_nothing(capsys, monkeypatch):
 def test_results_are_written_in_the_order_of_the_checks(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(results, "PAGE", tmp_path / "page.rst")
-    results.PAGE.write_text(f"Above\n\n{results.MARK}a former table\n", encoding="utf-8")
+    before = f"Above\n\n{results.MARK}a former table\n"
+    results.PAGE.write_text(before, encoding="utf-8")
     rows = [results.as_record(Row("promise", "design", np.repeat([0, 1], [99, 1])))]
     run = {**results.provenance(), "seed": 1}
     later = {**run, "date": "2000-01-01"}
