@@ -8,7 +8,7 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: demo test test-slow faults coverage lint docs bench clean
+.PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,14 @@ coverage: $(VENV)/.test  ## every line and branch of the statistics runs in thei
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 tests/stats
 
+validity: $(VENV)/.test  ## simulate every guarantee, write the page of the guide
+	$(BIN)/python -m benchmarks.validity
+
+mutation: $(VENV)/.test  ## change the formulas of the statistics: do tests notice?
+	$(BIN)/python -m pip install --quiet --editable ".[mutation]"
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
+
 docs: $(VENV)/.docs  ## documentation and gallery, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -53,4 +61,4 @@ bench: $(VENV)/.test  ## tables of ratios; each checks equality before it times
 	for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
 
 clean:
-	rm -rf $(VENV) demo_output docs/_build docs/auto_examples docs/api/generated
+	rm -rf $(VENV) mutants demo_output docs/_build docs/auto_examples docs/api/generated
