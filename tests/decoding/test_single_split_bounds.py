@@ -45,7 +45,7 @@ def test_blocks_are_counted_as_one():
     blocks = np.arange(len(Y)) // (2 * K) * K + Y  # two points of a class in each
     light = fitted(x, blocks=blocks)
     expected = bayes_accuracy_lower_bound(
-        light.region_scores_["accuracy"], K, R // 2, method="kl"
+        light.region_scores_["accuracy"], n_classes=K, n_repeats=R // 2, method="kl"
     )
     np.testing.assert_allclose(
         light.region_scores_["bayes_accuracy_bound"], np.maximum(expected, 1 / K)
