@@ -36,31 +36,6 @@ examples:
   neuroextrap group --subjects results/sub-* group_information
 """
 
-<<<<<<< HEAD
-=======
-_ALL_VOXELS = "all voxels at once"
-_OF_NOBODY = "corrected over voxels for the null that nobody carries information"
-_TEXTS = {
-    "mean": ("Mean over subjects, minus the baseline", "as the maps"),
-    "t": ("One-sample t over subjects, against the baseline", "t"),
-    "minimum": ("Smallest score over subjects", "as the maps"),
-    "prevalence_bound": (
-        "Lower confidence bound on the prevalence, every voxel by itself",
-        "proportion",
-    ),
-    "prevalence_bound_fwe": (
-        f"Lower confidence bound on the prevalence, {_OF_NOBODY}",
-        "proportion",
-    ),
-}
-_P_VALUES = {
-    "p_value": "p of the null hypothesis, every voxel by itself",
-    "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
-    "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
-    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_OF_NOBODY}",
-}
-
->>>>>>> validity
 
 def add_parser(subparsers):
     """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
@@ -346,26 +321,3 @@ def _cost(args):
         f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"
     )
     return cost_line(what, seconds, n_bytes)
-<<<<<<< HEAD
-=======
-
-
-def _summary(maps, n_subjects, *, prevalence):
-    """Describe the results in one or two lines."""
-    import numpy as np
-
-    p = maps["p_value_fwe"].get_fdata()
-    tested = np.isfinite(p)
-    n_significant = int((p[tested] <= 0.05).sum())
-    lines = [
-        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
-        f"{p[tested].min():.4g}, {n_significant} voxels at or below 0.05"
-    ]
-    if prevalence:
-        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
-        lines.append(
-            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
-            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
-        )
-    return "\n".join(lines)
->>>>>>> validity
