@@ -124,7 +124,9 @@ def confusion_information(
             f"got {correction!r}"
         )
     if y_pred is None:
-        counts = _check_table(y_true, whole=correction is not None)
+        counts: NDArray[np.floating | np.intp] = _check_table(
+            y_true, whole=correction is not None
+        )
     else:
         counts = _contingency(y_true, y_pred)
     n = counts.sum()
