@@ -116,7 +116,7 @@ def compare_decoders(  # noqa: PLR0913
     >>> bool(found.maps_["accuracy_difference"][0] > 0.3)
     True
     >>> float(found.maps_["p_value_fwe"][0])
-    0.005
+    0.025
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     runs = _check_pair(first, second)
