@@ -6,7 +6,8 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
-from neuroextrap.maps._files import describe_map, provenance, write_maps
+from neuroextrap.maps._files import describe_map, write_maps
+from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import parse_memory
@@ -65,7 +66,9 @@ class ExtrapolatedMaps(dict):
         )
         sidecars = {_name(size): describe_map(_record(size), origin) for size in self}
         named = {_name(size): image for size, image in self.items()}
-        write_maps(path, named, sidecars, overwrite=overwrite, bids=bids)
+        write_maps(
+            path, named, sidecars, overwrite=overwrite, bids=bids, provenance=origin
+        )
 
 
 def extrapolated_maps(fitted, set_sizes, *, method):

@@ -1,6 +1,7 @@
 """The parameters that every analysis of regions shares, and their checks."""
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,26 @@ class RunParameters:
                 )
         parse_shard(self.shard)
         parse_memory(self.max_memory)
+        self._check_paths()
         if self.save_null is not None and self.n_permutations == 0:
             raise ValueError("save_null needs permutations; set n_permutations")
         if self.save_null is not None and self.shard is not None:
             raise ValueError("save_null and shard do not go together; save in one run")
+
+    def _check_paths(self):
+        """Raise if the null maps or the checkpoint cannot be where they should."""
+        if self.save_null is not None:
+            path = Path(self.save_null).expanduser()
+            if path.is_dir() or not path.parent.is_dir():
+                raise ValueError(
+                    f"save_null={str(path)!r} must be a file in a folder that exists; "
+                    "make the folder, or name another file"
+                )
+        if self.checkpoint is not None and Path(self.checkpoint).is_file():
+            raise ValueError(
+                f"checkpoint={str(self.checkpoint)!r} must be a folder, it is a file; "
+                "name another"
+            )
 
     def _check_range(self, name, high, allowed):
         """Raise unless a parameter is a number above 0 and below `high`."""

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.images import load_samples, resolve_masker
+from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._opening import list_images
 
 _PART_SIZE = 2**24  # numbers that are centered at a time, in float64
 
@@ -33,6 +35,8 @@ class Samples(NamedTuple):
     masker: Any
     #: What a reader should know of the samples.
     notes: tuple
+    #: Their mean as gray levels, to be drawn under maps; None where there is none.
+    bg_img: Any = None
 
 
 def read_samples(  # noqa: PLR0913
@@ -61,10 +65,11 @@ def read_samples(  # noqa: PLR0913
     ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
     if isinstance(imgs, np.ndarray):
-        data, masker = _check_array(mask, imgs), None
+        data, masker, bg_img = _check_array(mask, imgs), None, None
     else:
         masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
         data = load_samples(imgs, masker)
+        bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
     if n_samples is not None and len(data) != n_samples:
         raise ValueError(
             f"imgs has {len(data)} samples, {counted} has {n_samples}; give one entry "
@@ -83,7 +88,7 @@ def read_samples(  # noqa: PLR0913
         left_out = f"{int((~usable).sum())} of {len(usable)} voxels were left out"
         notes = (f"{left_out} (NaN or constant)",)
     X, location = _centered(data, finite, usable, dtype or data.dtype, center)
-    return Samples(X, location, finite, usable, masker, notes)
+    return Samples(X, location, finite, usable, masker, notes, bg_img)
 
 
 def read_residuals(residuals, masker, usable):

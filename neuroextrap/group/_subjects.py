@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.group._spaces import check_one_space
 from neuroextrap.stats._null_counts import spread_known
 
 
@@ -20,11 +21,11 @@ class SubjectMaps(NamedTuple):
     masker: object
 
 
-def read_subjects(imgs, mask, name):
+def read_subjects(imgs, mask, name, *, allow_native_space=False):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
     Without a mask, every voxel that is finite in all subjects is usable. `name` is the
-    argument's, for messages.
+    argument's, for messages. Unless `allow_native_space`, images must lie in one space.
     """
     if isinstance(imgs, np.ndarray):
         if mask is not None:
@@ -34,7 +35,10 @@ def read_subjects(imgs, mask, name):
         values, masker = _floating(imgs), None
     else:
         from neuroextrap.images import load_samples, resolve_masker
+        from neuroextrap.images._opening import list_images
 
+        if not allow_native_space:
+            check_one_space(list_images(imgs, name), name)
         masker = resolve_masker(_everywhere(imgs) if mask is None else mask)
         values = load_samples(imgs, masker)
     if values.ndim != 2 or len(values) < 2:

@@ -19,7 +19,8 @@ class CurveRun:
     (n_coordinates, n_features), or plain features where `back` is None. `codes` and
     `groups` (n_samples,) number the `classes` and `group_names`, `priors` (n_classes,)
     are the known class probabilities, and the unfitted `classifier` is cloned for every
-    fit. `seed` is the root of all streams of random numbers.
+    fit. `centered` says whether each group's mean was subtracted. `seed` is the root of
+    all streams of random numbers.
     """
 
     X: np.ndarray
@@ -31,7 +32,13 @@ class CurveRun:
     priors: np.ndarray
     classifier: object
     takes_groups: bool
+    centered: bool
     seed: int
+
+    @property
+    def is_canonical(self):
+        """Whether the classifier is canonical variates."""
+        return isinstance(self.classifier, CanonicalVariates)
 
     @property
     def holds(self):
@@ -76,6 +83,7 @@ def prepare_run(  # noqa: PLR0913
         priors=priors,
         classifier=classifier,
         takes_groups=has_fit_parameter(classifier, "groups"),
+        centered=center == "group",
         seed=int(np.random.default_rng(random_state).integers(2**63)),
     )
 

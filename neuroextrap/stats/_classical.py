@@ -10,6 +10,7 @@ from neuroextrap.stats._validation import (
     FloatArray,
     check_n_classes,
     check_probabilities,
+    check_real,
     nats_per_unit,
 )
 
@@ -123,7 +124,9 @@ def confusion_information(
             f"got {correction!r}"
         )
     if y_pred is None:
-        counts = _check_table(y_true, whole=correction is not None)
+        counts: NDArray[np.floating | np.intp] = _check_table(
+            y_true, whole=correction is not None
+        )
     else:
         counts = _contingency(y_true, y_pred)
     n = counts.sum()
@@ -164,7 +167,8 @@ def _check_table(table: ArrayLike, *, whole: bool) -> FloatArray:
 
 def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     """Count pairs of labels as (n_true_labels, n_predicted_labels)."""
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    true = np.asarray(check_real(y_true, "y_true"))
+    predicted = np.asarray(check_real(y_pred, "y_pred"))
     if true.ndim != 1 or true.shape != predicted.shape or not true.size:
         raise ValueError(
             "y_true and y_pred must be one-dimensional, of one length and not "

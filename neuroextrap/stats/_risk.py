@@ -7,7 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._accuracy import row_product, subset_weights
 from neuroextrap.stats._reversed import warn_if_reversed
-from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_margins,
+    check_set_sizes,
+    real_array,
+)
 from neuroextrap.stats._wins import count_wins
 
 
@@ -78,7 +83,7 @@ def average_risk(
 
 def _check_cost(cost: ArrayLike, n_classes: int) -> FloatArray:
     """Return the cost matrix."""
-    costs = np.asarray(cost, dtype=np.float64)
+    costs = real_array(cost, "cost")
     if costs.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}); got {costs.shape}"

@@ -19,6 +19,7 @@ from neuroextrap.stats._validation import (
     check_integer,
     check_real_set_sizes,
     check_wins,
+    real_array,
 )
 
 _LARGEST_LOG10 = 15.0
@@ -113,7 +114,7 @@ class AccuracyExtrapolator:
             If `margins` is not two-dimensional, has fewer than two classes, holds
             NaN or infinity, or the method needs more classes.
         """
-        margins = np.asarray(margins, float)
+        margins = real_array(margins, "margins")
         if margins.ndim != 2:
             raise ValueError(
                 "margins must have shape (n_test, n_classes), got "
