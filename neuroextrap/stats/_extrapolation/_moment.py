@@ -152,8 +152,11 @@ class Moment(ExtrapolationMethod):
         weights: Callable[[np.ndarray], np.ndarray] | None = None,
         max_fit_sizes: int = 200,
     ):
-        one = isinstance(basis, str) or not isinstance(basis, Sequence)
-        self.bases = (basis,) if one else tuple(basis)
+        self.bases: tuple[str | int | Basis, ...]
+        if isinstance(basis, Sequence) and not isinstance(basis, str):
+            self.bases = tuple(basis)
+        else:
+            self.bases = (basis,)
         for candidate in self.bases:
             _basis_for(candidate, 0.5, 2, 1)
         self.weights = weights
