@@ -141,7 +141,8 @@ class DaskPool(Pool):
 
         pending = list(pending)
         try:
-            wait(pending, _SECONDS_BETWEEN_WARNINGS, return_when="FIRST_COMPLETED")
+            with self._client.as_current():  # it need not be Dask's default
+                wait(pending, _SECONDS_BETWEEN_WARNINGS, return_when="FIRST_COMPLETED")
         except TooLong:
             if not self._client.nthreads():
                 logger.warning("the Dask cluster has no worker; waiting for one")

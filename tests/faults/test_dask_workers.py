@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers that are started again when they die."""
-    quiet = {"silence_logs": 50, "dashboard_address": None}
+    quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0"}
     one_each = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
         distributed.LocalCluster(local_directory=tmp_path, **one_each, **quiet) as local,
