@@ -4,17 +4,17 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
+from neuroextrap.analysis._fitted import FittedAttributes, check_has_results
 from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._null_counts import spread_known
 
 
-class RegionAnalysis(BaseEstimator, ABC):
+class RegionAnalysis(FittedAttributes, BaseEstimator, ABC):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -101,7 +101,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         results : RegionResults
             Scores, regions, test points, set sizes, confidence level and notes.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return self._results
 
     @property
@@ -118,7 +118,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         ValueError
             When the results were read from a folder, which holds no data.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         if self._run is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins, "
@@ -190,7 +190,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         ValueError
             When coordinates are given but regions have no centers in an image.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         if np.ndim(region) == 0:
             return int(region)
         centers = self._results.choice.centers
@@ -258,7 +258,7 @@ class RegionAnalysis(BaseEstimator, ABC):
         images : dict of images (dict of ndarray for array input)
             One map of accuracy (proportions) for every set size.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         sizes = np.atleast_1d(set_sizes)
         known = ~np.isnan(self.wins_[:, 0])
         accuracy = stats.extrapolate_wins(
@@ -301,7 +301,7 @@ class RegionAnalysis(BaseEstimator, ABC):
             BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
             named and placed as BIDS derivatives. If None, names are plain.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         inputs = {} if self._run is None else self._run.inputs()
         write_analysis(self, path, inputs=inputs, overwrite=overwrite, bids=bids)
 
@@ -383,5 +383,5 @@ class RegionAnalysis(BaseEstimator, ABC):
         report : nilearn.reporting.HTMLReport
             The page; ``report.save_as_html(path)`` writes it.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return identification_report(self, title, bg_img=bg_img)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.images import load_samples, resolve_masker
+from neuroextrap.images._caching import check_memory
 
 _PART_SIZE = 2**24  # numbers that are centered at a time, in float64
 
@@ -60,6 +61,7 @@ def read_samples(  # noqa: PLR0913
     >>> samples.X.tolist(), samples.usable.tolist()
     ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
+    check_memory(memory, memory_level)
     if isinstance(imgs, np.ndarray):
         data, masker = _check_array(mask, imgs), None
     else:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._region_run import POPULATION_NOTE, BoundDesign
-from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.stats import TestDesign
+from neuroextrap.stats._labels import check_labels
 
 
 class Labels(NamedTuple):
@@ -44,24 +44,16 @@ def code_labels(y, classes, groups, blocks):
     be None. ValueError when lengths differ, a class is not there, or fewer than two
     are left.
     """
-    check_not_masked(y, "y")
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; give one label for every sample")
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError("y has NaN; give a label for every sample")
-    for name, value in (("groups", groups), ("blocks", blocks)):
-        if value is not None and np.shape(value) != y.shape:
-            raise ValueError(
-                f"{name} has shape {np.shape(value)}, y has {y.shape}; give one entry "
-                "for every sample"
-            )
+    y = check_labels(y, "y")
+    groups, blocks = (
+        _checked(value, name, y) for name, value in (("groups", groups), ("blocks", blocks))
+    )
     present = np.unique(y)
-    chosen = present if classes is None else np.unique(np.asarray(classes))
+    chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
     if len(unknown):
         raise ValueError(
-            f"classes has {unknown.tolist()[:5]}, which y does not; y has "
+            f"classes has {unknown.tolist()[:5]}, which y does not; choose of "
             f"{present.tolist()[:10]}"
         )
     if len(chosen) < 2:
@@ -72,10 +64,22 @@ def code_labels(y, classes, groups, blocks):
     return Labels(
         codes=np.searchsorted(chosen, y[keep]),
         classes=chosen,
-        groups=None if groups is None else np.asarray(groups)[keep],
-        blocks=None if blocks is None else np.asarray(blocks)[keep],
+        groups=None if groups is None else groups[keep],
+        blocks=None if blocks is None else blocks[keep],
         keep=keep,
     )
+
+
+def _checked(values, name, y):
+    """Return runs or blocks of the samples, or None; raise unless they fit the labels."""
+    if values is None:
+        return None
+    if np.shape(values) != y.shape:
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}, y has {y.shape}; give one entry "
+            "for every sample"
+        )
+    return check_labels(values, name)
 
 
 def bound_design(labels, design, *, automatic_penalty, confidence_level):

@@ -14,6 +14,7 @@ from neuroextrap.group._subjects import (
     to_maps,
 )
 from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.stats._validation import random_generator
 
 _BATCH_BYTES = 2**26
 
@@ -148,7 +149,7 @@ def _combinations(n_maps, n_permutations, random_state):
     if total <= n_permutations:
         grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
         return np.stack([g.ravel() for g in grid], axis=1)[1:]
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     # the first row drawn stands for the observed maps
     return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
 

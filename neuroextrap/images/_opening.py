@@ -53,17 +53,28 @@ def open_image(img, name):
                 f"{_with_file(name, path)} is no volume; of surface files make a "
                 "nilearn.surface.SurfaceImage"
             )
-        return NamedImage(_with_file(name, path), opened)
+        return _check_numbers(NamedImage(_with_file(name, path), opened))
     if is_surface_image(img):
         return NamedImage(name, img)
     if hasattr(img, "dataobj") and hasattr(img, "affine"):
         on_disk = not isinstance(img.dataobj, np.ndarray)
         path = img.get_filename() if on_disk else None
-        return NamedImage(_with_file(name, path), img)
+        return _check_numbers(NamedImage(_with_file(name, path), img))
     raise TypeError(
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"
     )
+
+
+def _check_numbers(named):
+    """Return a volume, or raise unless its voxels hold real numbers."""
+    dtype = named.img.dataobj.dtype
+    if dtype.kind not in "buif":
+        raise TypeError(
+            f"{named.name} has voxels of dtype {dtype}; give real numbers, such as "
+            "magnitudes of complex ones"
+        )
+    return named
 
 
 def list_images(imgs, name="imgs"):

@@ -9,6 +9,7 @@ from sklearn.utils.validation import has_fit_parameter
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._validation import random_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ def prepare_run(  # noqa: PLR0913
         priors=priors,
         classifier=classifier,
         takes_groups=has_fit_parameter(classifier, "groups"),
-        seed=int(np.random.default_rng(random_state).integers(2**63)),
+        seed=int(random_generator(random_state).integers(2**63)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent import futures
@@ -108,8 +109,13 @@ class ExecutorPool(Pool):
             future.cancel()
 
 
+def _itself(shared: Any) -> Any:
+    """Return what is shared, as a task: unlike scattered data it can be made again."""
+    return shared
+
+
 class DaskPool(Pool):
-    """A client of a Dask cluster; what is shared is sent to every worker once."""
+    """A client of a Dask cluster; what is shared travels to every worker once."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -125,11 +131,13 @@ class DaskPool(Pool):
     def submit(
         self, run: Callable, function: Callable, origin: Any, number: int, data: Any
     ) -> Any:
-        """Give out a task, and what is shared where no worker has it any more."""
-        if getattr(self._on_workers, "status", None) != "finished":
-            self._on_workers = self._client.scatter(
-                self._shared, broadcast=True, hash=False
-            )
+        """Give out a task, before the first one what is shared."""
+        if getattr(self._on_workers, "status", None) in (None, "cancelled", "lost"):
+            with warnings.catch_warnings():  # of its size, which cannot be helped
+                warnings.simplefilter("ignore", UserWarning)
+                self._on_workers = self._client.submit(
+                    _itself, self._shared, pure=False
+                )
         return self._client.submit(
             run, function, origin, self._on_workers, number, data, pure=False
         )

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._null_counts import NullCounts, round_ties
 from neuroextrap.stats._validation import FloatArray, check_integer
+from neuroextrap.stats._validation import random_generator
 
 _BATCH_NUMBERS = 2**24  # statistics held at once
 
@@ -41,7 +42,7 @@ def sign_flips(
     if free < 60 and n_distinct - 1 <= n_permutations:
         bits = np.arange(1, n_distinct)[:, np.newaxis] >> np.arange(free) & 1
     else:
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         # the first row drawn stands for the observed signs
         bits = rng.integers(0, 2, size=(n_permutations + 1, free))[1:]
     signs = np.ones((len(bits), n_units))

@@ -23,6 +23,22 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
     return int(value)
 
 
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that a seed stands for: None, a whole number, or one."""
+    text = (
+        f"random_state={random_state!r} must be None, a whole number of at least 0 or "
+        "a numpy.random.Generator; give a seed such as 0"
+    )
+    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    if random_state is None or isinstance(random_state, generators):
+        return np.random.default_rng(random_state)
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(text)
+    if random_state < 0:
+        raise ValueError(text)
+    return np.random.default_rng(random_state)
+
+
 def check_level(value: float, name: str) -> float:
     """Return a number strictly between zero and one."""
     if not 0 < value < 1:

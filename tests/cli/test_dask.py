@@ -29,7 +29,12 @@ def words(tmp_path):
 
 def test_maps_from_a_cluster_are_those_of_this_machine(words, tmp_path):
     assert main([*words, str(tmp_path / "here")]) == 0
-    quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0", "processes": False, "protocol": "tcp://"}
+    quiet = {
+        "silence_logs": 50,
+        "dashboard_address": "127.0.0.1:0",
+        "processes": False,
+        "protocol": "tcp://",
+    }
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as local:
         file = tmp_path / "scheduler.json"
         file.write_text(json.dumps({"address": local.scheduler_address}))

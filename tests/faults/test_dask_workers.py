@@ -1,5 +1,6 @@
 """Dask workers that die: no task is lost, no bit is different."""
 
+import contextlib
 import os
 import random
 import signal
@@ -21,7 +22,9 @@ def cluster(tmp_path):
     quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0"}
     one_each = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
-        distributed.LocalCluster(local_directory=tmp_path, **one_each, **quiet) as local,
+        distributed.LocalCluster(
+            local_directory=tmp_path, **one_each, **quiet
+        ) as local,
         distributed.Client(local) as client,
     ):
         yield client
@@ -33,7 +36,9 @@ def samples(seed=0):
     y, runs = np.tile(np.arange(5), 6), np.repeat(np.arange(6), 5)
     X = rng.normal(size=(5, 24))[y] + 2 * rng.normal(size=(30, 24))
     regions = np.zeros((60, 24), dtype=bool)
-    for row, columns in enumerate(rng.permuted(np.tile(np.arange(24), (60, 1)), axis=1)):
+    for row, columns in enumerate(
+        rng.permuted(np.tile(np.arange(24), (60, 1)), axis=1)
+    ):
         regions[row, columns[:6]] = True
     return X, y, runs, regions
 
@@ -62,30 +67,39 @@ def assert_same(one, two):
         np.testing.assert_array_equal(values, two.region_scores_[name])
 
 
-def kill_workers(client, stop, seed, pause):
-    """Kill a worker now and then until told to stop; return the number of kills."""
-    draw, n_killed = random.Random(seed), 0
-    while not stop.wait(draw.uniform(*pause)):
-        pids = list(client.run(os.getpid, on_error="ignore").values())
-        if pids and isinstance(pids[0], int):
-            os.kill(draw.choice(pids), signal.SIGKILL)
-            n_killed += 1
-    return n_killed
+@contextlib.contextmanager
+def killer_of(client, monkeypatch, *, seed, chance, most):
+    """Kill workers at random moments after tasks; yield the list of those killed."""
+    draw, killed, timers = random.Random(seed), [], []
+    pids = list(client.run(os.getpid).values())
+
+    def kill():
+        pid = draw.choice(pids)
+        if pid not in killed:
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+            alive = client.run(os.getpid, on_error="ignore").values()
+            pids[:] = [one for one in alive if isinstance(one, int)] or pids
+
+    def progress(done, total):
+        if draw.random() < chance and len(timers) < most:
+            timers.append(threading.Timer(draw.uniform(0.0, 1.0), kill))
+            timers[-1].start()
+
+    monkeypatch.setattr(
+        "neuroextrap.analysis._region_run.Progress", lambda verbose: progress
+    )
+    yield killed
+    for timer in timers:
+        timer.join()
 
 
-def test_a_worker_killed_half_way_changes_no_bit(cluster, small_tasks):
+def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch):
     expected = analyze()
-    killed = []
-
-    def kill_one(done, total):
-        if not killed:
-            killed.append(next(iter(cluster.run(os.getpid).values())))
-            os.kill(killed[0], signal.SIGKILL)
-
-    with use_executor(cluster), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "neuroextrap.analysis._region_run.Progress", lambda verbose: kill_one
-        )
+    with (
+        use_executor(cluster),
+        killer_of(cluster, monkeypatch, seed=0, chance=1.0, most=1) as killed,
+    ):
         got = analyze()
     assert len(killed) == 1
     assert_same(expected, got)
@@ -93,37 +107,16 @@ def test_a_worker_killed_half_way_changes_no_bit(cluster, small_tasks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_workers_killed_at_random_moments_change_no_bit(cluster, small_tasks, seed):
-    expected = analyze(5000)
-    stop, n_killed = threading.Event(), []
-
-    def kill():
-        n_killed.append(kill_workers(cluster, stop, seed, pause=(2.0, 6.0)))
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        with use_executor(cluster):
-            got = analyze(5000)
-    finally:
-        stop.set()
-        killer.join()
-    assert n_killed[0] >= 1
-    assert_same(expected, got)
-
-
-@pytest.mark.slow
-def test_joblibs_own_dask_backend_survives_a_kill_too(cluster, small_tasks):
-    expected, stop, n_killed = analyze(5000), threading.Event(), []
-    killer = threading.Thread(
-        target=lambda: n_killed.append(kill_workers(cluster, stop, 0, (2.0, 6.0)))
-    )
-    killer.start()
-    try:
-        with joblib.parallel_config(backend="dask"):
-            got = analyze(5000, n_jobs=-1)
-    finally:
-        stop.set()
-        killer.join()
-    assert n_killed[0] >= 1
+@pytest.mark.parametrize("by_joblib", [False, True])
+def test_workers_killed_at_random_moments_change_no_bit(
+    cluster, small_tasks, monkeypatch, seed, by_joblib
+):
+    expected = analyze(2000)
+    place = joblib.parallel_config("dask") if by_joblib else use_executor(cluster)
+    with (
+        place,
+        killer_of(cluster, monkeypatch, seed=seed, chance=0.4, most=4) as killed,
+    ):
+        got = analyze(2000)
+    assert killed
     assert_same(expected, got)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._wins import spread_ties, win_distribution
+from neuroextrap.stats._validation import random_generator
 
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
@@ -84,7 +85,7 @@ class WinSample:
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         tested = np.unique(self.y_true)
         halves = [
             half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)
