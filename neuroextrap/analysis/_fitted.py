@@ -26,6 +26,14 @@ def check_has_results(analysis):
         raise NotFittedError(_message(analysis, "results"))
 
 
+def check_trained(model):
+    """Raise NotFittedError before an encoding model is trained."""
+    if "encoder_" not in vars(model):
+        raise NotFittedError(
+            f"{type(model).__name__} is not trained yet; call fit(features, imgs) first"
+        )
+
+
 def _message(analysis, wanted):
     """Say which call is missing."""
     calls = "fit(...)"

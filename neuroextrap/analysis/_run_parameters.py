@@ -7,9 +7,13 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.margins._resources import check_n_jobs, parse_memory, parse_shard
+from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
-from neuroextrap.stats._validation import check_set_sizes, random_generator
+from neuroextrap.stats._validation import (
+    check_n_jobs,
+    check_set_sizes,
+    random_generator,
+)
 
 _OF_REGIONS = (
     "radius",

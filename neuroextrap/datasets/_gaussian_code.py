@@ -6,6 +6,7 @@ snr = tau^2 / sigma^2, per voxel.
 """
 
 import numpy as np
+
 from neuroextrap.stats._validation import random_generator
 
 

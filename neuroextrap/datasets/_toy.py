@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import special
+
 from neuroextrap.stats._validation import random_generator
 
 _LARGEST_FEATURE = 9.0

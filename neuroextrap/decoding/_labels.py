@@ -46,7 +46,8 @@ def code_labels(y, classes, groups, blocks):
     """
     y = check_labels(y, "y")
     groups, blocks = (
-        _checked(value, name, y) for name, value in (("groups", groups), ("blocks", blocks))
+        _checked(value, name, y)
+        for name, value in (("groups", groups), ("blocks", blocks))
     )
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))

@@ -1,6 +1,7 @@
 """Simulated scans whose information about coarse and fine labels is known."""
 
 import numpy as np
+
 from neuroextrap.stats._validation import random_generator
 
 

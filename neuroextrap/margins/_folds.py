@@ -1,7 +1,6 @@
 """From a cross-validation splitter to a checked design."""
 
 import warnings
-from collections.abc import Iterable
 from copy import deepcopy
 from hashlib import blake2b
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design
+from neuroextrap.models._splitters import check_cv_argument
 
 
 def make_design(
@@ -110,17 +110,9 @@ def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
                 "cv, for example sklearn.model_selection.StratifiedKFold()"
             )
         return LeaveOneGroupOut()
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if cv < 2:
-            raise ValueError(f"cv={cv!r} must be at least 2 folds; use 5, for example")
+    check_cv_argument(cv)
+    if isinstance(cv, (int, np.integer)):
         return StratifiedKFold(cv) if groups is None else GroupKFold(cv)
-    if isinstance(cv, (bool, str)) or not (
-        hasattr(cv, "split") or isinstance(cv, Iterable)
-    ):
-        raise TypeError(
-            f"cv={cv!r} must be None, a number of folds, a scikit-learn splitter or a "
-            "list of (train, test); use None to leave one run out"
-        )
     return check_cv(cv)
 
 
@@ -160,8 +152,8 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
     for number, (train, test) in enumerate(folds, start=1):
         if len(test) == 0 or len(train) == 0:
             raise ValueError(
-                f"fold {number} of cv has no training or no test samples; "
-                "leave it out")
+                f"fold {number} of cv has no training or no test samples; leave it out"
+            )
         if len(np.intersect1d(train, test)):
             raise ValueError(
                 f"fold {number} of cv has samples in both training and test set; leave "

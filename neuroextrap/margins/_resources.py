@@ -16,7 +16,9 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def parse_memory(memory: Any) -> int:
     """Turn "2G" into a number of bytes; units K, M, G and T are powers of 1024."""
-    number = isinstance(memory, (int, float, np.number)) and not isinstance(memory, bool)
+    number = isinstance(memory, (int, float, np.number)) and not isinstance(
+        memory, bool
+    )
     if number and 0 < memory < np.inf:
         return int(memory)
     text = memory.upper() if isinstance(memory, str) else ""
@@ -50,24 +52,6 @@ def _whole(part: Any) -> int:
     if isinstance(part, str):
         return int(part)
     return operator.index(part)
-
-
-def check_n_jobs(n_jobs: Any) -> int:
-    """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
-
-    None is one, or what ``joblib.parallel_config`` says.
-    """
-    text = (
-        f"n_jobs={n_jobs!r} must be a whole number other than 0; use 1 for no "
-        "parallel work, or -1 for all processors"
-    )
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
-        raise TypeError(text)
-    if n_jobs == 0:
-        raise ValueError(text)
-    return int(n_jobs)
 
 
 def affordable_workers(

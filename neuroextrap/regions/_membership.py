@@ -96,7 +96,9 @@ def check_centers(centers: Any, n_features: int) -> np.ndarray:
 
 def check_radius(radius: Any) -> float:
     """Return the radius as a float, or say that it must be positive and finite."""
-    number = isinstance(radius, (int, float, np.number)) and not isinstance(radius, bool)
+    number = isinstance(radius, (int, float, np.number)) and not isinstance(
+        radius, bool
+    )
     value = float(radius) if number else np.nan
     if not (np.isfinite(value) and value > 0):
         raise ValueError(

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import check_integer
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import check_integer, random_generator
 
 _LISTED = 8  # list all labelings when they are at most this many times those asked
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._null_counts import NullCounts, round_ties
-from neuroextrap.stats._validation import FloatArray, check_integer
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import FloatArray, check_integer, random_generator
 
 _BATCH_NUMBERS = 2**24  # statistics held at once
 

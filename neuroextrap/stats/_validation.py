@@ -23,6 +23,24 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
     return int(value)
 
 
+def check_n_jobs(n_jobs: Any) -> int:
+    """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
+
+    None is one, or what ``joblib.parallel_config`` says.
+    """
+    text = (
+        f"n_jobs={n_jobs!r} must be a whole number other than 0; use 1 for no "
+        "parallel work, or -1 for all processors"
+    )
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise TypeError(text)
+    if n_jobs == 0:
+        raise ValueError(text)
+    return int(n_jobs)
+
+
 def random_generator(random_state: Any) -> np.random.Generator:
     """Return the generator that a seed stands for: None, a whole number, or one."""
     text = (

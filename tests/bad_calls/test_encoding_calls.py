@@ -130,7 +130,6 @@ ENCODER = [
     ("l1_ratios", (), V, "l1_ratios"),
     ("l1_ratios", (0.0,), V, "l1_ratios", "0.0"),
     ("l1_ratios", (1.5,), V, "l1_ratios", "1.5"),
-    ("l1_ratios", "half", T, "l1_ratios", "half"),
     ("n_alphas", 0, V),
     ("n_alphas", 2.5, T),
     ("eps", 0.0, V),
@@ -144,54 +143,142 @@ ENCODER = [
 ]
 
 OTHERS = [
-    BadCall("unfitted.predict", lambda: EncodingIdentification().predict(F),
-            NotFittedError, ("EncodingIdentification", "fit")),
-    BadCall("unfitted.identify", lambda: EncodingIdentification().identify(F, R),
-            NotFittedError, ("EncodingIdentification", "fit")),
+    BadCall(
+        "unfitted.predict",
+        lambda: EncodingIdentification().predict(F),
+        NotFittedError,
+        ("EncodingIdentification", "fit"),
+    ),
+    BadCall(
+        "unfitted.identify",
+        lambda: EncodingIdentification().identify(F, R),
+        NotFittedError,
+        ("EncodingIdentification", "fit"),
+    ),
     BadCall("fitted.maps_", lambda: fit().maps_, NotFittedError, ("identify",)),
-    BadCall("fitted.posterior", lambda: fit().posterior(0), NotFittedError,
-            ("identify",)),
-    BadCall("posterior(prior of 3)", lambda: identify().posterior(0, np.ones(3)), V,
-            ("prior", "(3,)", "10")),
-    BadCall("posterior(negative)", lambda: identify().posterior(0, -np.ones(10)), V,
-            ("prior",)),
-    BadCall("predict(2 columns)", lambda: FITTED.predict(F[:, :2]), V,
-            ("features", "2", "3")),
-    BadCall("prediction_maps(-1)", lambda: identify().prediction_maps(-1), V,
-            ("n_permutations", "-1")),
-    BadCall("compare(unfitted)", lambda: compare_encoding_models(
-        EncodingIdentification(), EncodingIdentification()), NotFittedError, ("fit",)),
-    BadCall("compare(3)", lambda: compare_encoding_models(identify(), 3), T,
-            ("second", "int")),
-    BadCall("compare(statistic)", lambda: compare_encoding_models(
-        identify(), identify(), statistic="f1"), V, ("statistic", "f1")),
-    BadCall("ensemble(vary)", lambda: ensemble_size_curve(
-        (F[:20], R[:20]), (F2, R2), sizes=[2], vary="runs"), V, ("vary", "runs")),
-    BadCall("ensemble(sizes)", lambda: ensemble_size_curve(
-        (F[:20], R[:20]), (F2, R2), sizes=[99]), V, ("sizes", "99")),
-    BadCall("mahalanobis(shapes)", lambda: mahalanobis_margins(
-        R2, R2[:, :2], np.eye(4)), V, ("predictions", "2")),
-    BadCall("mahalanobis(covariance)", lambda: mahalanobis_margins(
-        R2, R2, np.eye(3)), V, ("covariance", "(3, 3)")),
-    BadCall("scores(shapes)", lambda: prediction_scores(R2, R2[:3]), V,
-            ("predictions", "(3, 4)")),
-    BadCall("covariance(1 row)", lambda: schaefer_strimmer_covariance(R2[:1]), V,
-            ("residuals",)),
-    BadCall("covariance(NaN)", lambda: schaefer_strimmer_covariance(
-        spoiled(R2, NAN)), V, ("residuals", "NaN")),
+    BadCall(
+        "fitted.posterior", lambda: fit().posterior(0), NotFittedError, ("identify",)
+    ),
+    BadCall(
+        "posterior(prior of 3)",
+        lambda: identify().posterior(0, np.ones(3)),
+        V,
+        ("prior", "(3,)", "10"),
+    ),
+    BadCall(
+        "posterior(negative)",
+        lambda: identify().posterior(0, -np.ones(10)),
+        V,
+        ("prior",),
+    ),
+    BadCall(
+        "predict(2 columns)",
+        lambda: FITTED.predict(F[:, :2]),
+        V,
+        ("features", "2", "3"),
+    ),
+    BadCall(
+        "prediction_maps(-1)",
+        lambda: identify().prediction_maps(-1),
+        V,
+        ("n_permutations", "-1"),
+    ),
+    BadCall(
+        "compare(unfitted)",
+        lambda: compare_encoding_models(
+            EncodingIdentification(), EncodingIdentification()
+        ),
+        V,
+        ("first", "identify"),
+    ),
+    BadCall(
+        "compare(3)",
+        lambda: compare_encoding_models(identify(), 3),
+        T,
+        ("second", "int"),
+    ),
+    BadCall(
+        "compare(statistic)",
+        lambda: compare_encoding_models(identify(), identify(), statistic="f1"),
+        V,
+        ("statistic", "f1"),
+    ),
+    BadCall(
+        "ensemble(vary)",
+        lambda: ensemble_size_curve((F[:20], R[:20]), (F2, R2), sizes=[2], vary="runs"),
+        V,
+        ("vary", "runs"),
+    ),
+    BadCall(
+        "ensemble(sizes)",
+        lambda: ensemble_size_curve((F[:20], R[:20]), (F2, R2), sizes=[99]),
+        V,
+        ("sizes", "99"),
+    ),
+    BadCall(
+        "mahalanobis(shapes)",
+        lambda: mahalanobis_margins(R2, R2[:, :2], np.eye(4)),
+        V,
+        ("predictions", "2"),
+    ),
+    BadCall(
+        "mahalanobis(covariance)",
+        lambda: mahalanobis_margins(R2, R2, np.eye(3)),
+        V,
+        ("covariance", "(3, 3)"),
+    ),
+    BadCall(
+        "scores(shapes)",
+        lambda: prediction_scores(R2, R2[:3]),
+        V,
+        ("predictions", "(3, 4)"),
+    ),
+    BadCall(
+        "covariance(1 row)",
+        lambda: schaefer_strimmer_covariance(R2[:1]),
+        V,
+        ("residuals",),
+    ),
+    BadCall(
+        "covariance(NaN)",
+        lambda: schaefer_strimmer_covariance(spoiled(R2, NAN)),
+        V,
+        ("residuals", "NaN"),
+    ),
     BadCall("gabor(vector)", lambda: GaborPyramid().fit(np.ones(9)), V, ("(9,)",)),
-    BadCall("gabor(NaN)", lambda: GaborPyramid().fit(np.full((2, 8, 8), NAN)), V,
-            ("NaN",)),
-    BadCall("gabor(n_orientations)", lambda: GaborPyramid(n_orientations=0).fit(
-        np.ones((2, 16, 16))), V, ("n_orientations", "0")),
-    BadCall("gabor(compression)", lambda: GaborPyramid(compression="gzip").fit(
-        np.ones((2, 16, 16))), V, ("compression", "gzip")),
-    BadCall("gabor(unfitted)", lambda: GaborPyramid().transform(np.ones((2, 8, 8))),
-            NotFittedError, ("fit",)),
-    BadCall("retinotopic(vector)", lambda: RetinotopicFeatures().fit(np.ones(9)), V,
-            ("(9,)",)),
-    BadCall("retinotopic(step)", lambda: RetinotopicFeatures(step=0).fit(
-        np.ones((2, 16, 16))), V, ("step", "0")),
+    BadCall(
+        "gabor(NaN)", lambda: GaborPyramid().fit(np.full((2, 8, 8), NAN)), V, ("NaN",)
+    ),
+    BadCall(
+        "gabor(n_orientations)",
+        lambda: GaborPyramid(n_orientations=0).fit(np.ones((2, 16, 16))),
+        V,
+        ("n_orientations", "0"),
+    ),
+    BadCall(
+        "gabor(compression)",
+        lambda: GaborPyramid(compression="gzip").fit(np.ones((2, 16, 16))),
+        V,
+        ("compression", "gzip"),
+    ),
+    BadCall(
+        "gabor(unfitted)",
+        lambda: GaborPyramid().transform(np.ones((2, 8, 8))),
+        NotFittedError,
+        ("fit",),
+    ),
+    BadCall(
+        "retinotopic(vector)",
+        lambda: RetinotopicFeatures().fit(np.ones(9)),
+        V,
+        ("(9,)",),
+    ),
+    BadCall(
+        "retinotopic(step)",
+        lambda: RetinotopicFeatures(step=0).fit(np.ones((2, 16, 16))),
+        V,
+        ("step", "0"),
+    ),
 ]
 
 CALLS = [

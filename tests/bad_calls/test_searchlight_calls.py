@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from tests.bad_calls.calls import BadCall, assert_good_message, options
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -14,6 +13,7 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
+from tests.bad_calls.calls import BadCall, assert_good_message, options
 
 V, T = ValueError, TypeError
 NAN, INF = float("nan"), float("inf")
@@ -251,7 +251,15 @@ ASKED = [
     ("merge", (FITTED,), V, "part"),
 ]
 
-UNFITTED = "maps_ region_scores_ wins_ table_ classes_ results_ run_".split()
+UNFITTED = [
+    "maps_",
+    "region_scores_",
+    "wins_",
+    "table_",
+    "classes_",
+    "results_",
+    "run_",
+]
 
 
 def estimators():
@@ -277,18 +285,48 @@ def estimators():
 
 
 OTHERS = [
-    BadCall("extrapolate(method)", lambda: FITTED.extrapolate([9], method="magic"), V,
-            ("method", "magic")),
-    BadCall("ensemble(n_draws=0)", lambda: ensemble_information(
-        IdentificationSearchLight(), X, Y, RUNS, n_draws=0), V, ("n_draws", "0")),
-    BadCall("ensemble(n_voxels=[0])", lambda: ensemble_information(
-        IdentificationSearchLight(), X, Y, RUNS, n_voxels=[0]), V, ("n_voxels", "0")),
-    BadCall("ensemble(n_voxels=[9])", lambda: ensemble_information(
-        IdentificationSearchLight(), X, Y, RUNS, n_voxels=[9]), V, ("n_voxels", "9")),
-    BadCall("ensemble(searchlight=3)", lambda: ensemble_information(3, X, Y, RUNS), T,
-            ("searchlight", "int")),
-    BadCall("lesion(searchlight=3)", lambda: lesion_identification(3, X, Y, RUNS), T,
-            ("searchlight", "int")),
+    BadCall(
+        "extrapolate(method)",
+        lambda: FITTED.extrapolate([9], method="magic"),
+        V,
+        ("method", "magic"),
+    ),
+    BadCall(
+        "ensemble(n_draws=0)",
+        lambda: ensemble_information(
+            IdentificationSearchLight(), X, Y, RUNS, n_draws=0
+        ),
+        V,
+        ("n_draws", "0"),
+    ),
+    BadCall(
+        "ensemble(n_voxels=[0])",
+        lambda: ensemble_information(
+            IdentificationSearchLight(), X, Y, RUNS, n_voxels=[0]
+        ),
+        V,
+        ("n_voxels", "0"),
+    ),
+    BadCall(
+        "ensemble(n_voxels=[9])",
+        lambda: ensemble_information(
+            IdentificationSearchLight(), X, Y, RUNS, n_voxels=[9]
+        ),
+        V,
+        ("n_voxels", "9"),
+    ),
+    BadCall(
+        "ensemble(searchlight=3)",
+        lambda: ensemble_information(3, X, Y, RUNS),
+        T,
+        ("searchlight", "int"),
+    ),
+    BadCall(
+        "lesion(searchlight=3)",
+        lambda: lesion_identification(3, X, Y, RUNS),
+        T,
+        ("searchlight", "int"),
+    ),
 ]
 
 CALLS = [

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._wins import spread_ties, win_distribution
 from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._wins import spread_ties, win_distribution
 
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
