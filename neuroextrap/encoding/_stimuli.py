@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._samples import check_not_masked
 from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_real
 
 
 class TestSet(NamedTuple):
@@ -24,13 +24,7 @@ def check_features(features, name="features", n_columns=None):
     ValueError when they are not two-dimensional, not finite or overflow, or have other
     than `n_columns` columns.
     """
-    check_not_masked(features, name)
-    X = np.asarray(features)
-    if X.dtype.kind not in "buif":
-        raise TypeError(
-            f"{name} must be real numbers, got dtype {X.dtype}; take the absolute "
-            "value, or real and imaginary parts as columns"
-        )
+    X = check_real(features, name)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "

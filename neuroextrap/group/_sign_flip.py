@@ -84,6 +84,8 @@ def sign_flip_test(
     check_count(n_permutations, "n_permutations")
     if statistic not in ("t", "mean"):
         raise ValueError(f"statistic={statistic!r} is not known; use 't' or 'mean'")
+    if not isinstance(two_sided, (bool, np.bool_)):
+        raise TypeError(f"two_sided={two_sided!r} must be True or False")
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
     subjects = read_subjects(imgs, mask, "imgs")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._validation import check_real
 
 
 class SubjectMaps(NamedTuple):
@@ -31,7 +32,7 @@ def read_subjects(imgs, mask, name):
             raise ValueError(
                 f"{name} is an array, so mask must be None; give images or no mask"
             )
-        values, masker = _floating(imgs), None
+        values, masker = _floating(check_real(imgs, name)), None
     else:
         from neuroextrap.images import load_samples, resolve_masker
 
@@ -93,7 +94,8 @@ def to_maps(values, subjects):
 
 def check_count(value, name, least=1):
     """Check that a value is a whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or value < least:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
 
 

@@ -9,7 +9,8 @@ from sklearn.utils.validation import has_fit_parameter
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_real, random_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,11 +84,11 @@ def prepare_run(  # noqa: PLR0913
 
 def _check_samples(X, y, groups):
     """Return finite float64 samples, with one label and one group per row."""
-    X = np.asarray(X, dtype=np.float64)
+    X = check_real(X, "X").astype(np.float64, copy=False)
     if X.ndim != 2:
         raise ValueError(
-            f"X must have shape (n_samples, n_features), got {X.ndim} dimensions; give "
-            "one row per scan"
+            f"X must have shape (n_samples, n_features), got {X.shape}; give one row "
+            "per scan"
         )
     for name, values in (("y", y), ("groups", groups)):
         if np.shape(values) != (len(X),):
@@ -101,7 +102,7 @@ def _check_samples(X, y, groups):
             f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
             "features out"
         )
-    return X, np.asarray(y), np.asarray(groups)
+    return X, check_labels(y, "y"), check_labels(groups, "groups")
 
 
 def _check_classifier(classifier):
@@ -112,7 +113,7 @@ def _check_classifier(classifier):
         hasattr(classifier, "predict_proba") or hasattr(classifier, "predict_log_proba")
     ):
         raise TypeError(
-            f"{type(classifier).__name__} has no predict_proba, which information in "
+            f"classifier={classifier!r} has no predict_proba, which information in "
             "bits needs; use CanonicalVariates, LogisticRegression or the like"
         )
     return classifier

@@ -42,7 +42,7 @@ def _check_present(array: np.ndarray, name: str) -> None:
     if array.dtype.kind == "O":
         missing = [_is_missing(entry) for entry in array]
     else:
-        missing = array != array  # only NaN and NaT differ from themselves
+        missing = np.isnat(array) if array.dtype.kind in "mM" else _nan(array)
     rows = np.flatnonzero(missing)
     if len(rows):
         entry = array[rows[0]]
@@ -51,6 +51,13 @@ def _check_present(array: np.ndarray, name: str) -> None:
             f"{name} has {shown} in row {rows[0]} ({len(rows)} missing in all); give "
             "an entry for every sample, or leave such samples out"
         )
+
+
+def _nan(array: np.ndarray) -> np.ndarray:
+    """Return where an array is NaN; nowhere if it holds no floats."""
+    if array.dtype.kind != "f":
+        return np.zeros(len(array), dtype=bool)
+    return np.isnan(array)
 
 
 def _is_missing(entry: Any) -> bool:

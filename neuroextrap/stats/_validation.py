@@ -101,6 +101,21 @@ def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
     return sizes
 
 
+def check_real(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array of real numbers as it is; TypeError for masked or other ones."""
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        raise TypeError(
+            f"{name} is a masked array; leave masked samples out, or fill features "
+            f"with NaN by {name}.filled(numpy.nan)"
+        )
+    array = np.asarray(values)
+    if array.dtype.kind not in "buif":
+        raise TypeError(
+            f"{name} must be real numbers, got dtype {array.dtype}; give them as float"
+        )
+    return array
+
+
 def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
     array = np.asarray(values, dtype=np.float64)
@@ -109,7 +124,7 @@ def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     if wrong.any():
         raise ValueError(
             f"{name} must lie in [0, 1] (a proportion, not per cent); "
-            f"got {array[wrong].flat[0]!r}"
+            f"got {array[wrong].flat[0]}"
         )
     return np.clip(array, 0.0, 1.0)
 
@@ -119,7 +134,7 @@ def check_information(information: ArrayLike) -> FloatArray:
     array = np.asarray(information, dtype=np.float64)
     if (array < 0).any():
         raise ValueError(
-            f"information must not be negative; got {array[array < 0].flat[0]!r}"
+            f"information must not be negative; got {array[array < 0].flat[0]}"
         )
     return array
 
@@ -149,7 +164,7 @@ def check_wins(wins: ArrayLike) -> FloatArray:
     if wrong.any():
         raise ValueError(
             "wins must sum to one over the last axis (see win_distribution); "
-            f"got {total[wrong].flat[0]!r}"
+            f"got {total[wrong].flat[0]}"
         )
     return array
 

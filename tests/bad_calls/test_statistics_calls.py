@@ -63,7 +63,7 @@ CALLS = [
         ("y_true", COLUMNS + 0.5, V, "y_true", "0.5"),
         ("y_true", COLUMNS.astype(str), V, "y_true"),
     ]),
-    *options("implied_information", call(stats.implied_information, [0.5]), [
+    *options("implied_information", call(stats.implied_information, [0.5], set_sizes=[4]), [
         ("set_sizes", [1], V, "set_sizes", "1"),
         ("base", 1, V, "base", "1"),
     ]),
@@ -108,7 +108,7 @@ CALLS = [
     ]),
     *options("binomial", call(stats.binomial_p_value, n_correct=3, n_test=9,
                               n_classes=4), [
-        ("n_correct", 10, V, "n_correct", "10"),
+        ("n_correct", 10, V, "n_test", "multiple"),
         ("n_test", 0, V),
         ("n_classes", 1, V),
     ]),
@@ -148,7 +148,7 @@ CALLS = [
         ("baseline", NAN, V, "baseline", "nan"),
         ("statistic", "median", V),
         ("n_permutations", 0, V),
-        ("n_permutations", 2.5, T),
+        ("n_permutations", 2.5, V),
         ("two_sided", "x", T),
         ("random_state", -1, V),
         ("mask", np.ones(3), V, "mask"),
@@ -192,7 +192,6 @@ CALLS = [
     ]),
     *options("canonical", lambda **bad: CanonicalVariates(**bad).fit(SCANS, LABELS), [
         ("n_components", 0, V),
-        ("n_components", 99, V),
         ("basis", "pca", V),
         ("significance_level", 2, V),
     ]),
