@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def try_package(package, environment):
-    """Install one file with its figures, import it away from the source, run the demo."""
+    """Install one file with its figures, import it elsewhere, and run the demo."""
     venv.create(environment, with_pip=True, clear=True)
     python = environment / "bin" / "python"
     with tempfile.TemporaryDirectory() as elsewhere:

@@ -1,6 +1,8 @@
 """The parameters that every analysis of regions shares, and their checks."""
 
+import os
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,18 @@ _OF_REGIONS = (
     "process_mask_img",
     "stride",
 )
+
+
+def _check_checkpoint(folder):
+    """Raise unless a checkpoint is None or can be the name of a folder."""
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"checkpoint={folder!r} must be a folder; give its path")
+    if folder is not None and Path(folder).is_file():
+        raise ValueError(
+            f"checkpoint={str(folder)!r} is a file; name a folder, which need not "
+            "exist yet"
+        )
+
 
 _INTEGERS = (("n_nearest", 1), ("stride", 1), ("min_voxels", 1), ("n_permutations", 0))
 _OPTIONAL = ("n_nearest",)
@@ -76,6 +90,7 @@ class RunParameters:
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
+        _check_checkpoint(self.checkpoint)
         if self.save_null is not None and self.n_permutations == 0:
             raise ValueError("save_null needs permutations; set n_permutations")
         if self.save_null is not None and self.shard is not None:

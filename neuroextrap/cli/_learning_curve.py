@@ -233,21 +233,27 @@ def _cost(args, X, labels, groups):
 
 def _source(args):
     """Return images, or the array."""
-    import numpy as np
+    from neuroextrap.images._arrays import load_array
 
     if args.array is not None:
-        return np.load(args.array, allow_pickle=False)
+        array = load_array(args.array)
+        if array.ndim != 2:
+            raise ValueError(
+                f"--array {args.array} has shape {array.shape}; give one row for each "
+                "scan and one column for each feature"
+            )
+        return array
     return args.imgs if len(args.imgs) > 1 else args.imgs[0]
 
 
 def _read_scans(args):
     """Return labels of every scheme, groups, and which rows are analyzed."""
     import numpy as np
-    import pandas as pd
 
+    from neuroextrap.cli._tables import read_tsv
     from neuroextrap.learning_curves import agnostic_labels
 
-    table = pd.read_csv(args.scans, sep="\t", dtype=str, keep_default_na=False)
+    table = read_tsv(args.scans, dtype=str, keep_default_na=False)
     wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
     missing = [name for name in wanted if name not in table.columns]
     if missing:
@@ -259,6 +265,11 @@ def _read_scans(args):
     rows = np.ones(len(table), dtype=bool)
     for name in wanted[1:]:
         rows &= ~table[name].isin(args.exclude).to_numpy()
+    if not rows.any():
+        raise ValueError(
+            f"--exclude {' '.join(args.exclude)} leaves no scan of {args.scans}; "
+            "exclude fewer"
+        )
     schemes = {}
     for name in args.labels:
         if name == "agnostic":

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.cli._tables import read_tsv
+from neuroextrap.images._arrays import load_array
+
 _NAMES = ("set", "run", "stimulus")
 
 
 def read_table(path):
     """Read the table of volumes; return it and its training rows, a boolean mask."""
-    table = _read_tsv(path)
+    table = read_tsv(path)
     if "set" not in table:
         raise ValueError(
             f"{path} has no column 'set' (train or test); it has "
@@ -41,9 +44,9 @@ def read_features(table, is_train, *, features=None, images=None, model="gabor")
         )
         name = "--stimuli"
     elif Path(features).suffix == ".npy":
-        values, name = np.load(features, allow_pickle=False), features
+        values, name = load_array(features), features
     else:
-        values, name = _numbers(_read_tsv(features), features), features
+        values, name = _numbers(read_tsv(features), features), features
     return _check_rows(values, len(is_train), name)
 
 
@@ -54,7 +57,7 @@ def read_responses(imgs, mask, is_train):
     None.
     """
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
-        data = _check_rows(np.load(imgs[0], allow_pickle=False), len(is_train), imgs[0])
+        data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
     from neuroextrap.images import load_samples, resolve_masker, to_img
 
@@ -91,16 +94,6 @@ def unique_stimuli(features, names):
     return features[rows], stimuli
 
 
-def _read_tsv(path):
-    """Read a tab-separated table."""
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path, sep="\t")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-        raise ValueError(f"{path} is no tab-separated table") from None
-
-
 def _numbers(frame, name):
     """Return the values of a table whose columns are all numbers."""
     bad = [c for c in frame.columns if frame[c].dtype.kind not in "buif"]
@@ -118,7 +111,7 @@ def _image_features(path, model, is_train):
     from neuroextrap.models._gabor import GaborPyramid
     from neuroextrap.models._retinotopic import RetinotopicFeatures
 
-    pixels = _check_rows(np.load(path, allow_pickle=False), len(is_train), path)
+    pixels = _check_rows(load_array(path), len(is_train), path)
     transformers = {
         "gabor": GaborPyramid(luminance=True),
         "retinotopic": RetinotopicFeatures(),

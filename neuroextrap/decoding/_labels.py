@@ -45,10 +45,7 @@ def code_labels(y, classes, groups, blocks):
     are left.
     """
     y = check_labels(y, "y")
-    groups, blocks = (
-        _checked(value, name, y)
-        for name, value in (("groups", groups), ("blocks", blocks))
-    )
+    groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -72,7 +69,7 @@ def code_labels(y, classes, groups, blocks):
 
 
 def _checked(values, name, y):
-    """Return runs or blocks of the samples, or None; raise unless they fit the labels."""
+    """Return runs or blocks of the samples, or None; raise unless they fit."""
     if values is None:
         return None
     if np.shape(values) != y.shape:

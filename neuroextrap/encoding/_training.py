@@ -44,7 +44,7 @@ def check_choices(model):
 
 
 def check_encoder(encoder):
-    """Raise TypeError unless an encoder is None or a regressor of scikit-learn's kind."""
+    """Raise TypeError unless an encoder is None or a scikit-learn regressor."""
     usable = all(hasattr(encoder, name) for name in ("get_params", "fit", "predict"))
     if encoder is not None and (isinstance(encoder, type) or not usable):
         raise TypeError(

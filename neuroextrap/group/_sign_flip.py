@@ -7,6 +7,7 @@ import numpy as np
 from neuroextrap.group._subjects import check_count, read_subjects, to_maps
 from neuroextrap.stats._null_counts import NullCounts, tie_floor
 from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
+from neuroextrap.stats._validation import random_generator
 
 _BATCH_BYTES = 2**24
 
@@ -88,6 +89,7 @@ def sign_flip_test(
         raise TypeError(f"two_sided={two_sided!r} must be True or False")
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
+    random_generator(random_state)
     subjects = read_subjects(imgs, mask, "imgs")
     usable = subjects.usable & (subjects.values != subjects.values[:1]).any(axis=0)
     if not usable.any():

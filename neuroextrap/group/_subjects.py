@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_real
 
@@ -61,7 +62,7 @@ def read_null(null_scores, masker, subject):
     name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
-        permuted = np.load(permuted, mmap_mode="r", allow_pickle=False)
+        permuted = load_array(permuted, mmap_mode="r")
     if not isinstance(permuted, np.ndarray):
         if masker is None:
             raise ValueError(

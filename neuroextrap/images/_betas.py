@@ -107,7 +107,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     if not any(keep.any() for _, keep in kept):
         raise ValueError(
             f"exclude={exclude!r} leaves no trial; conditions are "
-            f"{sorted(set(present) - {''})}; exclude fewer"
+            f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
     options = {"model": model, "noise_model": noise_model, "t_r": t_r}
     options |= {"scaling": signal_scaling, "design": design_options or {}}

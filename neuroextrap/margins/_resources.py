@@ -54,6 +54,17 @@ def _whole(part: Any) -> int:
     return operator.index(part)
 
 
+def check_labelings_fit(n_permutations: int, n_samples: int, max_memory: Any) -> None:
+    """Raise when the permuted labelings alone need more than the memory given."""
+    needed = 4 * n_permutations * n_samples
+    if needed > parse_memory(max_memory):
+        raise ValueError(
+            f"n_permutations={n_permutations} of {n_samples} samples need "
+            f"{needed / 2**30:.1f} GiB, max_memory={max_memory!r} is less; lower the "
+            "number, or raise max_memory"
+        )
+
+
 def affordable_workers(
     X: np.ndarray,
     regions: scipy.sparse.csr_array,

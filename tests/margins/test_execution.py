@@ -92,17 +92,23 @@ def test_lost_tasks_are_given_out_again():
 
 def test_a_task_that_is_lost_too_often_is_named():
     executor = Forgetful({4: MAX_LOSSES + 1})
-    with executor, use_executor(executor):
-        with pytest.raises(ConnectionError, match=r"task 4 lost its worker 5 times"):
-            results()
+    with (
+        executor,
+        use_executor(executor),
+        pytest.raises(ConnectionError, match=r"task 4 lost its worker 5 times"),
+    ):
+        results()
     assert executor.n_given[4] == MAX_LOSSES + 1
 
 
 def test_a_task_of_its_own_fault_is_not_repeated():
     executor = Forgetful({})
-    with executor, use_executor(executor):
-        with pytest.raises(ZeroDivisionError, match="task of 0"):
-            results(function=refuse, n=1)
+    with (
+        executor,
+        use_executor(executor),
+        pytest.raises(ZeroDivisionError, match="task of 0"),
+    ):
+        results(function=refuse, n=1)
     assert executor.n_given == {0: 1}
 
 
@@ -133,17 +139,22 @@ def test_what_is_no_executor_is_refused(executor):
 def test_a_closed_executor_is_refused_with_a_remedy():
     executor = futures.ThreadPoolExecutor(1)
     executor.shutdown()
-    with use_executor(executor):
-        with pytest.raises(ConnectionError, match=r"ThreadPoolExecutor .* give a new"):
-            results()
+    with (
+        use_executor(executor),
+        pytest.raises(ConnectionError, match=r"ThreadPoolExecutor .* give a new"),
+    ):
+        results()
 
 
 def test_workers_of_another_version_are_refused(monkeypatch):
     other = {"neuroextrap": "0.0", "numpy": np.__version__}
     monkeypatch.setattr(_execution, "_origin", lambda: ("elsewhere", other))
-    with futures.ThreadPoolExecutor(1) as executor, use_executor(executor):
-        with pytest.raises(ValueError, match=r"neuroextrap 0\.0.* install the same"):
-            results()
+    with (
+        futures.ThreadPoolExecutor(1) as executor,
+        use_executor(executor),
+        pytest.raises(ValueError, match=r"neuroextrap 0\.0.* install the same"),
+    ):
+        results()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
