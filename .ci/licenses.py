@@ -26,17 +26,14 @@ def requirements_of(name, extras=()):
 def license_of(name):
     """Return the license that a package declares, in a few words."""
     data = distribution(name).metadata
-    declared = data.get("License-Expression") or data.get("License") or ""
     classified = [
         text.rsplit(" :: ", 1)[-1]
         for text in data.get_all("Classifier", [])
-        if text.startswith("License :: ")
+        if text.startswith("License :: ") and text != "License :: OSI Approved"
     ]
-    lines = declared.strip().splitlines()
-    short = lines[0] if lines and len(lines[0]) <= 60 else ""
-    if short.upper() in ("", "UNKNOWN"):
-        short = "; ".join(classified)
-    return short or "not declared"
+    text = (data.get("License") or "").strip().splitlines()
+    declared = data.get("License-Expression") or "; ".join(classified)
+    return declared or (text[0] if text else "not declared")
 
 
 def all_licenses():

@@ -1,4 +1,4 @@
-"""Install wheel and sdist, each in a clean environment, and run the quick demo there.
+"""Install wheel and sdist, each in a clean environment; run the quick demo from one.
 
 ``python .ci/try_package.py DIST ENVIRONMENTS``: DIST holds one wheel and one sdist.
 """
@@ -10,8 +10,8 @@ import venv
 from pathlib import Path
 
 
-def try_package(package, environment):
-    """Install one file with its figures, import it elsewhere, and run the demo."""
+def try_package(package, environment, *, demo):
+    """Install one file with its figures, import it elsewhere, perhaps run the demo."""
     venv.create(environment, with_pip=True, clear=True)
     python = environment / "bin" / "python"
     with tempfile.TemporaryDirectory() as elsewhere:
@@ -25,6 +25,9 @@ def try_package(package, environment):
             check=True,
         )
         run(python, "-c", "import neuroextrap; print(neuroextrap.__file__)")
+        run(environment / "bin" / "neuroextrap", "--version")
+        if not demo:
+            return
         run(environment / "bin" / "neuroextrap", "demo", "--quick", "demo_output")
         maps = sorted(Path(elsewhere, "demo_output").rglob("*.nii.gz"))
         report = sorted(Path(elsewhere, "demo_output").rglob("report.html"))
@@ -37,4 +40,4 @@ if __name__ == "__main__":
     dist, environments = (Path(word).resolve() for word in sys.argv[1:])
     for kind, pattern in (("wheel", "*.whl"), ("sdist", "*.tar.gz")):
         (package,) = dist.glob(pattern)
-        try_package(package, environments / kind)
+        try_package(package, environments / kind, demo=kind == "wheel")

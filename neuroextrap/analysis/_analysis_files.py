@@ -105,7 +105,14 @@ def read_analysis(path, kind):
 
 def _read_index(files):
     """Return the dict that the index file holds."""
-    return json.loads(files.path(_INDEX).read_text(encoding="utf-8"))
+    path = files.path(_INDEX)
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        index = None
+    if not isinstance(index, dict) or not {"kind", "has_images"} <= index.keys():
+        raise ValueError(f"{path} is damaged; write the results again")
+    return index
 
 
 def _read_table(path):

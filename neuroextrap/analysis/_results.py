@@ -1,6 +1,7 @@
 """What a run found in every region, and everything that follows from it."""
 
 from dataclasses import dataclass, replace
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse
@@ -178,8 +179,11 @@ class RegionResults:
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise ValueError(f"{path} is damaged; write the results again") from error
         members = np.ones(len(arrays["indices"]), dtype=bool)
         regions = scipy.sparse.csr_array(
             (members, arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"])

@@ -20,6 +20,19 @@ ENTITIES = (
 
 DESCRIPTION = "dataset_description.json"
 _VERSION = "1.8.0"
+
+# what BIDS has no suffix for yet: statistical maps, their tables, and the report
+_IGNORED = """\
+*_stat.*
+group/
+*provenance*
+"""
+_README = """\
+Maps of how much every region of a brain tells about a stimulus, made by neuroextrap.
+
+The JSON file beside each map says what it is (Description, Units) and how it was made.
+The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
+"""
 _PAIR = re.compile(r"([a-z]+)-([A-Za-z0-9+]+)")
 _SUFFIX = re.compile(r"[A-Za-z0-9]+")
 
@@ -109,7 +122,8 @@ def check_dataset(root, *, overwrite):
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    The folder is created when missing. Of the data sets that the files `sources`
+    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for what
+    the standard has no name for. Of the data sets that the files `sources`
     belong to, the DOI is named where they tell it. Returns the file's path.
     """
     root = Path(root).expanduser()
@@ -126,6 +140,9 @@ def describe_dataset(root, sources=()):
     if dois:
         about["SourceDatasets"] = [{"DOI": doi} for doi in dois]
     root.mkdir(parents=True, exist_ok=True)
+    for name, text in ((".bidsignore", _IGNORED), ("README", _README)):
+        if not (root / name).exists():
+            (root / name).write_text(text, encoding="utf-8")
     partial = path.with_name(f".partial-{uuid.uuid4().hex}")
     partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     os.replace(partial, path)

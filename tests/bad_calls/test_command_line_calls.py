@@ -333,7 +333,7 @@ TABLE = [
 
 
 def replaced(good, words):
-    """Return the words of a command: the good ones, where not replaced, and OUT last."""
+    """Return the words of a command: good ones where not replaced, and OUT last."""
     given = [word for word in words.split() if not word.startswith(("OUT=", "ARRAY="))]
     named = dict(word.split("=") for word in words.split() if "=" in word)
     drop = {word for word in given if word.startswith("--")}
@@ -346,7 +346,7 @@ def replaced(good, words):
             skipping = word in drop
         if not skipping:
             kept.append(word)
-    return [*given, *kept, "--quiet", named.get("OUT", "out")]
+    return ["--quiet", *given, *kept, named.get("OUT", "out")]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -234,17 +234,7 @@ IMAGES = [
 ]
 
 ASKED = [
-    ("accuracy_curve", (99,), V, "99"),
-    ("accuracy_curve", (-1,), V, "-1"),
-    ("accuracy_curve", (1.5,), T, "1.5"),
-    ("accuracy_curve", (True,), T, "True"),
-    ("accuracy_curve", ("left V1",), V, "left V1"),
-    ("accuracy_curve", ((0.0, 0.0, 0.0),), V, "(0.0, 0.0, 0.0)"),
     ("accuracy_curve", (0, [99]), V, "set_sizes", "99"),
-    ("bound_curve", (7,), V, "7"),
-    ("region_margins", (7,), V, "7"),
-    ("confusion_matrix", (7,), V, "7"),
-    ("standard_error", (7,), V, "7"),
     ("extrapolate", ([1],), V, "set_sizes", "1"),
     ("merge", (3,), T, "int"),
     ("merge", (FITTED,), V, "part"),

@@ -63,7 +63,8 @@ CALLS = [
         ("y_true", COLUMNS + 0.5, V, "y_true", "0.5"),
         ("y_true", COLUMNS.astype(str), V, "y_true"),
     ]),
-    *options("implied_information", call(stats.implied_information, [0.5], set_sizes=[4]), [
+    *options("implied_information", call(stats.implied_information, [0.5],
+                                         set_sizes=[4]), [
         ("set_sizes", [1], V, "set_sizes", "1"),
         ("base", 1, V, "base", "1"),
     ]),

@@ -71,15 +71,13 @@ def assert_same(one, two):
 def killer_of(client, monkeypatch, *, seed, chance, most):
     """Kill workers at random moments after tasks; yield the list of those killed."""
     draw, killed, timers = random.Random(seed), [], []
-    pids = list(client.run(os.getpid).values())
 
     def kill():
-        pid = draw.choice(pids)
-        if pid not in killed:
-            killed.append(pid)
-            os.kill(pid, signal.SIGKILL)
-            alive = client.run(os.getpid, on_error="ignore").values()
-            pids[:] = [one for one in alive if isinstance(one, int)] or pids
+        nannies = client.cluster.workers.values()  # who start workers again
+        pids = [nanny.pid for nanny in nannies if nanny.pid not in (None, *killed)]
+        if pids:
+            killed.append(draw.choice(pids))
+            os.kill(killed[-1], signal.SIGKILL)
 
     def progress(done, total):
         if draw.random() < chance and len(timers) < most:
@@ -112,7 +110,11 @@ def test_workers_killed_at_random_moments_change_no_bit(
     cluster, small_tasks, monkeypatch, seed, by_joblib
 ):
     expected = analyze(2000)
-    place = joblib.parallel_config("dask") if by_joblib else use_executor(cluster)
+    place = (
+        joblib.parallel_config("dask", client=cluster)
+        if by_joblib
+        else use_executor(cluster)
+    )
     with (
         place,
         killer_of(cluster, monkeypatch, seed=seed, chance=0.4, most=4) as killed,

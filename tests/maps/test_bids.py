@@ -91,3 +91,13 @@ def test_the_description_of_the_data_set(tmp_path):
     assert describe_dataset(tmp_path / "new" / "out").read_text() == "mine"
     unknown = json.loads(describe_dataset(tmp_path / "other", imgs[1:]).read_text())
     assert "SourceDatasets" not in unknown
+
+
+def test_a_validator_is_told_what_has_no_name_in_the_standard(tmp_path):
+    describe_dataset(tmp_path)
+    assert "*_stat.*" in (tmp_path / ".bidsignore").read_text().splitlines()
+    assert "neuroextrap" in (tmp_path / "README").read_text()
+    (tmp_path / "dataset_description.json").unlink()
+    (tmp_path / "README").write_text("mine")
+    describe_dataset(tmp_path)
+    assert (tmp_path / "README").read_text() == "mine"

@@ -131,9 +131,11 @@ def test_no_more_tasks_wait_than_may_be_pending(monkeypatch):
 
 @pytest.mark.parametrize("executor", [None, 4, "tcp://host:8786", object()])
 def test_what_is_no_executor_is_refused(executor):
-    with pytest.raises(TypeError, match=r"executor=.* must be a dask"):
-        with use_executor(executor):
-            pass
+    with (
+        pytest.raises(TypeError, match=r"executor=.* must be a dask"),
+        use_executor(executor),
+    ):
+        pass
 
 
 def test_a_closed_executor_is_refused_with_a_remedy():
