@@ -8,7 +8,7 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: demo test test-slow coverage lint docs bench clean minimum newest wheel licenses bad-calls
+.PHONY: demo test test-slow faults coverage lint docs bench clean minimum newest wheel licenses bad-calls
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ test: lint  ## lint, architecture, types, doctests, tests
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee
 	$(BIN)/python -m pytest -m slow
+
+faults: $(VENV)/.test  ## kills, full disks, damaged files; prints how many and their end
+	$(BIN)/python -m pytest tests/faults
 
 coverage: $(VENV)/.test  ## every line and branch of the statistics runs in their tests
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \

@@ -119,7 +119,11 @@ def main():
         ("10 labels, 10 PCs", scan, np.arange(2, 18)),
     )
     for name, y, sizes in setups:
-        options = {"train_sizes": sizes, "n_splits": n_splits}
+        options = {
+            "train_sizes": sizes,
+            "n_splits": n_splits,
+            "prior_weight": None,
+        }
         started = time.perf_counter()
         information_learning_curve(X, y, groups, n_jobs=args.jobs, **options)
         wall = time.perf_counter() - started

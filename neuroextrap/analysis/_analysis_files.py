@@ -1,26 +1,44 @@
 """Fitted analyses as folders of maps, tables and arrays, with their provenance."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
-from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.analysis._sidecars import (
+    BACKGROUND,
+    call_record,
+    index_content,
+    maps_and_sidecars,
+)
+from neuroextrap.images import resolve_masker
 from neuroextrap.images._masks import finite_mask
+from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._files import (
     MAPS_FILE,
-    describe_map,
-    provenance,
+    check_hash,
+    check_maps,
     read_maps,
-    write_maps,
+    stage_maps,
 )
-from neuroextrap.maps._records import MapRecord
-from neuroextrap.maps._registry import record_of
+from neuroextrap.maps._json import json_text, read_json
+from neuroextrap.maps._provenance import Origin
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
+from neuroextrap.margins._identity import identity_hash
 
 _INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
+_NEEDED = (
+    "kind",
+    "run",
+    "parameters",
+    "restored",
+    "classes",
+    "n_elements",
+    "has_images",
+    "files",
+)
 
 
 class SavedAnalysis(NamedTuple):
@@ -32,39 +50,45 @@ class SavedAnalysis(NamedTuple):
     n_elements: int
     masker: Any
     table: Any
+    bg_img: Any
+    origin: Origin
 
 
-def write_analysis(fitted, path, *, inputs, overwrite=False, bids=None):
+def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, more=None):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
-    Sidecars hold the hashes of `inputs`, a dict of arrays that the maps were computed
-    from. ValueError when the folder is not empty, or not writable.
+    All files take their places together or not at all. `origin` (Origin) says what the
+    results were made of, None what the analysis knows of that; `more` is a dict of
+    further files, functions that write to a path by plain name (a report, say).
+    ValueError when the folder is not empty, or not writable.
     """
     files = ResultFiles.below(path, bids)
-    files.check(overwrite=overwrite)
-    files.create()
+    origin = fitted.origin_ if origin is None else origin
+    files.check(overwrite=overwrite)  # before files are hashed
+    about = origin.sidecar()
+    maps, sidecars = {}, {}
     if fitted.masker_ is not None:
-        maps, sidecars = _maps_and_sidecars(fitted, inputs)
-        write_maps(path, maps, sidecars, overwrite=True, bids=bids)
-    for stale in (_INDEX, _TABLE):  # of what is overwritten; the new index comes last
-        files.path(stale).unlink(missing_ok=True)
-    _whole(files.path(_RESULTS), fitted.results_.save)
-    if fitted.table_ is not None:
-        _whole(
-            files.path(_TABLE),
-            lambda file: fitted.table_.to_csv(file, sep="\t", index=False),
-        )
-    index = {
-        "kind": fitted.kind,
-        "parameters": plain_parameters(fitted),
-        "classes": fitted.classes_.tolist(),
-        "n_elements": fitted.n_elements_,
-        "has_images": fitted.masker_ is not None,
-    }
-    text = json.dumps(index, indent=2) + "\n"
-    _whole(
-        files.path(_INDEX), lambda file: Path(file).write_text(text, encoding="utf-8")
-    )
+        maps, sidecars = maps_and_sidecars(fitted, about, mask=_MASK)
+        check_maps(maps, sidecars, files)
+    record = {**origin.record, **call_record(fitted, about)}
+    with replaced_results(
+        files, overwrite=overwrite, provenance=record, sources=origin.paths
+    ) as folder:
+        if maps:
+            run = identity_hash(fitted.results_.identity)
+            stage_maps(folder, maps, sidecars, files, run)
+        fitted.results_.save(folder / _RESULTS)
+        if fitted.table_ is not None:
+            fitted.table_.to_csv(folder / _TABLE, sep="\t", index=False)
+        for name, write in (more or {}).items():
+            write(folder / name)
+        checked = [
+            name for name in (MAPS_FILE, _RESULTS, _TABLE) if (folder / name).exists()
+        ]
+        hashes = {files.name(name): file_hash(folder / name) for name in checked}
+        index = index_content(fitted, about) | {"files": hashes}
+        text = json_text(_INDEX, index)
+        (folder / _INDEX).write_text(text, encoding="utf-8")
 
 
 def find_analysis(path):
@@ -82,37 +106,73 @@ def find_analysis(path):
 
 
 def read_analysis(path, kind):
-    """Read what :func:`write_analysis` wrote of an analysis of this kind."""
+    """Read what :func:`write_analysis` wrote of an analysis of this kind.
+
+    ValueError where a file is not the one that was written with the index.
+    """
     written, files = find_analysis(path)
     if written != kind:
         raise ValueError(
             f"{path} holds no {kind!r} analysis, but one of kind {written!r}; read it "
             "with the class that wrote it"
         )
-    index, masker = _read_index(files), None
+    index, masker, bg_img = _read_index(files), None, None
+    for name, sha256 in index["files"].items():
+        check_hash(files.folder / Path(name).name, sha256, f"{kind} analysis")
+    results = _read_results(files.path(_RESULTS))
+    if identity_hash(results.identity) != index["run"]:
+        raise ValueError(
+            f"{files.path(_RESULTS)} is of another run than {_INDEX}; write the "
+            "results again"
+        )
     if index["has_images"]:
         maps = read_maps(files.path(MAPS_FILE))
         masker = resolve_masker(finite_mask(maps[_MASK]))
+        bg_img = maps.get(BACKGROUND)
+    origin = index.get("origin", {})
+    restored = {name: index["parameters"][name] for name in index["restored"]}
     return SavedAnalysis(
-        index["parameters"],
-        RegionResults.load(files.path(_RESULTS)),
+        restored,
+        results,
         np.array(index["classes"]),
         index["n_elements"],
         masker,
         _read_table(files.path(_TABLE)),
+        bg_img,
+        Origin(
+            origin.get("sources", {}),
+            origin.get("samples", {}),
+            parameters={
+                name: value
+                for name, value in index["parameters"].items()
+                if name not in restored
+            },
+        ),
     )
 
 
 def _read_index(files):
     """Return the dict that the index file holds."""
     path = files.path(_INDEX)
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        index = None
-    if not isinstance(index, dict) or not {"kind", "has_images"} <= index.keys():
-        raise ValueError(f"{path} is damaged; write the results again")
+    index = read_json(path)
+    missing = [key for key in _NEEDED if key not in index]
+    if missing or not isinstance(index["files"], dict):
+        raise ValueError(
+            f"{path} is damaged (it lacks {', '.join(missing or ['files'])}); write "
+            "the results again"
+        )
     return index
+
+
+def _read_results(path):
+    """Read the arrays; they are those that were written, or damaged before that."""
+    try:
+        return RegionResults.load(path)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} lacks {error}; it was written by another version, write the "
+            "results again"
+        ) from error
 
 
 def _read_table(path):
@@ -121,70 +181,4 @@ def _read_table(path):
         return None
     import pandas as pd
 
-    return pd.read_csv(path, sep="\t", dtype={"name": str})
-
-
-def plain_parameters(estimator):
-    """Return the parameters that JSON can hold: numbers, text, None and short lists.
-
-    Paths become text; what JSON cannot hold is left out.
-    """
-    parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
-        plain = value.as_posix() if isinstance(value, Path) else value
-        if isinstance(plain, np.ndarray) and plain.size <= 1000:
-            plain = plain.tolist()
-        if isinstance(plain, np.generic):
-            plain = plain.item()
-        try:
-            json.dumps(plain)
-        except TypeError:
-            continue
-        parameters[name] = plain
-    return parameters
-
-
-def _maps_and_sidecars(fitted, inputs):
-    """Return the maps, the mask among them, and what to say of each."""
-    given = fitted.get_params(deep=False)
-    plain = plain_parameters(fitted)
-    parameters = {
-        name: value if name in plain else repr(value)
-        for name, value in given.items()
-        if name != "random_state"
-    }
-    parameters |= {
-        "classes": fitted.classes_.tolist(),
-        "set_sizes": fitted.set_sizes_.tolist(),
-        "notes": list(fitted.notes_),
-    }
-    origin = provenance(
-        parameters=parameters,
-        inputs={"wins": fitted.wins_, **inputs},
-        random_state=_plain_seed(given.get("random_state")),
-    )
-    mask = MapRecord(name=_MASK, description="Voxels or vertices in the mask", unit="1")
-    records = {name: record_of(name) for name in fitted.maps_} | {_MASK: mask}
-    maps = {
-        **fitted.maps_,
-        _MASK: to_img(np.ones(fitted.n_elements_), fitted.masker_),
-    }
-    return maps, {
-        name: describe_map(record, origin, n_classes=len(fitted.classes_))
-        for name, record in records.items()
-    }
-
-
-def _plain_seed(seed):
-    """Return a seed that JSON can hold."""
-    return seed if seed is None or isinstance(seed, int) else repr(seed)
-
-
-def _whole(path, write):
-    """Write a file under a temporary name and move it into place."""
-    partial = path.with_name(f".partial-{path.name}")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    return pd.read_csv(path, sep="\t", converters={"name": str})

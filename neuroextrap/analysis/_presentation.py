@@ -37,8 +37,9 @@ def region_table(results, values, standard_errors=None):
     `results` are RegionResults and `values` their statistics; `standard_errors` of the
     accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
     set_size, accuracy, standard_error, implied_information (bits),
-    average_bayes_accuracy_bound (at that set size), information_bound (bits), and,
-    after permutations, p_value and p_value_fwe of the statistic.
+    average_bayes_accuracy_bound (at that set size), class_information_bound and
+    information_bound (bits), and, after permutations, p_value and p_value_fwe of the
+    statistic; where parts of the run are missing, also partial, True in every row.
     """
     import pandas as pd
 
@@ -60,7 +61,28 @@ def region_table(results, values, standard_errors=None):
         "implied_information": np.repeat(values["implied_information"], n_sizes),
         "average_bayes_accuracy_bound": bounds.ravel(),
     }
-    for name in ("information_bound", "p_value", "p_value_fwe"):
+    shown = "class_information_bound", "information_bound", "p_value", "p_value_fwe"
+    for name in shown:
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
+    if results.missing_parts:
+        columns["partial"] = np.ones(n_regions * n_sizes, dtype=bool)
     return pd.DataFrame(columns)
+
+
+def joined_standard_errors(parts):
+    """Join the standard errors in the tables of fitted parts, (n_regions, n_set_sizes).
+
+    None where a part has no table, or other set sizes.
+    """
+    tables = [part.table_ for part in parts]
+    if any(table is None for table in tables):
+        return None
+    shape = len(parts[0].wins_), len(parts[0].set_sizes_)
+    errors = np.full(shape, np.nan)
+    for part, table in zip(parts, tables, strict=True):
+        if len(table) != errors.size:
+            return None
+        done = part.results_.scores.done
+        errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
+    return errors

@@ -1,6 +1,6 @@
 """One run over regions: what it needs, what it costs, what comes out."""
 
-from abc import ABC, abstractmethod
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,15 +9,20 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.images._image_hash import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
-from neuroextrap.maps._identification import local_tail_p_values
+from neuroextrap.maps._identification import null_statistics
+from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
-from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import affordable_workers, parse_shard
+from neuroextrap.margins._statistic import InformationStatistic
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions._usable import UsableRegions
+from neuroextrap.stats import resolution_information
+from neuroextrap.stats._forward_design import ForwardDesign
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound speak of a population from "
@@ -29,17 +34,20 @@ POPULATION_NOTE = (
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""
 
-    #: Test points of every class in every fold, shape (n_folds, K); None: no bounds.
+    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
+    #: the number, shape (), that has their noise; None: no bounds.
     n_repeats: np.ndarray | None
     #: Weights of the test points for the bounds, shape (1, n_test), where they are not
     #: those of the pooled accuracy; else shape (0, n_test).
     weighting: np.ndarray
     #: What a reader should know of the bounds.
     notes: tuple
+    #: Units of the forward tests behind the bounds, None where folds are.
+    forward: ForwardDesign | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegionRun(ABC):
+class RegionRun:
     """Checked data, regions and plan of one run, ready to be scored.
 
     `rows` (n_rows, n_features) are what the plan makes margins from, such as samples;
@@ -59,10 +67,26 @@ class RegionRun(ABC):
     test_codes: np.ndarray
     set_sizes: np.ndarray
     notes: tuple
+    bg_img: Any = None  # drawn under maps where there is no template
 
-    @abstractmethod
-    def inputs(self):
-        """Return the data that sidecars hash: a dict of arrays by name."""
+    @cached_property
+    def identity(self):
+        """What makes the run what it is: hashes and texts by name, JSON values.
+
+        Equal for all parts of a run, whatever the workers. The confidence level, and
+        set sizes that the statistic does not depend on, are not in it: no number that
+        is stored depends on them.
+        """
+        names = self.choice.names
+        identity = identify_run(*self._data) | {
+            "classes": array_hash([repr(name) for name in self.classes.tolist()]),
+            "test labels": array_hash(self.test_codes),
+            "voxels": grid_hash(self.masker),
+            "region names": None
+            if names is None
+            else array_hash(list(map(str, names))),
+        }
+        return json.loads(json.dumps(identity))
 
     @cached_property
     def n_workers(self):
@@ -99,8 +123,8 @@ class RegionRun(ABC):
     def score(self):
         """Score every region, with the checkpoint, shard and null file asked for.
 
-        Returns RegionScores and, where null maps are saved, local p-values with a
-        generalized Pareto tail, shape (n_regions,); else None.
+        Returns RegionScores and what follows from null maps, where they are saved: a
+        dict of arrays (n_regions,), else empty.
         """
         asked = self.parameters
         shape = self.plan.n_permutations, self.choice.n_regions
@@ -113,12 +137,22 @@ class RegionRun(ABC):
                 null=null,
                 progress=Progress(asked.verbose),
             )
-            tail = None if null is None else local_tail_p_values(scores.score, null)
-        return scores, tail
+            from_null = {} if null is None else self._from_null(scores.score, null)
+        return scores, from_null
+
+    def _from_null(self, score, null):
+        """Return what follows from the permuted statistics of every region."""
+        statistic, most = self.plan.statistic, None
+        if isinstance(statistic, InformationStatistic):
+            most = resolution_information(
+                statistic.n_classes, len(self.test_codes), statistic.set_sizes
+            )
+        return null_statistics(score, null, most=most)
 
     def results(self):
         """Score every region and return RegionResults."""
-        scores, tail = self.score()
+        identity = self.identity  # before the work: what cannot be hashed fails now
+        scores, from_null = self.score()
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(
@@ -130,11 +164,20 @@ class RegionRun(ABC):
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
+            forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
             notes=self.notes,
-            p_value_tail=tail,
+            **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,
+            identity=identity,
+            parts=(self._part,),
         )
+
+    @property
+    def _part(self):
+        """Which part (i, N) of the run is done, i from 1."""
+        shard = parse_shard(self.parameters.shard)
+        return (1, 1) if shard is None else (shard[0] + 1, shard[1])
 
     @property
     def _data(self):

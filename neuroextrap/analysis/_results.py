@@ -1,23 +1,23 @@
 """What a run found in every region, and everything that follows from it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from zipfile import BadZipFile
 
 import numpy as np
-import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.analysis._result_arrays import read_arrays, write_arrays
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
     accuracy_statistics,
     bound_set_sizes,
     bound_statistics,
+    information_notes,
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
-
-_BY_REGION = ("wins", "weighted_wins", "score", "n_reached")
-_SAVED_SCORES = (*_BY_REGION, "maxima", "done")
+from neuroextrap.stats._forward_design import ForwardDesign
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,25 @@ class RegionResults:
     n_voxels: np.ndarray  # (n_regions,): usable features of every region
     n_test: int  # number of test points
     set_sizes: np.ndarray  # of curves and of the implied information
-    n_repeats: np.ndarray | None  # (n_folds, K) test points; None: no bounds hold
+    n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
-    p_value_tail: np.ndarray | None = None  # (n_regions,), when null maps were saved
-    fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K), if kept; not saved
+    # (n_regions,), when the permuted statistics of every region were saved
+    p_value_tail: np.ndarray | None = None
+    p_value_step_down: np.ndarray | None = None
+    null_information: np.ndarray | None = None  # mean over permutations, bits
+    # (n_folds, n_regions, K), if kept; not saved
+    fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
+    forward: ForwardDesign | None = None  # units of the forward tests, if there are
+    identity: dict = field(default_factory=dict)  # hash or text of what makes the run
+    parts: tuple = ((1, 1),)  # parts (i, N) of the run that are in here
 
     @property
     def bound_wins(self):
         """Wins averaged over folds with fixed weights, shape (n_regions, K)."""
         scores = self.scores
+        if self.forward is not None:
+            return scores.forward_wins
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
     def statistics(self):
@@ -63,15 +72,31 @@ class RegionResults:
                 self.bound_wins,
                 n_repeats=self.n_repeats,
                 confidence_level=self.confidence_level,
+                forward=self.forward,
+                n_correct=scores.n_correct,
             )
         if len(scores.maxima):
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
-        if self.p_value_tail is not None:
-            values["p_value_tail"] = self.p_value_tail
+        for name in ("p_value_tail", "p_value_step_down"):
+            if getattr(self, name) is not None:
+                values[name] = getattr(self, name)
+        if self.null_information is not None:
+            values["implied_information_corrected"] = (
+                values["implied_information"] - self.null_information
+            )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    def information_notes(self, values):
+        """Return what to say of the implied information among named numbers."""
+        return information_notes(
+            values["implied_information"],
+            n_classes=self.scores.wins.shape[1],
+            n_test=self.n_test,
+            set_sizes=self.set_sizes,
+        )
 
     def tail_fit_accepted(self):
         """Whether a generalized Pareto tail could be fitted to the permuted maxima.
@@ -85,7 +110,19 @@ class RegionResults:
 
     def curve(self, region, set_sizes=None):
         """Return set sizes (None: those of the run) and a region's accuracy at each."""
-        sizes = self.set_sizes if set_sizes is None else np.asarray(set_sizes)
+        if set_sizes is None:
+            return self._measured(region, self.set_sizes)
+        sizes, n_classes = np.atleast_1d(set_sizes), self.scores.wins.shape[1]
+        if np.issubdtype(sizes.dtype, np.number) and (sizes > n_classes).any():
+            raise ValueError(
+                f"set_sizes={sizes.tolist()} must not exceed the {n_classes} classes "
+                "of the data; use extrapolate(set_sizes), or "
+                "extrapolator(region).predict(set_sizes), for more"
+            )
+        return self._measured(region, sizes)
+
+    def _measured(self, region, sizes):
+        """Return set sizes of the data as they are, and the accuracy at each."""
         return sizes, stats.average_accuracy(self.scores.wins[region], sizes)
 
     def bound_curve(self, region):
@@ -117,64 +154,27 @@ class RegionResults:
             n_regions=n_regions,
         )
 
-    def merge(self, other):
-        """Join the results of another part (shard) of the same run.
+    @property
+    def missing_parts(self):
+        """Parts "i/N" of the run that are not in here, as a list."""
+        return missing_parts(self.parts)
 
-        ValueError when both hold the same region, or belong to different runs.
+    @property
+    def partial_notes(self):
+        """What a reader should know where parts are missing, 0 or 1 texts."""
+        return partial_note(self)
+
+    def merge(self, *others):
+        """Join the results of other parts (shards) of the same run.
+
+        Set sizes and confidence level, which no stored number depends on, are those of
+        this part. ValueError when parts overlap, or belong to different runs.
         """
-        first, second = self.scores, other.scores
-        if (
-            first.wins.shape != second.wins.shape
-            or first.maxima.shape != second.maxima.shape
-        ):
-            raise ValueError(
-                "parts to be merged have other regions, classes or permutations; merge "
-                "shards of one run only"
-            )
-        twice = int((first.done & second.done).sum())
-        if twice:
-            raise ValueError(
-                f"{twice} regions are in more than one part; merge each shard once"
-            )
-        pick = second.done
-
-        def joined(name):
-            one, two = getattr(first, name), getattr(second, name)
-            return np.where(pick[:, None] if one.ndim > 1 else pick, two, one)
-
-        scores = RegionScores(
-            **{name: joined(name) for name in _BY_REGION},
-            maxima=np.maximum(first.maxima, second.maxima),
-            null=None,
-            done=first.done | pick,
-        )
-        return replace(self, scores=scores)
+        return join_parts([self, *others])
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
-        arrays = {
-            "indptr": self.choice.regions.indptr,
-            "indices": self.choice.regions.indices,
-            "shape": np.array(self.choice.regions.shape),
-            "n_voxels": self.n_voxels,
-            "n_test": np.array(self.n_test),
-            "set_sizes": self.set_sizes,
-            "confidence_level": np.array(self.confidence_level),
-            "notes": np.array(self.notes, dtype=str),
-        }
-        optional = {
-            "n_repeats": self.n_repeats,
-            "centers": self.choice.centers,
-            "owner": self.choice.owner,
-            "p_value_tail": self.p_value_tail,
-            "names": None
-            if self.choice.names is None
-            else np.array(self.choice.names, dtype=str),
-        }
-        arrays |= {name: a for name, a in optional.items() if a is not None}
-        for name in _SAVED_SCORES:
-            arrays[name] = getattr(self.scores, name)
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, **write_arrays(self, left_out={"fold_wins"}))
 
     @classmethod
     def load(cls, path):
@@ -184,26 +184,4 @@ class RegionResults:
                 arrays = {name: stored[name] for name in stored.files}
         except (ValueError, EOFError, BadZipFile) as error:
             raise ValueError(f"{path} is damaged; write the results again") from error
-        members = np.ones(len(arrays["indices"]), dtype=bool)
-        regions = scipy.sparse.csr_array(
-            (members, arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"])
-        )
-        names = arrays.get("names")
-        return cls(
-            scores=RegionScores(
-                **{name: arrays[name] for name in _SAVED_SCORES}, null=None
-            ),
-            choice=RegionChoice(
-                regions,
-                centers=arrays.get("centers"),
-                owner=arrays.get("owner"),
-                names=None if names is None else names.tolist(),
-            ),
-            n_voxels=arrays["n_voxels"],
-            n_test=int(arrays["n_test"]),
-            set_sizes=arrays["set_sizes"],
-            n_repeats=arrays.get("n_repeats"),
-            confidence_level=float(arrays["confidence_level"]),
-            notes=tuple(arrays["notes"].tolist()),
-            p_value_tail=arrays.get("p_value_tail"),
-        )
+        return cls(**read_arrays(arrays, cls))

@@ -1,6 +1,5 @@
 """The parameters that every analysis of regions shares, and their checks."""
 
-import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,6 @@ _OF_REGIONS = (
     "process_mask_img",
     "stride",
 )
-
-
-def _check_checkpoint(folder):
-    """Raise unless a checkpoint is None or can be the name of a folder."""
-    if folder is not None and not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"checkpoint={folder!r} must be a folder; give its path")
-    if folder is not None and Path(folder).is_file():
-        raise ValueError(
-            f"checkpoint={str(folder)!r} is a file; name a folder, which need not "
-            "exist yet"
-        )
 
 
 _INTEGERS = (("n_nearest", 1), ("stride", 1), ("min_voxels", 1), ("n_permutations", 0))
@@ -90,11 +78,26 @@ class RunParameters:
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
-        _check_checkpoint(self.checkpoint)
+        self._check_paths()
         if self.save_null is not None and self.n_permutations == 0:
             raise ValueError("save_null needs permutations; set n_permutations")
         if self.save_null is not None and self.shard is not None:
             raise ValueError("save_null and shard do not go together; save in one run")
+
+    def _check_paths(self):
+        """Raise if the null maps or the checkpoint cannot be where they should."""
+        if self.save_null is not None:
+            path = Path(self.save_null).expanduser()
+            if path.is_dir() or not path.parent.is_dir():
+                raise ValueError(
+                    f"save_null={str(path)!r} must be a file in a folder that exists; "
+                    "make the folder, or name another file"
+                )
+        if self.checkpoint is not None and Path(self.checkpoint).is_file():
+            raise ValueError(
+                f"checkpoint={str(self.checkpoint)!r} must be a folder, it is a file; "
+                "name another"
+            )
 
     def _check_range(self, name, high, allowed):
         """Raise unless a parameter is a number above 0 and below `high`."""

@@ -6,7 +6,9 @@ import numpy as np
 
 from neuroextrap.images import load_samples, resolve_masker
 from neuroextrap.images._caching import check_memory
-from neuroextrap.stats._validation import check_real
+from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._opening import list_images
+from neuroextrap.stats._validation import check_numbers
 
 _PART_SIZE = 2**24  # numbers that are centered at a time, in float64
 
@@ -26,6 +28,8 @@ class Samples(NamedTuple):
     masker: Any
     #: What a reader should know of the samples.
     notes: tuple
+    #: Their mean as gray levels, to be drawn under maps; None where there is none.
+    bg_img: Any = None
 
 
 def read_samples(  # noqa: PLR0913
@@ -55,10 +59,11 @@ def read_samples(  # noqa: PLR0913
     """
     check_memory(memory, memory_level)
     if isinstance(imgs, np.ndarray):
-        data, masker = _check_array(mask, imgs), None
+        data, masker, bg_img = _check_array(mask, imgs), None, None
     else:
         masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
         data = load_samples(imgs, masker)
+        bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
     if n_samples is not None and len(data) != n_samples:
         raise ValueError(
             f"imgs has {len(data)} samples, {counted} has {n_samples}; give one entry "
@@ -77,7 +82,7 @@ def read_samples(  # noqa: PLR0913
         left_out = f"{int((~usable).sum())} of {len(usable)} voxels were left out"
         notes = (f"{left_out} (NaN or constant)",)
     X, location = _centered(data, finite, usable, dtype or data.dtype, center)
-    return Samples(X, location, finite, usable, masker, notes)
+    return Samples(X, location, finite, usable, masker, notes, bg_img)
 
 
 def read_residuals(residuals, masker, usable):
@@ -103,7 +108,7 @@ def read_residuals(residuals, masker, usable):
 
 def _check_array(mask, data):
     """Return samples given as an array in floating point; float32 stays."""
-    data = check_real(data, "imgs")
+    data = check_numbers(data, "imgs")
     if mask is not None:
         raise ValueError(
             "imgs is an array, so mask must be None; give images or no mask"

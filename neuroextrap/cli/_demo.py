@@ -3,6 +3,7 @@
 import logging
 
 from neuroextrap.cli._console import say
+from neuroextrap.cli._origin import command_record
 from neuroextrap.cli._parser import add_n_jobs
 
 logger = logging.getLogger(__name__)
@@ -59,13 +60,18 @@ def add_parser(subparsers):
 
 def run(args):
     """Simulate and analyze both acts; write maps, tables and the report."""
+    from functools import partial
     from pathlib import Path
 
     from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.maps._result_files import ResultFiles
+    from neuroextrap.maps._transaction import replaced_results
 
     check_output_directory(args.out, overwrite=args.overwrite)
+    from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.cli._demo_acts import ACTS, compare_with_truth, play
     from neuroextrap.cli._demo_page import demo_page, truth_text
+    from neuroextrap.maps._provenance import Origin
 
     n_permutations = args.n_permutations
     if n_permutations is None:
@@ -82,10 +88,19 @@ def run(args):
             verbose=0 if args.quiet else 1,
         )
         table = compare_with_truth(act, brain, fitted)
-        fitted.to_directory(out / act.name, overwrite=args.overwrite)
-        table.to_csv(out / act.name / "truth.tsv", sep="\t", index=False)
+        write_analysis(
+            fitted,
+            out / act.name,
+            overwrite=args.overwrite,
+            origin=Origin(record=command_record(args)),
+            more={"truth.tsv": partial(table.to_csv, sep="\t", index=False)},
+        )
         say(truth_text(act, fitted, table))
         played.append((act, brain, fitted, table))
     page = demo_page(played).get_standalone()
-    (out / "report.html").write_text(page, encoding="utf-8")
+    files = ResultFiles.below(out)
+    with replaced_results(
+        files, overwrite=True, provenance=command_record(args)
+    ) as folder:
+        (folder / "report.html").write_text(page, encoding="utf-8")
     say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")

@@ -130,6 +130,9 @@ def _row(act, brain, fitted, number):
         "average_bayes_accuracy_bound": scores["average_bayes_accuracy_bound"],
         "average_bayes_accuracy_bound_fwe": scores["average_bayes_accuracy_bound_fwe"],
         "bayes_accuracy_bound": scores["bayes_accuracy_bound"],
+        "bayes_accuracy_bound_fwe": scores["bayes_accuracy_bound_fwe"],
+        "class_information_bound": scores["class_information_bound"],
+        "class_information_bound_fwe": scores["class_information_bound_fwe"],
         "p_value_fwe": scores.get("p_value_fwe", np.nan),
     }
 

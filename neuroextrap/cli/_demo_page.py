@@ -9,8 +9,10 @@ _PRINTED = {
     "usable_information": "usable information (bits)",
     "true_implied_information": "implied information, true (bits)",
     "implied_information": "implied information, estimated (bits)",
-    "information_bound": "lower bound on information (bits)",
-    "information_bound_fwe": "lower bound, all spheres at once (bits)",
+    "class_information_bound": "lower bound, these classes (bits)",
+    "class_information_bound_fwe": "these classes, all spheres at once (bits)",
+    "information_bound": "lower bound, their population (bits)",
+    "information_bound_fwe": "population, all spheres at once (bits)",
     "true_accuracy": "accuracy, true",
     "accuracy": "accuracy, estimated",
     "standard_error": "standard error of accuracy",
@@ -23,7 +25,8 @@ _WHAT_IS_TRUE = (
     "N(0, tau^2) in every voxel and responses add N(0, sigma^2). planted_information = "
     "d/2 log2(1 + tau^2/sigma^2) bits is what one response carries about its stimulus, "
     "any of infinitely many; no lower bound should exceed it more often than its error "
-    "rate.",
+    "rate. class_information_bound speaks of the classes shown and is at most log2 of "
+    "their number; information_bound speaks of the population of stimuli.",
     "The classifier knows the patterns from few noisy training responses only; "
     "usable_information (bits) is what a test response shares with the training mean. "
     "true_accuracy is the expected accuracy, over stimuli drawn anew, of the "

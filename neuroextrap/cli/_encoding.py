@@ -7,6 +7,7 @@ from typing import NamedTuple
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_inference_options,
     add_output_options,
@@ -149,12 +150,23 @@ class EncodingData(NamedTuple):
 def run(args):
     """Read, fit, identify, and write maps and summary."""
     take_last_as_output(args, args.argv, ("imgs",))
-    from neuroextrap.cli._results import write_results
+    from neuroextrap.cli._results import check_bg_img, write_results
     from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
+    check_bg_img(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        stimuli=args.stimuli,
+        features=args.features,
+        stimulus_images=args.stimulus_images,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     data = _read(args)
     if args.dry_run:
         say(_cost(args, data))
@@ -162,7 +174,7 @@ def run(args):
     model = _model(args, data.mask)
     model.fit(data.features, data.train, groups=data.repeated)
     model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
-    say(write_results(model, args, bids, files))
+    say(write_results(model, args, bids, origin))
 
 
 def _read(args):
@@ -177,7 +189,7 @@ def _read(args):
         images=args.stimulus_images,
         model=args.model,
     )
-    names = table["stimulus"].to_numpy() if "stimulus" in table else None
+    names = table["stimulus"].to_numpy(dtype=str) if "stimulus" in table else None
     tables.unique_stimuli(features, names)  # repeats agree, before any work
     train, test, mask = tables.read_responses(args.imgs, args.mask, is_train)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
@@ -192,7 +204,7 @@ def _read(args):
         tested=tested,
         test=test,
         stimuli=stimuli,
-        runs=table["run"].to_numpy()[~is_train] if "run" in table else None,
+        runs=table["run"].to_numpy(dtype=str)[~is_train] if "run" in table else None,
         mask=mask,
     )
 

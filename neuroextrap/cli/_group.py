@@ -3,6 +3,7 @@
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_dry_run,
     add_output_options,
@@ -84,6 +85,12 @@ def _add_input_options(parser):
         metavar="IMG",
         help="voxels that are tested (default: those finite in all subjects)",
     )
+    group.add_argument(
+        "--allow-native-space",
+        action="store_true",
+        help="test voxel by voxel even if the maps lie in the subjects' own spaces "
+        "(space-T1w, or different grids that are not marked as MNI)",
+    )
 
 
 def _add_test_options(parser):
@@ -138,23 +145,29 @@ def run(args):
     from neuroextrap.maps._files import (
         check_output_directory,
         describe_map,
-        provenance,
         write_maps,
     )
+    from neuroextrap.maps._provenance import provenance
 
-    bids, _ = bids_of_inputs(args, args.imgs, keep_desc=True)
+    bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
     if args.dry_run:
         say(_cost(args))
         return
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    origin = origin_of_command(args, imgs=files, null=args.null, mask=args.mask)
     maps, options = _tested(args)
-    origin = provenance(
-        parameters={**options, "imgs": list(args.imgs), "null": args.null},
-        random_state=args.random_state,
-    )
+    about = origin.sidecar()
+    about |= provenance(parameters=options, random_state=args.random_state)
     records = _records()
-    metadata = {name: describe_map(records[name], origin) for name in maps}
-    sidecars = write_maps(args.out, maps, metadata, overwrite=args.overwrite, bids=bids)
+    metadata = {name: describe_map(records[name], about) for name in maps}
+    sidecars = write_maps(
+        args.out,
+        maps,
+        metadata,
+        overwrite=args.overwrite,
+        bids=bids,
+        provenance=origin.record | about,
+    )
     say(_summary(maps, len(args.imgs), prevalence=args.null is not None))
     say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
 
@@ -193,7 +206,8 @@ def _tested(args, n_permutations=None):
     options = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     if n_permutations is not None:
         options["n_permutations"] = n_permutations
-    shared = {"mask": args.mask, "random_state": args.random_state}
+    names = ("mask", "random_state", "allow_native_space")
+    shared = {name: getattr(args, name) for name in names}
     if args.null is not None:
         return prevalence_test(args.imgs, args.null, **shared, **options), options
     options["two_sided"] = args.two_sided

@@ -5,6 +5,7 @@ import logging
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_dry_run,
     add_n_jobs,
@@ -23,7 +24,7 @@ examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
       --labels condition --groups subject --mask mask.nii.gz results
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
-      --labels condition agnostic --prior-weight cross-validated results
+      --labels condition agnostic --train-sizes 4 8 12 results
 """
 
 
@@ -126,8 +127,9 @@ def _add_model_options(parser):
         "--prior-weight",
         type=_number_or_name,
         metavar="E",
-        help="weight of the prior in predicted probabilities: a number, or "
-        "cross-validated (default: no regularization)",
+        default="cross-validated",
+        help="weight of the prior in predicted probabilities: a number, "
+        "cross-validated, or none for no regularization (default: %(default)s)",
     )
 
 
@@ -139,7 +141,8 @@ def _add_curve_options(parser):
         nargs="+",
         type=int,
         metavar="N",
-        help="numbers of training subjects (default: 2 to all but 1)",
+        help="numbers of training subjects (default: all sizes that leave twice as "
+        "many residual degrees of freedom as components)",
     )
     group.add_argument(
         "--n-splits",
@@ -171,13 +174,14 @@ def run(args):
     take_last_as_output(args, args.argv, lists)
     from neuroextrap.cli._learning_curve_files import write_curves
     from neuroextrap.learning_curves._scans import read_scans
-    from neuroextrap.maps._bids import describe_dataset
     from neuroextrap.maps._files import check_output_directory
 
     source = args.array if args.imgs is None else args.imgs
     bids, files = bids_of_inputs(args, source)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    role = "imgs" if args.array is None else "array"
+    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
     schemes, groups, rows = _read_scans(args)
     samples = read_scans(_source(args), args.mask)
     if len(samples.X) != len(rows):
@@ -195,9 +199,10 @@ def run(args):
         return
     curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
     data = {"X": X, "groups": groups, "samples": samples}
-    if bids is not None:
-        describe_dataset(args.out, files)
-    say(write_curves(args, curves, labels, data, _classifier(args), bids=bids))
+    output = write_curves(
+        args, curves, labels, data, _classifier(args), bids=bids, origin=origin
+    )
+    say(output)
 
 
 def _curve(args, X, y, groups, **changed):
@@ -250,10 +255,10 @@ def _read_scans(args):
     """Return labels of every scheme, groups, and which rows are analyzed."""
     import numpy as np
 
-    from neuroextrap.cli._tables import read_tsv
+    from neuroextrap.images._tables import read_text_table, text_column
     from neuroextrap.learning_curves import agnostic_labels
 
-    table = read_tsv(args.scans, dtype=str, keep_default_na=False)
+    table = read_text_table(args.scans, "--scans")
     wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
     missing = [name for name in wanted if name not in table.columns]
     if missing:
@@ -261,22 +266,28 @@ def _read_scans(args):
             f"{args.scans} has no column {', '.join(missing)}; it has "
             f"{', '.join(table.columns)}; name others with --labels and --groups"
         )
-    groups = table[args.groups].to_numpy(dtype=str)
-    rows = np.ones(len(table), dtype=bool)
-    for name in wanted[1:]:
-        rows &= ~table[name].isin(args.exclude).to_numpy()
-    if not rows.any():
-        raise ValueError(
-            f"--exclude {' '.join(args.exclude)} leaves no scan of {args.scans}; "
-            "exclude fewer"
+    columns = {name: text_column(table, name, args.scans) for name in wanted}
+    groups = columns[args.groups]
+    labeled = np.all([columns[name] != "" for name in wanted], axis=0)
+    if not labeled.all():
+        logger.warning(
+            "%d of %d rows of %s lack a label or a group (n/a or empty) and are left "
+            "out",
+            (~labeled).sum(),
+            len(labeled),
+            args.scans,
         )
+    excluded = [np.isin(columns[name], args.exclude) for name in wanted[1:]]
+    rows = labeled & ~np.any([np.zeros_like(labeled), *excluded], axis=0)
+    if not rows.any():
+        raise ValueError(f"{args.scans} has no row left to analyze; exclude fewer")
     schemes = {}
     for name in args.labels:
         if name == "agnostic":
             schemes[name] = np.full(len(table), -1)
             schemes[name][rows] = agnostic_labels(groups[rows])
         else:
-            schemes[name] = table[name].to_numpy(dtype=str)
+            schemes[name] = columns[name]
     return schemes, groups, rows
 
 
@@ -306,7 +317,9 @@ def _options(args):
 
 
 def _number_or_name(text):
-    """Read a number or a name."""
+    """Read a number or a name; "none" is None."""
+    if text == "none":
+        return None
     try:
         return float(text)
     except ValueError:

@@ -5,6 +5,7 @@ import logging
 
 logger = logging.getLogger(__name__)
 
+_FIGURE = "learning_curve.png"
 _HEADINGS = {
     "scheme": "labels",
     "train_size": "train size",
@@ -16,19 +17,22 @@ _HEADINGS = {
 }
 
 
-def write_curves(args, curves, labels, data, classifier, *, bids=None):
+def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     """Write tables, figure and maps; return a summary in lines of text.
 
-    `args` has ``out``, ``overwrite``, ``center``, ``scale`` and ``random_state``;
-    `curves` and `labels` (dicts) have one entry for every label scheme; `data` has
-    ``X``, ``groups`` and ``samples``; the classifier is not fitted; `bids` are
-    entities of BIDS names or None.
+    All files take their places together, or none does. `args` has ``out``,
+    ``overwrite``, ``center``, ``scale`` and ``random_state``; `curves` and `labels`
+    (dicts) have one entry for every label scheme; `data` has ``X``, ``groups`` and
+    ``samples``; the classifier is not fitted; `bids` are entities of BIDS names or
+    None; `origin` (Origin) says what was analyzed.
     """
     import pandas as pd
 
     from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_table
+    from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._result_files import ResultFiles
+    from neuroextrap.maps._transaction import replaced_results
 
     tables = []
     for name, curve in curves.items():
@@ -37,20 +41,39 @@ def write_curves(args, curves, labels, data, classifier, *, bids=None):
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
     files = ResultFiles.below(args.out, bids)
-    files.create()
-    maps = _write_maps(args, labels, data, classifier, bids)
-    written = files.path("learning_curve.tsv"), files.path("confusion.tsv")
-    table.to_csv(written[0], sep="\t", index=False, na_rep="n/a")
-    _confusion_table(curves).to_csv(written[1], sep="\t", index=False)
-    figure = _write_figure(curves, files.path("learning_curve.png"))
+    about = origin.sidecar()
+    record = (
+        origin.record
+        | about
+        | provenance(
+            parameters={**_parameters(args), "classifier": classifier},
+            inputs={"X": data["X"], "groups": data["groups"], **labels},
+            random_state=args.random_state,
+        )
+    )
+    with replaced_results(
+        files, overwrite=args.overwrite, provenance=record, sources=origin.paths
+    ) as folder:
+        maps = _stage_maps(folder, files, args, labels, data, classifier, about)
+        table.to_csv(folder / "learning_curve.tsv", sep="\t", index=False, na_rep="n/a")
+        _confusion_table(curves).to_csv(folder / "confusion.tsv", sep="\t", index=False)
+        figure = _write_figure(curves, folder / _FIGURE, files.name(_FIGURE))
     notes = [
         f"{row.scheme}, {row.train_size} subjects: {row.note}"
         for row in table.itertuples()
         if row.note
     ]
     lines = [text_table(table, _HEADINGS), *_remarks(args, curves), *notes[:3]]
-    names = ", ".join(path.name for path in written)
+    names = ", ".join(files.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
     return "\n".join([*lines, f"{names}{figure}{maps} in {files.folder}"])
+
+
+def _parameters(args):
+    """Return the options that curves depend on, by name."""
+    names = (
+        "center scale pattern prior_weight train_sizes n_splits labels groups exclude"
+    )
+    return {name: getattr(args, name) for name in names.split()}
 
 
 def _confusion_table(curves):
@@ -86,8 +109,8 @@ def _remarks(args, curves):
             text += f"; limited by {limiting_factor(curve)}"
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
-    sizes = next(iter(curves.values())).train_sizes
-    enough = len(sizes) >= 3 and args.n_splits > 1
+    enough = all(len(curve.train_sizes) >= 3 for curve in curves.values())
+    enough = enough and args.n_splits > 1
     if len(curves) > 1 and finite and enough:
         for crossing in compare_learning_curves(curves).crossings:
             first, second = crossing["between"]
@@ -99,7 +122,7 @@ def _remarks(args, curves):
     return remarks
 
 
-def _write_figure(curves, path):
+def _write_figure(curves, path, name):
     """Write the three panels of the curves, where matplotlib is installed."""
     if importlib.util.find_spec("matplotlib") is None:
         logger.warning("matplotlib is not installed; no figure was written")
@@ -115,10 +138,10 @@ def _write_figure(curves, path):
     for ax, panel in zip(figure.subplots(1, 3), panels, strict=True):
         plot_learning_curves(curves, panel=panel, ax=ax)
     figure.savefig(path, dpi=150)
-    return f", {path.name}"
+    return f", {name}"
 
 
-def _write_maps(args, labels, data, classifier, bids):
+def _stage_maps(folder, files, args, labels, data, classifier, about):
     """Write sensitivity and canonical maps of models trained on all subjects."""
     samples = data["samples"]
     if samples.masker is None:
@@ -128,14 +151,15 @@ def _write_maps(args, labels, data, classifier, bids):
     from neuroextrap.images import to_img
     from neuroextrap.learning_curves import center_groups, scale_scans, sensitivity_map
     from neuroextrap.maps import MapRecord
-    from neuroextrap.maps._files import describe_map, provenance, write_maps
+    from neuroextrap.maps._files import check_maps, describe_map, stage_maps
+    from neuroextrap.maps._provenance import provenance
 
     X = scale_scans(data["X"]) if args.scale == "mean" else data["X"]
     X = center_groups(X, data["groups"]) if args.center == "group" else X
     images, sidecars = {}, {}
     for name, y in labels.items():
         model = clone(classifier).fit(X, y, groups=data["groups"])
-        origin = provenance(
+        origin = about | provenance(
             parameters={"labels": name, "n_components": model.n_components_},
             inputs={"X": X, "y": y},
             random_state=args.random_state,
@@ -157,5 +181,6 @@ def _write_maps(args, labels, data, classifier, bids):
                 images[key] = to_img(samples.expand(maps), samples.masker)
                 record = MapRecord(name=key, description=text, unit=unit)
                 sidecars[key] = describe_map(record, origin)
-    write_maps(args.out, images, sidecars, overwrite=True, bids=bids)
+    check_maps(images, sidecars, files)
+    stage_maps(folder, images, sidecars, files)
     return ", maps"

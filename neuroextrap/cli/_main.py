@@ -106,6 +106,8 @@ def main(argv=None):
         except _BAD_INPUT as error:
             logger.error("%s", one_line(error), exc_info=args.debug)
             return 2
-        except KeyboardInterrupt:
-            logger.warning("interrupted; no results were written")
+        except KeyboardInterrupt as interrupt:
+            logger.warning(
+                "interrupted; %s", str(interrupt) or "no results were written"
+            )
             return 130

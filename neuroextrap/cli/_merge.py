@@ -1,6 +1,9 @@
 """``neuroextrap merge``: join the parts of a run that was split by ``--shard``."""
 
+from dataclasses import replace
+
 from neuroextrap.cli._console import say
+from neuroextrap.cli._origin import command_record
 from neuroextrap.cli._parser import add_output_options
 
 _EXAMPLES = """\
@@ -8,6 +11,9 @@ examples:
   neuroextrap searchlight ... --shard 1/2 part1    (on one machine)
   neuroextrap searchlight ... --shard 2/2 part2    (on another)
   neuroextrap merge part1 part2 results --report
+
+Parts of another run (other data, labels, regions, options or versions) are
+refused, and so are missing parts, unless --allow-missing is given.
 
 Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
@@ -25,18 +31,27 @@ def add_parser(subparsers):
     )
     parser.add_argument("parts", nargs="+", metavar="PART", help="folders of the parts")
     parser.add_argument("out", metavar="OUT", help="folder for the results")
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="join the parts that are there although others are missing, and mark the "
+        "results as partial",
+    )
     add_output_options(parser)
 
 
 def run(args):
     """Join the parts and write the whole."""
-    from neuroextrap.cli._results import write_results
+    from neuroextrap.cli._results import check_bg_img, write_results
     from neuroextrap.maps._files import check_output_directory
 
+    check_bg_img(args)
     kind, bids = _kind_and_bids(args)
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     first, *others = [kind.from_directory(part) for part in args.parts]
-    say(write_results(first.merge(*others), args, bids))
+    whole = first.merge(*others, allow_missing=args.allow_missing)
+    origin = replace(whole.origin_, record=command_record(args))
+    say(write_results(whole, args, bids, origin))
 
 
 def _kind_and_bids(args):

@@ -52,6 +52,14 @@ def add_output_options(parser, *, report=True):
             action="store_true",
             help="also write a self-contained report.html",
         )
+        group.add_argument(
+            "--bg-img",
+            metavar="IMG",
+            help="image drawn under the maps of the report: an anatomy in their space, "
+            "mni152 (the template), or none (default: the template if the images are "
+            "in MNI space by their header's code 4 or their name's space-MNI..., else "
+            "their mean)",
+        )
 
 
 def add_dry_run(group):
@@ -158,7 +166,34 @@ def add_analysis_options(parser):
         metavar="N",
         help="number of permutations of the labels (default: %(default)s, no p-values)",
     )
+    _add_bound_options(group)
     add_inference_options(group)
+
+
+def _add_bound_options(group):
+    """Add the options of lower bounds and e-values."""
+    group.add_argument(
+        "--bounds",
+        choices=("auto", "forward", "folds", "none"),
+        default="auto",
+        help="where lower bounds come from: forward (trained on the runs before, "
+        "tested on the next), folds, none, or auto: forward where the design allows "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--test-units",
+        choices=("samples", "runs"),
+        default="samples",
+        help="what the lower bounds count as independent given the conditions "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--e-value-order",
+        choices=("cyclic", "chronological"),
+        default="cyclic",
+        help="orders of the runs behind e-values; chronological ones hold when runs "
+        "are added after looking (default: %(default)s)",
+    )
 
 
 def add_inference_options(group):

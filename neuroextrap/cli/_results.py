@@ -13,6 +13,7 @@ _PRINTED = (
     "accuracy",
     "implied_information",
     "bayes_accuracy_bound",
+    "class_information_bound",
     "information_bound",
     "p_value",
     "p_value_fwe",
@@ -20,30 +21,51 @@ _PRINTED = (
 """Columns of a peak table that are printed."""
 
 
-def write_results(fitted, args, bids=None, sources=()):
+def check_bg_img(args):
+    """Raise before any work if --bg-img cannot be drawn, or there is no report."""
+    if args.bg_img is None:
+        return
+    if not args.report:
+        raise ValueError(
+            f"--bg-img {args.bg_img} is drawn in the report only; add --report"
+        )
+    if args.bg_img.lower() not in ("none", "mni152"):
+        from neuroextrap.plotting._backgrounds import read_volume
+
+        read_volume(args.bg_img, "--bg-img", "give a volume, mni152 or none")
+
+
+def write_results(fitted, args, bids=None, origin=None):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
-    `args` has ``out``, ``overwrite`` and ``report``; `bids` are entities of BIDS names
-    or None; `sources` are paths of the files that were analyzed.
+    All files take their places together, or none does. `args` has ``out``,
+    ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of BIDS names or None;
+    `origin` (Origin) says what was analyzed.
     """
-    from neuroextrap.maps._bids import describe_dataset
+    from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
-    page = fitted.generate_report().get_standalone() if args.report else None
+    page = _page(fitted, args) if args.report else None
     peaks = peak_table(fitted)
-    if bids is not None:
-        describe_dataset(args.out, sources)
-    fitted.to_directory(args.out, overwrite=args.overwrite, bids=bids)
-    files = ResultFiles.below(args.out, bids)
-    peaks.to_csv(files.path("peaks.tsv"), sep="\t", index=False)
-    written = f"maps, sidecars and {files.name('peaks.tsv')} in {files.folder}"
-    target = files.path("report.html")
-    target.unlink(missing_ok=True)  # of an earlier run
+    more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
     if page is not None:
-        target.write_text(page, encoding="utf-8")
-        written += f"; open {target}"
+        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
+    write_analysis(
+        fitted, args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
+    )
+    files = ResultFiles.below(args.out, bids)
+    written = f"maps, sidecars and {files.name('peaks.tsv')} in {files.folder}"
+    if page is not None:
+        written += f"; open {files.path('report.html')}"
     return f"{summary(fitted, peaks)}\n{written}"
+
+
+def _page(fitted, args):
+    """Return the report as HTML."""
+    none = args.bg_img is not None and args.bg_img.lower() == "none"
+    report = fitted.generate_report(bg_img=False if none else args.bg_img)
+    return report.get_standalone()
 
 
 def summary(fitted, peaks):

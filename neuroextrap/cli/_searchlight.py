@@ -5,6 +5,7 @@ import logging
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
+from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_analysis_options,
     add_output_options,
@@ -16,9 +17,12 @@ from neuroextrap.cli._parser import (
 logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
-events: tab-separated, one table for each image or one for all volumes.
-  BIDS events have columns onset, duration (seconds) and trial_type, and need
-  --t-r. Otherwise one row for each volume, with columns trial_type and run.
+events: tab-separated text, one table for each image or one for all volumes.
+  BIDS events have columns onset, duration (seconds) and trial_type. Otherwise
+  one row for each volume, with columns trial_type and run. Rows whose
+  trial_type is n/a give no sample; 1, 01 and 1.0 are three conditions. Where
+  names of images and tables hold BIDS entities (sub, ses, task, run), tables
+  are matched to images by them, and refused where they disagree.
 
 names: when all images have BIDS names, results are BIDS derivatives, such as
   OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
@@ -76,7 +80,13 @@ def _add_input_options(parser):
         "--t-r",
         type=float,
         metavar="S",
-        help="repetition time in seconds; BIDS events need it",
+        help="repetition time in seconds, for BIDS events (default: from the header of "
+        "each image, or RepetitionTime in its .json)",
+    )
+    group.add_argument(
+        "--no-check-t-r",
+        action="store_true",
+        help="take --t-r even if header or .json say otherwise",
     )
     group.add_argument(
         "--exclude",
@@ -124,6 +134,14 @@ def run(args):
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
 
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        events=args.events,
+        mask=args.mask,
+        labels_img=args.labels_img,
+        process_mask=args.process_mask,
+    )
     samples = _read(args)
     _check_runs(args, samples)
     logger.info(
@@ -139,15 +157,19 @@ def run(args):
         say(_cost(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data)
-    say(write_results(light, args, bids, files))
+    # of the images themselves, before any cleaning
+    light.bg_img_ = samples.bg_img
+    say(write_results(light, args, bids, origin))
 
 
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
+    from neuroextrap.cli._results import check_bg_img
     from neuroextrap.maps._files import check_output_directory
 
-    if args.samples in ("lsa", "lss") and args.t_r is None:
-        raise ValueError(f"--samples {args.samples} needs --t-r, the repetition time")
+    check_bg_img(args)
+    if args.no_check_t_r and args.t_r is None:
+        raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     if args.samples in ("lsa", "lss") and (args.detrend or args.standardize):
         raise ValueError(
             f"--detrend and --standardize are for blocks and volumes; --samples "
@@ -184,7 +206,8 @@ def _read(args):
     imgs = args.imgs if len(args.imgs) > 1 else args.imgs[0]
     events = args.events if len(args.events) > 1 else args.events[0]
     masker = resolve_masker(args.mask, imgs)
-    shared = {"masker": masker, "t_r": args.t_r, "exclude": args.exclude}
+    shared = {"masker": masker, "exclude": args.exclude}
+    shared |= {"t_r": args.t_r, "check_t_r": not args.no_check_t_r}
     if args.samples in ("lsa", "lss"):
         return single_trial_betas(imgs, events, model=args.samples, **shared)
     read = {"blocks": block_averages, "volumes": volume_samples}[args.samples]
@@ -197,7 +220,7 @@ def _parameters(args, samples):
     names = (
         "radius n_nearest labels_img stride min_voxels estimator shrinkage statistic "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard save_null"
+        "shard save_null test_units e_value_order"
     )
     parameters = {name: getattr(args, name) for name in names.split()}
     return {
@@ -205,6 +228,7 @@ def _parameters(args, samples):
         "mask": samples.masker.mask_img_,
         "process_mask_img": args.process_mask,
         "classes": args.classes,
+        "bounds": None if args.bounds == "none" else args.bounds,
         "cv": _single_split(args, samples),
         "verbose": 0 if args.quiet else 1,
     }

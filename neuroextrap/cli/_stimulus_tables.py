@@ -4,21 +4,32 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.cli._tables import read_tsv
 from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import (
+    numbers,
+    read_number_table,
+    read_text_table,
+    text_column,
+)
 
 _NAMES = ("set", "run", "stimulus")
 
 
 def read_table(path):
-    """Read the table of volumes; return it and its training rows, a boolean mask."""
-    table = read_tsv(path)
+    """Read the table of volumes; return it and its training rows, a boolean mask.
+
+    All entries are text; set, run and stimulus must have one in every row.
+    """
+    table = read_text_table(path, "--stimuli")
     if "set" not in table:
         raise ValueError(
             f"{path} has no column 'set' (train or test); it has "
             f"{', '.join(map(str, table.columns[:8]))}"
         )
-    sets = set(table["set"].astype(str))
+    for name in _NAMES:
+        if name in table:
+            table[name] = _complete(text_column(table, name, path), name, path)
+    sets = set(table["set"])
     if sets != {"train", "test"}:
         raise ValueError(
             f"{path}: column 'set' must hold train and test, got "
@@ -39,14 +50,11 @@ def read_features(table, is_train, *, features=None, images=None, model="gabor")
     if images is not None:
         return _image_features(images, model, is_train)
     if features is None:
-        values = _numbers(
-            table.drop(columns=[c for c in _NAMES if c in table]), "table"
-        )
-        name = "--stimuli"
+        values, name = _other_columns(table), "--stimuli"
     elif Path(features).suffix == ".npy":
         values, name = load_array(features), features
     else:
-        values, name = _numbers(read_tsv(features), features), features
+        values, name = read_number_table(features, "--features"), features
     return _check_rows(values, len(is_train), name)
 
 
@@ -94,16 +102,25 @@ def unique_stimuli(features, names):
     return features[rows], stimuli
 
 
-def _numbers(frame, name):
-    """Return the values of a table whose columns are all numbers."""
-    bad = [c for c in frame.columns if frame[c].dtype.kind not in "buif"]
-    if bad or frame.shape[1] == 0:
-        what = f"columns that are no numbers: {', '.join(map(str, bad[:5]))}"
+def _complete(entries, column, path):
+    """Return a column of text if no entry is missing."""
+    if (entries == "").any():
+        row = int(np.flatnonzero(entries == "")[0]) + 1
         raise ValueError(
-            f"{name} has {what if bad else 'no feature column'}; give features by "
-            "--features, --stimulus-images or numeric columns"
+            f"{path}: column {column} has no entry in row {row}; fill in every row"
         )
-    return frame.to_numpy()
+    return entries.astype(object)
+
+
+def _other_columns(table):
+    """Return the columns of the table of volumes that are features."""
+    features = table.drop(columns=[c for c in _NAMES if c in table])
+    if not features.shape[1]:
+        raise ValueError(
+            "--stimuli has no feature column; give features by --features, "
+            "--stimulus-images or numeric columns"
+        )
+    return numbers(features, "--stimuli")
 
 
 def _image_features(path, model, is_train):

@@ -1,13 +1,9 @@
-"""Labels of the samples, and what the lower bounds need of the cross-validation."""
+"""Labels of the samples: classes, runs and blocks as codes."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import POPULATION_NOTE, BoundDesign
-from neuroextrap.margins._folds import fold_weightings
-from neuroextrap.margins._wins import class_weights
-from neuroextrap.stats import TestDesign
 from neuroextrap.stats._labels import check_labels
 
 
@@ -78,55 +74,3 @@ def _checked(values, name, y):
             "for every sample"
         )
     return check_labels(values, name)
-
-
-def bound_design(labels, design, *, automatic_penalty, confidence_level):
-    """Find out whether and how the lower bounds hold for a cross-validation.
-
-    Every fold must test every class: a rule that predicts the class rarest in training
-    would otherwise score 1 on labels that say nothing. Where samples come in blocks
-    that depend on one another within, a block is one test unit, however many samples it
-    has. `automatic_penalty` says that the classifier's penalty comes from all samples,
-    test points included.
-    """
-    codes, units = labels.codes, labels.units
-    weightings, repeats = fold_weightings(codes, design, units)
-    none = np.empty((0, len(design.test)))
-    if units is not None and _are_split(units, design):
-        note = (
-            "no lower bounds: a block has samples in training and test set of one "
-            "fold, which the bounds take to be independent"
-        )
-        return BoundDesign(None, none, (note,))
-    if not repeats.all():
-        note = (
-            "no lower bounds: a fold does not test every class, so that accuracy says "
-            "nothing of the Bayes accuracy"
-        )
-        return BoundDesign(None, none, (note,))
-    notes = []
-    if automatic_penalty:
-        notes.append(
-            "the bounds assume a penalty fixed without the test points, but "
-            "shrinkage='auto' takes it from all samples (no label enters); for bounds "
-            "that hold to the letter give shrinkage a number"
-        )
-    notes.append(POPULATION_NOTE.format(classes="classes"))
-    tested = TestDesign(design.n_classes, repeats, confidence_level=confidence_level)
-    if tested.is_vacuous:
-        notes.append(
-            f"average_bayes_accuracy_bound is at chance everywhere: with "
-            f"{design.n_classes} classes even perfect accuracy says too little of "
-            "classes that were not drawn; read bayes_accuracy_bound, which holds for "
-            "the given classes"
-        )
-    share = repeats.sum(axis=1) / repeats.sum()
-    weighting = share @ weightings
-    pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
-    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
-    return BoundDesign(repeats, none if same else weighting[None], tuple(notes))
-
-
-def _are_split(units, design):
-    """Return whether a fold trains and tests on samples of one unit."""
-    return any(np.isin(units[test], units[train]).any() for train, test in design.folds)

@@ -220,8 +220,8 @@ def _differences(searchlight, run, sets):
 
     calls = (delayed(chances)(row) for row in sets)
     whole, *rests = Parallel(n_jobs=run.n_workers, prefer="threads")(calls)
-    blocks = run.labels.blocks
-    _, place = np.unique(test if blocks is None else blocks[test], return_inverse=True)
+    units = run.labels.units
+    _, place = np.unique(test if units is None else units[test], return_inverse=True)
     differences = [np.bincount(place, whole - rest) for rest in rests]
     return np.array(differences).reshape(len(rests), place.max() + 1)
 

@@ -62,6 +62,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
         "stride": 1,
         "classes": None,
         "within_runs": None,
+        "bounds": None,
         "blocks": labels.blocks,
         "noise_covariance": noise,
     }

@@ -1,17 +1,22 @@
 """Everything about a run that is known before the work begins."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._bounds import (
+    BoundOptions,
+    bound_design,
+    without_forward_tests,
+)
 from neuroextrap.decoding._dependence import warn_about_scans
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
-from neuroextrap.decoding._labels import Labels, bound_design, code_labels
+from neuroextrap.decoding._labels import Labels, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
-from neuroextrap.margins._engine import with_path
+from neuroextrap.margins._engine import why_untrainable, with_path
 from neuroextrap.margins._folds import fold_weightings, make_design
 from neuroextrap.margins._operators import check_shrinkage
 from neuroextrap.margins._registry import resolve_classifier
@@ -25,10 +30,6 @@ class DecodingRun(RegionRun):
     """A run whose classifiers are cross-validated on labeled samples."""
 
     labels: Labels
-
-    def inputs(self):
-        """Return samples and observed class codes, which sidecars hash."""
-        return {"samples": self.rows, "labels": self.plan.codes[0]}
 
 
 def plan_decoding(searchlight, imgs, y, groups):
@@ -58,28 +59,30 @@ def plan_decoding(searchlight, imgs, y, groups):
         searchlight.random_state,
         cv=searchlight.cv,
     )
+    options = BoundOptions.of(searchlight, kernel)
+    bounds, tests = bound_design(labels, design, options)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     warn_about_scans(samples.X[:, samples.usable], labels)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
-    bounds = bound_design(
-        labels,
-        design,
-        automatic_penalty=kernel.shrinks and kernel.shrinkage == "auto",
-        confidence_level=searchlight.confidence_level,
-    )
     plan = Plan(
         kernel=kernel,
         design=design,
         codes=codes,
         statistic=statistic,
         pairing=pairing,
-        weightings=_weightings(searchlight, labels, design, bounds),
         whitener=make_whitener(
             searchlight.noise_covariance, samples.masker, samples.X.shape[1]
         ),
         keep_null=searchlight.save_null is not None,
+        forward=tests,
     )
+    reason = why_untrainable(samples.X, usable.regions, plan)
+    if reason is not None:
+        bounds = without_forward_tests(labels, design, options, reason)
+        plan = replace(plan, forward=None)
+    weightings = _weightings(searchlight, labels, design, bounds)
+    plan = replace(plan, weightings=weightings)
     return DecodingRun(
         parameters=parameters,
         rows=samples.X,
@@ -92,6 +95,7 @@ def plan_decoding(searchlight, imgs, y, groups):
         test_codes=labels.codes[design.test],
         set_sizes=set_sizes,
         notes=(*samples.notes, *bounds.notes),
+        bg_img=samples.bg_img,
         labels=labels,
     )
 

@@ -58,7 +58,7 @@ class IdentificationSearchLight(RegionAnalysis):
         deviation, within each run (``groups``) before anything else. It removes what
         differs between runs, such as the baseline of beta images, which can decide the
         result. No label enters; the lower bounds are then those of classifiers that may
-        see a whole run at once.
+        see a whole run at once, and a run is one test unit.
     set_sizes : sequence of int or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
         all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -73,9 +73,27 @@ class IdentificationSearchLight(RegionAnalysis):
         trial). If None, every sample moves by itself.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
+    bounds : {"auto", "forward", "folds", None}, default="auto"
+        Where the lower bounds come from. "forward": further tests, trained on the runs
+        that precede and tested on the next, in every cyclic order of the runs, so that
+        every run counts; runs that lack a class are joined with the next. "folds": the
+        folds of ``cv``, which share their training data and count as one. "auto" is
+        "forward" where folds leave whole runs out or part the samples, and "folds"
+        otherwise (``notes_`` say so); a single train/test split is tested as it is.
+        None computes no bounds.
+    test_units : {"samples", "runs"}, default="samples"
+        What the bounds count as independent given the classes: every test sample (or
+        block), or only whole runs, for trials that depend on others of their run.
+        Whole runs are taken in any case after ``within_runs``.
+    e_value_order : {"cyclic", "chronological"}, default="cyclic"
+        Orders of the runs behind ``e_value``: the mean over all cyclic ones, or the
+        order of the samples alone, whose e-values stay valid when more runs are added
+        after looking.
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference.
+        (n_permutations, n_regions), for group inference and for the maps that need
+        them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
+        permutations, of which a few rows at a time are in memory.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
     max_memory : str or int, default="2G"
@@ -106,8 +124,11 @@ class IdentificationSearchLight(RegionAnalysis):
     ----------
     maps_ : dict of images (dict of ndarray for array input)
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
-        n_voxels, and after permutations p_value, p_value_fwe, p_value_fwe_tail,
-        p_value_fdr, neg_log10_p_fwe, z (and p_value_tail with ``save_null``).
+        e_value and e_value_fdr where these are by forward testing, n_voxels, and after
+        permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
+        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_step_down too,
+        and, where ``statistic`` is "implied_information",
+        implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
@@ -161,7 +182,7 @@ class IdentificationSearchLight(RegionAnalysis):
 
     kind = "searchlight"
 
-    def __init__(  # noqa: PLR0913
+    def __init__(  # noqa: PLR0913, PLR0915
         self,
         mask=None,
         *,
@@ -183,6 +204,9 @@ class IdentificationSearchLight(RegionAnalysis):
         n_permutations=0,
         blocks=None,
         confidence_level=0.95,
+        bounds="auto",
+        test_units="samples",
+        e_value_order="cyclic",
         save_null=None,
         per_fold=False,
         max_memory="2G",
@@ -213,6 +237,9 @@ class IdentificationSearchLight(RegionAnalysis):
         self.n_permutations = n_permutations
         self.blocks = blocks
         self.confidence_level = confidence_level
+        self.bounds = bounds
+        self.test_units = test_units
+        self.e_value_order = e_value_order
         self.save_null = save_null
         self.per_fold = per_fold
         self.max_memory = max_memory
@@ -247,7 +274,7 @@ class IdentificationSearchLight(RegionAnalysis):
             When parameters, images, labels and groups do not fit one another.
         """
         run = plan_decoding(self, imgs, y, groups)
-        return self._complete(run)
+        return self._complete(run, imgs=imgs)
 
     def estimate_cost(self, imgs, y, groups=None):
         """Estimate what :meth:`fit` would take, by timing a few regions.
@@ -274,14 +301,15 @@ class IdentificationSearchLight(RegionAnalysis):
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
         confusion : ndarray of shape (K, K)
             Counts of test points by true class (row) and class with the largest margin
-            (column); ties are shared equally.
+            (column); ties are shared equally. Its plug-in information, in bits, is
+            ``stats.confusion_information(confusion)``.
         """
         margins = self.region_margins(region)
         best = margins == margins.max(axis=1, keepdims=True)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import softmax
 
 from neuroextrap.analysis._fitted import check_trained
+from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
@@ -115,8 +116,8 @@ class EncodingIdentification(RegionAnalysis):
     maps_ : dict of images (dict of ndarray for array input)
         After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
         (bits), bounds where they hold, n_voxels, and after permutations p_value,
-        p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and
-        p_value_tail with ``save_null``).
+        p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and p_value_tail
+        and p_value_step_down with ``save_null``).
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
@@ -272,6 +273,7 @@ class EncodingIdentification(RegionAnalysis):
             cv=self.cv,
             groups=groups,
         )
+        self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
         self.usable_, self.n_elements_ = samples.usable, len(samples.usable)
         self.residuals_ = noise_rows(
@@ -338,15 +340,15 @@ class EncodingIdentification(RegionAnalysis):
         run = plan_identification(
             self, self._training, (features, distractors), (imgs, stimuli, groups)
         )
-        return self._complete(run)
+        return self._complete(run, train=self._training_files, imgs=imgs)
 
     def posterior(self, region, prior=None):
         """Return the posterior probabilities of the candidates.
 
         Parameters
         ----------
-        region : int or tuple of float
-            Index of the region, or (x, y, z) in mm of the nearest center.
+        region : int, str or tuple of float
+            Index or name of the region, or (x, y, z) in mm of a place in it.
         prior : array-like of shape (K,) or None, default=None
             Prior weights of the candidates. If None, they are equal.
 

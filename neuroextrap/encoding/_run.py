@@ -22,10 +22,6 @@ class EncodingRun(RegionRun):
     test: Experiment
     location: np.ndarray  # mean training response of every voxel, (n_features,)
 
-    def inputs(self):
-        """Return responses, predictions and residuals, which sidecars hash."""
-        return {"data": self.rows}
-
     def responses(self):
         """Return the test responses in their own units, shape (n_test, n_features)."""
         return self.test.responses + self.location
@@ -77,6 +73,7 @@ def plan_identification(model, training, candidates, test):
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
+        bg_img=samples.bg_img,
         test=experiment,
         location=training.location,
     )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.stats._labels import check_labels
-from neuroextrap.stats._validation import check_real
+from neuroextrap.stats._validation import check_numbers
 
 
 class TestSet(NamedTuple):
@@ -24,7 +24,7 @@ def check_features(features, name="features", n_columns=None):
     ValueError when they are not two-dimensional, not finite or overflow, or have other
     than `n_columns` columns.
     """
-    X = check_real(features, name)
+    X = check_numbers(features, name)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "

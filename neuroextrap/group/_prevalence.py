@@ -19,7 +19,7 @@ from neuroextrap.stats._validation import random_generator
 _BATCH_BYTES = 2**26
 
 
-def prevalence_test(
+def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     scores,
     null_scores,
     *,
@@ -27,6 +27,7 @@ def prevalence_test(
     gamma=0.5,
     confidence_level=0.95,
     n_permutations=10_000,
+    allow_native_space=False,
     random_state=0,
 ):
     """Infer which fraction of the population carries information.
@@ -61,6 +62,10 @@ def prevalence_test(
         All combinations are used if there are no more than that. Few of them cannot
         reject a prevalence null: 1000 among 10 subjects leave p above 0.056 at gamma =
         0.5.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the combinations.
 
@@ -106,7 +111,9 @@ def prevalence_test(
     check_count(n_permutations, "n_permutations", least=2)
     check_fraction(gamma, "gamma")
     check_fraction(confidence_level, "confidence_level")
-    subjects = read_subjects(scores, mask, "scores")
+    subjects = read_subjects(
+        scores, mask, "scores", allow_native_space=allow_native_space
+    )
     nulls = _nulls(null_scores, subjects)
     picks = _combinations([1 + len(n) for n in nulls], n_permutations, random_state)
     _warn_of_resolution(picks, gamma, 1 - confidence_level)

@@ -12,7 +12,7 @@ from neuroextrap.stats._validation import random_generator
 _BATCH_BYTES = 2**24
 
 
-def sign_flip_test(
+def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     imgs,
     *,
     mask=None,
@@ -20,6 +20,7 @@ def sign_flip_test(
     statistic="t",
     n_permutations=1000,
     two_sided=False,
+    allow_native_space=False,
     random_state=0,
 ):
     """Test the mean over subjects by flipping the signs of whole subjects.
@@ -46,6 +47,10 @@ def sign_flip_test(
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the flips.
 
@@ -59,8 +64,8 @@ def sign_flip_test(
     Raises
     ------
     ValueError
-        If there are fewer than two subjects, images lie on different grids, or an
-        option is outside its range.
+        If there are fewer than two subjects, images lie in different spaces or on
+        different grids, or an option is outside its range.
 
     Warns
     -----
@@ -90,7 +95,7 @@ def sign_flip_test(
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
     random_generator(random_state)
-    subjects = read_subjects(imgs, mask, "imgs")
+    subjects = read_subjects(imgs, mask, "imgs", allow_native_space=allow_native_space)
     usable = subjects.usable & (subjects.values != subjects.values[:1]).any(axis=0)
     if not usable.any():
         raise ValueError("imgs are the same in all subjects; check that maps differ")

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_real
+from neuroextrap.stats._validation import check_numbers
 
 
 class SubjectMaps(NamedTuple):
@@ -22,21 +23,24 @@ class SubjectMaps(NamedTuple):
     masker: object
 
 
-def read_subjects(imgs, mask, name):
+def read_subjects(imgs, mask, name, *, allow_native_space=False):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
     Without a mask, every voxel that is finite in all subjects is usable. `name` is the
-    argument's, for messages.
+    argument's, for messages. Unless `allow_native_space`, images must lie in one space.
     """
     if isinstance(imgs, np.ndarray):
         if mask is not None:
             raise ValueError(
                 f"{name} is an array, so mask must be None; give images or no mask"
             )
-        values, masker = _floating(check_real(imgs, name)), None
+        values, masker = _floating(check_numbers(imgs, name)), None
     else:
         from neuroextrap.images import load_samples, resolve_masker
+        from neuroextrap.images._opening import list_images
 
+        if not allow_native_space:
+            check_one_space(list_images(imgs, name), name)
         masker = resolve_masker(_everywhere(imgs) if mask is None else mask)
         values = load_samples(imgs, masker)
     if values.ndim != 2 or len(values) < 2:

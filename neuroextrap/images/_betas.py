@@ -4,12 +4,13 @@ import numpy as np
 
 from neuroextrap.images._events import (
     check_exclude,
-    check_t_r,
     is_timed,
     warn_unknown,
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._repetition_time import repetition_times
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
@@ -20,7 +21,8 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     events,
     *,
     masker,
-    t_r,
+    t_r=None,
+    check_t_r=True,
     model="lsa",
     exclude=(),
     noise_model="ar1",
@@ -43,8 +45,11 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         run, with onsets counted from the run's first volume.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker. It may smooth, but not clean over time: the model does that.
-    t_r : float
-        Time between volumes in seconds.
+    t_r : float or None, default=None
+        Time between volumes in seconds. If None, it is taken from the
+        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
+    check_t_r : bool, default=True
+        Whether ``t_r`` must agree with what header and sidecar say.
     model : {"lsa", "lss"}, default="lsa"
         How trials share designs.
     exclude : str or sequence of str, default=()
@@ -71,9 +76,9 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         If an image or a table is neither that nor a path.
     ValueError
         If ``model`` or ``noise_model`` is unknown, tables and images do not match in
-        number, a table has no onsets, ``t_r`` is not positive, an event starts after
-        the last volume, the masker cleans over time, or nothing is left after
-        ``exclude``.
+        number or in the BIDS entities of their names, a table has no onsets, the
+        repetition time is unknown or stated differently, an event starts after the last
+        volume, the masker cleans over time, or nothing is left after ``exclude``.
 
     References
     ----------
@@ -98,9 +103,10 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     """
     _check_options(model, noise_model, masker)
     exclude = check_exclude(exclude)
-    t_r = check_t_r(t_r, "events")
     named, tables = read_tables(imgs, events)
-    _check_tables(tables, named, t_r)
+    _check_tables(tables, named)
+    times = repetition_times(named, t_r, check_t_r=check_t_r)
+    _check_ends(tables, named, times)
     kept = [_kept_trials(table, exclude) for table, _ in tables]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     warn_unknown(exclude, present)
@@ -109,15 +115,18 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
             f"exclude={exclude!r} leaves no trial; conditions are "
             f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
-    options = {"model": model, "noise_model": noise_model, "t_r": t_r}
+    options = {"model": model, "noise_model": noise_model}
     options |= {"scaling": signal_scaling, "design": design_options or {}}
     betas = [
-        _betas_of_run(img.img, trials, keep, masker, options)
-        for img, (trials, keep) in zip(named, kept, strict=True)
+        _betas_of_run(img.img, *trials, masker, options | {"t_r": time})
+        for img, trials, time in zip(named, kept, times, strict=True)
     ]
     y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
     runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
-    return LabeledSamples(np.concatenate(betas), np.concatenate(y), runs, masker)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
+    return LabeledSamples(
+        np.concatenate(betas), np.concatenate(y), runs, masker, bg_img
+    )
 
 
 def _check_options(model, noise_model, masker):
@@ -135,19 +144,24 @@ def _check_options(model, noise_model, masker):
         )
 
 
-def _check_tables(tables, named, t_r):
-    """Raise for too few tables, missing onsets, and events past the last volume."""
+def _check_tables(tables, named):
+    """Raise for too few tables, and for tables without onsets."""
     if len(tables) != len(named):
         raise ValueError(
             f"events must hold one table for each of the {len(named)} images, got "
             f"{len(tables)}; onsets count from the first volume of each"
         )
-    for (table, name), img in zip(tables, named, strict=True):
+    for table, name in tables:
         if not is_timed(table):
             raise ValueError(
                 f"{name} lacks columns ['onset', 'duration'], it has "
                 f"{list(table.columns)}; single-trial betas need BIDS events"
             )
+
+
+def _check_ends(tables, named, times):
+    """Raise for events that start after the last volume."""
+    for (table, name), img, t_r in zip(tables, named, times, strict=True):
         end = (img.n_samples or 1) * t_r
         if table["onset"].max() >= end:
             raise ValueError(

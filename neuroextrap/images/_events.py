@@ -5,8 +5,11 @@ import os
 
 import numpy as np
 
+from neuroextrap.images._tables import check_columns, read_text_table, text_column
+
 _logger = logging.getLogger(__name__)
 
+_MOST_DIGITS = 18
 _ROUNDING = 1e-3
 """Seconds by which a volume may precede an event and still belong to it."""
 
@@ -15,10 +18,10 @@ def read_events(events, name="events"):
     """Read a table of BIDS events or of labeled volumes; return a copy and its name.
 
     `events` is a DataFrame or a file (tab-separated, or with commas if it ends in
-    ``.csv``). BIDS events have columns ``onset``, ``duration`` (seconds) and
-    ``trial_type``; labels have one row per volume, ``trial_type`` and, with several
-    runs, ``run``. Missing conditions become "". A file is named by its path in
-    messages.
+    ``.csv``), which is read as text. BIDS events have columns ``onset``, ``duration``
+    (seconds) and ``trial_type``; labels have one row per volume, ``trial_type`` and,
+    with several runs, ``run``. Missing conditions (n/a, an empty entry) become "". A
+    file is named by its path in messages.
     """
     table, name = _as_frame(events, name)
     needed = ["trial_type"]
@@ -32,11 +35,48 @@ def read_events(events, name="events"):
         )
     if not len(table):
         raise ValueError(f"{name} has no row; give one row per event or volume")
-    types = table["trial_type"]
-    table["trial_type"] = np.where(types.isna(), "", types.astype(str))
     for column in needed[:-1]:
         table[column] = _seconds(table[column], f"{name}: column {column}")
+    table["trial_type"] = text_column(table, "trial_type", name).astype(object)
+    if "duration" in table.columns and (table["duration"] < 0).any():
+        row = int(np.flatnonzero(table["duration"] < 0)[0])
+        raise ValueError(
+            f"{name}: column duration is {table['duration'].iloc[row]:g} s in row "
+            f"{row + 1}; durations are not negative, correct the table"
+        )
     return table, name
+
+
+def read_runs(table, name):
+    """Return the runs of a table's rows: whole numbers where all are written so.
+
+    "1" and "2" become 1 and 2; "1" and "01", or "1" and "1.0", stay what they are.
+    """
+    runs = table["run"]
+    if runs.dtype.kind in "iuf" and not runs.isna().any():
+        return runs.to_numpy()
+    text = text_column(table, "run", name)
+    if (text == "").any():
+        row = int(np.flatnonzero(text == "")[0]) + 1
+        raise ValueError(
+            f"{name}: column run has no entry in row {row}; fill in every run"
+        )
+    canonical = all(entry.isascii() and _is_canonical(entry) for entry in text)
+    return text.astype(np.int64) if canonical else text
+
+
+def tell_missing(tables):
+    """Log how many rows of tables have no condition."""
+    missing = [(table["trial_type"] == "").sum() for table, _ in tables]
+    if any(missing):
+        first = next(name for (_, name), n in zip(tables, missing, strict=True) if n)
+        _logger.warning(
+            "%d of %d rows of the events have no condition (n/a or empty) and give no "
+            "sample; %s has the first",
+            sum(missing),
+            sum(len(table) for table, _ in tables),
+            first,
+        )
 
 
 def is_timed(table):
@@ -91,43 +131,27 @@ def check_exclude(exclude):
     return (exclude,) if isinstance(exclude, str) else tuple(exclude)
 
 
-def check_t_r(t_r, name):
-    """Return the repetition time in seconds; BIDS events cannot do without it."""
-    if t_r is None:
-        raise ValueError(
-            f"t_r is needed with BIDS events ({name}), got None; give the time between "
-            "volumes in seconds"
-        )
-    value = float(t_r)
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(
-            f"t_r must be a positive number of seconds, got {t_r!r}; for example 2.0"
-        )
-    return value
-
-
 def _as_frame(events, name):
     """Return a copy of the table as a DataFrame, and its name."""
     import pandas as pd
 
     if isinstance(events, pd.DataFrame):
+        check_columns(events.columns, name)
         return events.reset_index(drop=True).copy(), name
     if not isinstance(events, (str, os.PathLike)):
         raise TypeError(
             f"{name} must be a path or a DataFrame, got {type(events).__name__}; give "
             "a TSV file"
         )
-    path = os.fspath(events)
-    if not os.path.isfile(path):
-        raise ValueError(f"{name}: no file {path}; check the path")
-    try:
-        table = pd.read_csv(path, sep="," if path.endswith(".csv") else "\t")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError) as error:
-        line = " ".join(str(error).split())
-        raise ValueError(
-            f"{path} is not a table ({line}); give tab-separated columns under a header"
-        ) from error
-    return table, path
+    return read_text_table(events, name), os.fspath(events)
+
+
+def _is_canonical(entry):
+    """Return whether text is a whole number as Python writes it."""
+    digits = entry.removeprefix("-")
+    return (
+        digits.isdecimal() and len(digits) < _MOST_DIGITS and str(int(entry)) == entry
+    )
 
 
 def _seconds(column, name):

@@ -6,14 +6,18 @@ import numpy as np
 
 from neuroextrap.images._events import (
     check_exclude,
-    check_t_r,
     is_timed,
     labels_of_volumes,
     read_events,
+    read_runs,
+    tell_missing,
     warn_unknown,
 )
 from neuroextrap.images._loading import load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
+from neuroextrap.images._pairing import pair_tables
+from neuroextrap.images._repetition_time import repetition_times
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,16 @@ class LabeledSamples:
 
     `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
     (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
-    number of the image from 0. `masker` made the features.
+    number of the image from 0. `masker` made the features. `bg_img` is the mean of the
+    first series as gray levels, to be drawn under maps that do not lie in MNI space;
+    None in MNI space, on surfaces, and where values are signed.
     """
 
     data: np.ndarray
     y: np.ndarray
     runs: np.ndarray
     masker: object
+    bg_img: object = None
 
 
 def volume_samples(  # noqa: PLR0913 - the options of one documented call
@@ -37,6 +44,7 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     *,
     masker,
     t_r=None,
+    check_t_r=True,
     exclude=(),
     detrend=False,
     standardize=False,
@@ -58,7 +66,10 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
     t_r : float or None, default=None
-        Time between volumes in seconds; needed for BIDS events.
+        Time between volumes in seconds, for BIDS events. If None, it is taken from the
+        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
+    check_t_r : bool, default=True
+        Whether ``t_r`` must agree with what header and sidecar say.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
         standardizing.
@@ -82,9 +93,10 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     TypeError
         If an image or a table is neither that nor a path.
     ValueError
-        If tables and images do not match in number or length, a column is missing,
-        ``t_r`` is missing or not positive, an event covers no volume or overlaps
-        another, or nothing is left after ``exclude``.
+        If tables and images do not match in number, length, or in the BIDS entities of
+        their names (subject, session, task, run), a column is missing or there twice,
+        the repetition time is unknown or stated differently, an event covers no volume
+        or overlaps another, or nothing is left after ``exclude``.
 
     Examples
     --------
@@ -98,11 +110,12 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
     exclude = check_exclude(exclude)
-    runs, labels = _runs_and_labels(imgs, events, t_r, delay)
+    runs, labels = _runs_and_labels(imgs, events, (t_r, check_t_r), delay)
     kept = _kept(labels, exclude)
     data = load_samples(imgs, masker, confounds=confounds)
     data = _clean_runs(data, runs, detrend, standardize)
-    return LabeledSamples(data[kept], labels[kept], runs[kept], masker)
+    bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
 
 
 def block_averages(  # noqa: PLR0913 - the options of one documented call
@@ -111,6 +124,7 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     *,
     masker,
     t_r=None,
+    check_t_r=True,
     exclude=(),
     detrend=False,
     standardize=False,
@@ -129,7 +143,10 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
     t_r : float or None, default=None
-        Time between volumes in seconds; needed for BIDS events.
+        Time between volumes in seconds, for BIDS events. If None, it is taken from the
+        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
+    check_t_r : bool, default=True
+        Whether ``t_r`` must agree with what header and sidecar say.
     exclude : str or sequence of str, default=()
         Conditions left out, such as "rest"; they still count for detrending and
         standardizing.
@@ -156,9 +173,10 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     TypeError
         If an image or a table is neither that nor a path.
     ValueError
-        If tables and images do not match in number or length, a column is missing,
-        ``t_r`` is missing or not positive, an event covers no volume or overlaps
-        another, or nothing is left after ``exclude``.
+        If tables and images do not match in number, length, or in the BIDS entities of
+        their names (subject, session, task, run), a column is missing or there twice,
+        the repetition time is unknown or stated differently, an event covers no volume
+        or overlaps another, or nothing is left after ``exclude``.
 
     Examples
     --------
@@ -177,6 +195,7 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         events,
         masker=masker,
         t_r=t_r,
+        check_t_r=check_t_r,
         exclude=exclude,
         detrend=detrend,
         standardize=standardize,
@@ -194,14 +213,15 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         volumes.data[(volumes.runs == run) & (volumes.y == condition)].mean(axis=0)
         for run, condition in cells
     ]
-    return LabeledSamples(np.array(means), y, runs, masker)
+    return LabeledSamples(np.array(means), y, runs, masker, volumes.bg_img)
 
 
 def read_tables(imgs, events):
     """Open the series and read the tables that belong to them.
 
     Returns a list of `NamedImage` and a list of (DataFrame, name), as long as the
-    series or of one table for all of them.
+    series or of one table for all of them. Files whose names tell that they belong
+    together may come in any order.
     """
     named = list_images(imgs)
     several = isinstance(events, (list, tuple))
@@ -211,12 +231,18 @@ def read_tables(imgs, events):
             f"events must hold one table for each of the {len(named)} images (or one "
             f"for all volumes), got {len(given)}; give them in the order of imgs"
         )
+    given = pair_tables(named, given)
     names = [f"events[{i}]" if several else "events" for i in range(len(given))]
-    return named, [read_events(*pair) for pair in zip(given, names, strict=True)]
+    tables = [read_events(*pair) for pair in zip(given, names, strict=True)]
+    tell_missing(tables)
+    return named, tables
 
 
-def _runs_and_labels(imgs, events, t_r, delay):
-    """Return the run and the condition of every volume, series after series."""
+def _runs_and_labels(imgs, events, time, delay):
+    """Return the run and the condition of every volume, series after series.
+
+    `time` is the repetition time (or None) and whether to check it.
+    """
     named, tables = read_tables(imgs, events)
     n_volumes = [img.n_samples or 1 for img in named]
     if len(tables) < len(named):
@@ -225,7 +251,7 @@ def _runs_and_labels(imgs, events, t_r, delay):
     labels, runs = [], []
     for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
         if is_timed(table):
-            t_r = check_t_r(t_r, name)
+            (t_r,) = repetition_times([named[i]], time[0], check_t_r=time[1])
             labels.append(labels_of_volumes(table, name, n, t_r, delay))
             runs.append(np.full(n, i))
         else:
@@ -260,10 +286,7 @@ def _runs_of_table(table, name, number, *, alone):
     """Return the runs of a table's volumes: its run column, or the table's number."""
     if "run" not in table.columns or not alone:
         return np.full(len(table), number)
-    if table["run"].isna().any():
-        raise ValueError(f"{name}: column run has empty entries; fill in every run")
-    runs = table["run"].to_numpy()
-    return runs.astype(str) if runs.dtype == object else runs
+    return read_runs(table, name)
 
 
 def _kept(labels, exclude):

@@ -5,6 +5,7 @@ import numpy as np
 from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._grids import check_binary, check_same_grid
 from neuroextrap.images._opening import list_images, open_image, read_image
+from neuroextrap.images._space import agreed_code, new_volume, space_code
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
@@ -60,7 +61,21 @@ def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
         masker.set_params(mask_img=_automatic_mask(named, masker))
     else:
         _check_against(masker, named)
-    return masker.fit()
+    masker = masker.fit()
+    if not is_surface_masker(masker):
+        _tell_space(masker, named)
+    return masker
+
+
+def _tell_space(masker, named):
+    """Give the mask the code of the space that images and mask agree on."""
+    mask = open_image(masker.mask_img, "mask")
+    if resamples(masker):
+        named = []
+    code = agreed_code(named, mask)
+    if space_code(masker.mask_img_) != code:
+        data = np.asanyarray(masker.mask_img_.dataobj)
+        masker.mask_img_ = new_volume(data, masker.mask_img_, code)
 
 
 def is_surface_masker(masker):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.images._opening import is_surface_image
+from neuroextrap.images._space import MNI, new_volume
 
 
 def mni152_mask(resolution=3):
@@ -16,7 +17,8 @@ def mni152_mask(resolution=3):
     Returns
     -------
     nibabel.Nifti1Image
-        Image of int8, 1 inside the brain; 69,765 voxels at 3 mm.
+        Image of int8, 1 inside the brain; 69,765 voxels at 3 mm. Its header says that
+        it lies in MNI space.
 
     Raises
     ------
@@ -42,7 +44,8 @@ def mni152_mask(resolution=3):
         raise ValueError(f"resolution must be at least 1 mm, got {resolution}; use 3")
     from nilearn.datasets import load_mni152_brain_mask
 
-    return load_mni152_brain_mask(resolution=resolution)
+    mask = load_mni152_brain_mask(resolution=resolution)
+    return new_volume(np.asanyarray(mask.dataobj), mask, MNI)
 
 
 def finite_mask(img):
@@ -55,7 +58,5 @@ def finite_mask(img):
             for name, part in img.data.parts.items()
         }
         return SurfaceImage(mesh=img.mesh, data=parts)
-    from nibabel import Nifti1Image
-
     finite = np.isfinite(np.asanyarray(img.dataobj)).astype(np.uint8)
-    return Nifti1Image(finite, img.affine)
+    return new_volume(finite, img)

@@ -8,6 +8,8 @@ from xml.parsers.expat import ExpatError
 
 import numpy as np
 
+from neuroextrap.images._space import new_volume
+
 _UNREADABLE = (
     EOFError,
     OSError,
@@ -34,6 +36,12 @@ class NamedImage:
     def is_surface(self):
         """Whether this is a SurfaceImage."""
         return is_surface_image(self.img)
+
+    @property
+    def file(self):
+        """Path of the file that the image was read from, or None."""
+        get = getattr(self.img, "get_filename", None)
+        return None if get is None else get()
 
     @property
     def n_samples(self):
@@ -124,8 +132,6 @@ def read_image(named):
     """
     if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
         return named
-    from nibabel import Nifti1Image
-
     try:
         data = np.asanyarray(named.img.dataobj)
     except _UNREADABLE as error:
@@ -135,7 +141,7 @@ def read_image(named):
         ) from error
     if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
         data = data.astype(np.float64)
-    return NamedImage(named.name, Nifti1Image(data, named.img.affine))
+    return NamedImage(named.name, new_volume(data, named.img))
 
 
 def open_file(path, name):

@@ -56,7 +56,9 @@ def surface_regions(masker, radius, *, centers=None, cache_dir=None):
     from scipy import sparse
 
     discs = [
-        _hemisphere_discs(side, radius, cache_dir) for side in surface_mesh(masker)
+        _hemisphere_discs(side, radius, cache_dir)
+        for side in surface_mesh(masker)
+        if len(side.vertices)  # the mask may lie in one hemisphere
     ]
     discs = sparse.csr_array(sparse.block_diag(discs, format="csr"))
     regions = check_regions(discs, masker.n_elements_)

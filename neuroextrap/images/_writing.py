@@ -4,6 +4,7 @@ import numpy as np
 
 from neuroextrap.images._geometry import surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._space import new_volume
 
 
 def to_img(values, masker):
@@ -54,19 +55,11 @@ def to_img(values, masker):
 
 def _volume(values, masker):
     """Build a NIfTI image of the values' own type."""
-    from nibabel import Nifti1Image
-
     mask_img = masker.mask_img_
     mask = np.asanyarray(mask_img.dataobj).astype(bool)
     data = np.full(mask.shape + values.shape[:-1], np.nan, dtype=values.dtype)
     data[mask] = values.T
-    img = Nifti1Image(data, mask_img.affine)
-    for get, set_form in (("get_sform", img.set_sform), ("get_qform", img.set_qform)):
-        if hasattr(mask_img, get):
-            _, code = getattr(mask_img, get)(coded=True)
-            set_form(mask_img.affine, code=int(code) or 2)
-    img.header.set_xyzt_units("mm")
-    return img
+    return new_volume(data, mask_img)
 
 
 def _surface(values, masker):

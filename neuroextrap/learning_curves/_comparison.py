@@ -1,5 +1,7 @@
 """Comparison of learning curves: which model wins where, and what limits each."""
 
+from functools import reduce
+
 import numpy as np
 
 
@@ -21,15 +23,16 @@ def compare_learning_curves(curves, *, threshold=2.0):
     ----------
     curves : dict of str to Bunch
         Results of :func:`information_learning_curve` on the same scans with the same
-        seed, ``train_sizes`` and ``n_splits``. Label schemes may differ: information in
-        bits is comparable across nested ones.
+        seed and ``n_splits``. They are compared at the training sizes that all of them
+        have. Label schemes may differ: information in bits is comparable across nested
+        ones.
     threshold : float, default=2.0
         A lead is decided when it exceeds this many corrected standard errors.
 
     Returns
     -------
     sklearn.utils.Bunch
-        - ``train_sizes``: (n_sizes,)
+        - ``train_sizes``: (n_sizes,), those of all curves
         - ``best``: list of str, name of the model with most information at each size
         - ``lead``: (n_sizes,), bits by which it leads the second
         - ``share``: (n_sizes,), share of the splits in which it leads the second
@@ -45,8 +48,8 @@ def compare_learning_curves(curves, *, threshold=2.0):
     Raises
     ------
     ValueError
-        For fewer than two curves or splits, curves of different sizes or splits, or
-        infinite information.
+        For fewer than two curves or splits, curves without a common size, curves of
+        different numbers of splits or groups, or infinite information.
 
     Notes
     -----
@@ -77,11 +80,15 @@ def compare_learning_curves(curves, *, threshold=2.0):
     """
     from sklearn.utils import Bunch
 
-    _check_curves(curves)
+    sizes = _check_curves(curves)
     names = list(curves)
     first = curves[names[0]]
-    sizes = first.train_sizes
-    values = np.stack([curves[name].information for name in names])
+    values = np.stack(
+        [
+            curve.information[np.isin(curve.train_sizes, sizes)]
+            for curve in curves.values()
+        ]
+    )
     order = np.argsort(-values.mean(axis=2), axis=0, kind="stable")
     at = np.arange(len(sizes))
     gaps = values[order[0], at] - values[order[1], at]
@@ -94,13 +101,13 @@ def compare_learning_curves(curves, *, threshold=2.0):
         share=np.mean(gaps > 0, axis=1),
         standard_error=errors,
         decided=lead > threshold * errors,
-        crossings=_crossings(names, values, order[0], first, threshold),
+        crossings=_crossings(names, values, order[0], sizes, first.n_groups, threshold),
         limited_by={name: limiting_factor(curves[name]) for name in names},
     )
 
 
 def _check_curves(curves):
-    """Raise unless two or more finite curves have the same sizes and splits."""
+    """Return the sizes that all have of two or more finite curves of equal splits."""
     if len(curves) < 2:
         raise ValueError(
             f"curves must hold at least 2 curves, got {len(curves)}; add one "
@@ -109,14 +116,19 @@ def _check_curves(curves):
     (first_name, first), *others = curves.items()
     for name, curve in others:
         if not (
-            np.array_equal(curve.train_sizes, first.train_sizes)
-            and curve.information.shape == first.information.shape
+            curve.information.shape[1] == first.information.shape[1]
             and curve.n_groups == first.n_groups
         ):
             raise ValueError(
-                f"curves {first_name!r} and {name!r} differ in train_sizes, n_splits "
-                "or number of groups; compute both with the same"
+                f"curves {first_name!r} and {name!r} differ in n_splits or number of "
+                "groups; compute both with the same"
             )
+    sizes = reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
+    if not len(sizes):
+        raise ValueError(
+            "curves have no training size in common; compute them with the same "
+            "train_sizes"
+        )
     if first.information.shape[1] < 2:
         raise ValueError(
             "curves must have at least 2 splits per size, got 1; compute them with "
@@ -128,16 +140,17 @@ def _check_curves(curves):
                 f"curve {name!r} holds infinite information; regularize it with "
                 "prior_weight"
             )
+    return sizes
 
 
-def _crossings(names, values, best, first, threshold):
+def _crossings(names, values, best, sizes, n_groups, threshold):
     """Return the pairs of sizes between which the best model changes."""
-    sizes, crossings = first.train_sizes, []
+    crossings = []
     for i in np.flatnonzero(np.diff(best)):
         before, after = best[i], best[i + 1]
         gaps = values[before] - values[after]
         scores = gaps.mean(axis=1) / np.maximum(
-            _corrected_error(gaps, sizes, first.n_groups), 1e-300
+            _corrected_error(gaps, sizes, n_groups), 1e-300
         )
         crossings.append(
             {

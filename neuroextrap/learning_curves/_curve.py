@@ -8,6 +8,10 @@ import numpy as np
 from neuroextrap.learning_curves._curve_run import prepare_run
 from neuroextrap.learning_curves._information import label_entropy
 from neuroextrap.learning_curves._patterns import check_pattern
+from neuroextrap.learning_curves._residual_freedom import (
+    default_train_sizes,
+    residual_freedom,
+)
 from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
@@ -27,7 +31,7 @@ def information_learning_curve(  # noqa: PLR0913
     scale=None,
     mask=None,
     priors=None,
-    prior_weight=None,
+    prior_weight="cross-validated",
     pattern="sensitivity",
     rotation_invariant=None,
     train_sizes=None,
@@ -66,11 +70,12 @@ def information_learning_curve(  # noqa: PLR0913
         Known p(g), in the order of the sorted labels. If None, those of
         ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
         design. Canonical variates without priors of their own train with these.
-    prior_weight : float, "cross-validated" or None, default=None
+    prior_weight : float, "cross-validated" or None, default="cross-validated"
         Weight e of the prior in the regularized predictions
         ``(1 - e) p(g|x) + e p(g)``: a number, or chosen inside each training set by
-        leaving out one of its subjects at a time. If None, predictions are not
-        regularized.
+        leaving out one of its subjects at a time, which takes as many more fits as
+        there are training subjects. If None, predictions are not regularized, as in
+        Kjems et al. 2002.
     pattern : str or None, default="sensitivity"
         Map whose reproducibility is measured by a second model trained on as many
         other subjects, possible up to half of the subjects: "sensitivity",
@@ -81,7 +86,10 @@ def information_learning_curve(  # noqa: PLR0913
         scaling); training then happens in as many coordinates as there are scans. If
         None, True for canonical variates and False for all else.
     train_sizes : array-like of int or None, default=None
-        Numbers of training subjects. If None, 2 to all but one.
+        Numbers of training subjects. If None, all sizes up to all but one at which
+        the training scans leave something to estimate the noise from: for canonical
+        variates, at least twice as many residual degrees of freedom (scans minus
+        labels, minus subject means that were subtracted) as components.
     n_splits : int, default=150
         Random splits at every size. A split whose training subjects lack a class
         is drawn again.
@@ -124,7 +132,10 @@ def information_learning_curve(  # noqa: PLR0913
     *Negative information with an error rate below the baseline* means overfitting,
     not absence of signal: the right label is often on top, but the few wrong
     predictions are far too sure, and each costs ``log2`` of its tiny probability.
-    More subjects, fewer components, coarser labels or ``prior_weight`` help.
+    More subjects, fewer components, coarser labels or ``prior_weight`` help. Where
+    the mean of a size is below -1 bit (or minus the label entropy, if that is less), a
+    warning says so: such values describe too few residual degrees of freedom, not the
+    data.
 
     The spread over splits is not a standard error: splits share subjects. See
     :func:`compare_learning_curves` for a correction. Information minus infinity
@@ -161,7 +172,10 @@ def information_learning_curve(  # noqa: PLR0913
         random_state=random_state,
     )
     check_pattern(pattern, run.classifier)
-    sizes = check_train_sizes(train_sizes, len(run.group_names))
+    if train_sizes is None:
+        sizes = default_train_sizes(run, int(prior_weight == "cross-validated"))
+    else:
+        sizes = check_train_sizes(train_sizes, len(run.group_names))
     _check_options(run, sizes, n_splits, prior_weight)
     tasks = run_tasks(
         run,
@@ -172,6 +186,7 @@ def information_learning_curve(  # noqa: PLR0913
     )
     curve = _collect(run, sizes, tasks)
     _report(curve, classifier)
+    _warn_of_negative(curve, run, prior_weight)
     return curve
 
 
@@ -197,6 +212,7 @@ def _check_options(run, sizes, n_splits, prior_weight):
             + (", one of them left out for prior_weight='cross-validated'," * inner)
             + f" hold at most {n_train} samples of {n_classes} classes, which leaves "
             "nothing to estimate the noise; use larger train_sizes or coarser labels"
+            + (", or prior_weight=None" * inner)
         )
 
 
@@ -260,3 +276,28 @@ def _report(curve, classifier):
             "subjects, fewer components or prior_weight help",
             curve.train_sizes[overfitted].tolist(),
         )
+
+
+def _warn_of_negative(curve, run, prior_weight):
+    """Warn where information is so negative that it only says how sure errors were."""
+    means = curve.information.mean(axis=1)
+    far = np.isfinite(means) & (means < -min(1.0, curve.label_entropy))
+    if not far.any():
+        return
+    sizes, remedies = curve.train_sizes[far], ["larger train_sizes", "coarser labels"]
+    cause = ""
+    if run.is_canonical:
+        freedom = ", ".join(str(residual_freedom(run, size)) for size in sizes)
+        components = ", ".join(f"{n:.0f}" for n in curve.n_components.mean(axis=1)[far])
+        cause = f", with {freedom} residual degrees of freedom for {components} "
+        cause += "components"
+        remedies.append("fewer n_components")
+    if prior_weight != "cross-validated":
+        remedies.append("prior_weight='cross-validated'")
+    bits = ", ".join(f"{mean:.1f}" for mean in means[far])
+    warnings.warn(
+        f"information is strongly negative at train_sizes {sizes.tolist()} ({bits} "
+        f"bits): the classifier is far too sure when it is wrong{cause}; use "
+        f"{', '.join(remedies[:-1])} or {remedies[-1]}",
+        stacklevel=3,
+    )

@@ -10,7 +10,7 @@ from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._labels import check_labels
-from neuroextrap.stats._validation import check_real, random_generator
+from neuroextrap.stats._validation import check_numbers, random_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,8 @@ class CurveRun:
     (n_coordinates, n_features), or plain features where `back` is None. `codes` and
     `groups` (n_samples,) number the `classes` and `group_names`, `priors` (n_classes,)
     are the known class probabilities, and the unfitted `classifier` is cloned for every
-    fit. `seed` is the root of all streams of random numbers.
+    fit. `centered` says whether each group's mean was subtracted. `seed` is the root of
+    all streams of random numbers.
     """
 
     X: np.ndarray
@@ -33,7 +34,13 @@ class CurveRun:
     priors: np.ndarray
     classifier: object
     takes_groups: bool
+    centered: bool
     seed: int
+
+    @property
+    def is_canonical(self):
+        """Whether the classifier is canonical variates."""
+        return isinstance(self.classifier, CanonicalVariates)
 
     @property
     def holds(self):
@@ -78,13 +85,14 @@ def prepare_run(  # noqa: PLR0913
         priors=priors,
         classifier=classifier,
         takes_groups=has_fit_parameter(classifier, "groups"),
+        centered=center == "group",
         seed=int(random_generator(random_state).integers(2**63)),
     )
 
 
 def _check_samples(X, y, groups):
     """Return finite float64 samples, with one label and one group per row."""
-    X = check_real(X, "X").astype(np.float64, copy=False)
+    X = check_numbers(X, "X").astype(np.float64, copy=False)
     if X.ndim != 2:
         raise ValueError(
             f"X must have shape (n_samples, n_features), got {X.shape}; give one row "

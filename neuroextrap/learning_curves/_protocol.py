@@ -61,7 +61,9 @@ def protocol_learning_curves(
     significance_level : float or None, default=None
         Keep only canonical directions significant at this level. If None, keep all.
     **options : dict
-        Further options of :func:`information_learning_curve`.
+        Further options of :func:`information_learning_curve`. As in the paper,
+        predictions are not regularized and curves start at two training subjects,
+        unless ``prior_weight`` and ``train_sizes`` are given.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def protocol_learning_curves(
     ...     data.groups,
     ...     scale=None,
     ...     per_label=2,
-    ...     train_sizes=[3, 5],
+    ...     train_sizes=[5],
     ...     n_splits=4,
     ...     pattern=None,
     ... )
@@ -105,6 +107,9 @@ def protocol_learning_curves(
     X = scale_scans(X) if scale == "mean" else X
     groups = np.asarray(groups)
     curves = {}
+    n_groups = len(np.unique(groups))
+    published = {"prior_weight": None, "train_sizes": np.arange(2, n_groups)}
+    options = {**published, **options}
     for setup in protocol_setups(y, groups, per_label=per_label):
         model = CanonicalVariates(
             setup.n_components, significance_level=significance_level

@@ -6,7 +6,7 @@ import logging
 import numpy as np
 
 from neuroextrap.images._caching import check_memory
-from neuroextrap.stats._validation import check_real
+from neuroextrap.stats._validation import check_numbers
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def read_scans(X, mask, *, memory=None):
                 "mask is for images, but X is an array, whose columns are the features"
                 "; use mask=None"
             )
-        X = check_real(X, "X").astype(np.float64, copy=False)
+        X = check_numbers(X, "X").astype(np.float64, copy=False)
         n_features = X.shape[1] if X.ndim == 2 else 0
         return Scans(X, None, np.ones(n_features, dtype=bool))
     from neuroextrap.images import load_samples, resolve_masker

@@ -1,4 +1,4 @@
-"""Random splits by subject, each drawn from a stream of its own."""
+"""Training sizes, and random splits by subject, each from a stream of its own."""
 
 import numpy as np
 
@@ -24,22 +24,25 @@ def check_train_sizes(train_sizes, n_groups):
     return sizes
 
 
-def draw_split(seed, size, split, holds, *, twin):
+def draw_split(seed, size, split, holds, *, twin, least=1):
     """Draw the order of groups of one split: the first `size` train the model.
 
     With `twin`, the next `size` train its twin. The stream depends on seed, size and
     split number only, so that any split can be drawn alone, in any order, on any
-    worker. Draws in which a class is missing from the training groups (or the twin's)
-    are thrown away; `holds` (n_groups, n_classes) says which group has which class.
+    worker. Draws in which fewer than `least` training groups hold a class (or none of
+    the twin's does) are thrown away; `holds` (n_groups, n_classes) says which group has
+    which class.
     """
     rng = np.random.default_rng([seed, size, split])
     for _ in range(_MAX_DRAWS):
         order = rng.permutation(len(holds))
-        halves = [order[:size]] + ([order[size : 2 * size]] if twin else [])
-        if all(holds[half].any(axis=0).all() for half in halves):
+        enough = holds[order[:size]].sum(axis=0).min() >= least
+        if enough and (not twin or holds[order[size : 2 * size]].any(axis=0).all()):
             return order
     raise ValueError(
-        f"no {size} training groups that hold every class were found in {_MAX_DRAWS} "
-        "draws; use larger train_sizes"
+        f"no {size} training groups that hold every class"
+        + (" twice" if least > 1 else "")
+        + f" were found in {_MAX_DRAWS} draws; use larger train_sizes"
         + (" or pattern=None (which needs no second half)" if twin else "")
+        + (" or prior_weight=None (which leaves no group out)" if least > 1 else "")
     )

@@ -37,7 +37,7 @@ def learning_curve_table(curve):
     ...     data.X, data.coarse, data.groups, n_splits=5, pattern=None
     ... )
     >>> learning_curve_table(curve).train_size.tolist()
-    [2, 3, 4, 5]
+    [3, 4, 5]
     """
     import pandas as pd
 

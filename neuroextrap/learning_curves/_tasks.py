@@ -48,10 +48,12 @@ def evaluate_task(run, size, splits, *, prior_weight, pattern, score=True, z=Fal
     from threadpoolctl import threadpool_limits
 
     twin = pattern is not None and 2 * size <= len(run.group_names)
+    # a training group left out must leave every class to the others
+    least = 2 if score and prior_weight == "cross-validated" else 1
     scores, components, factors = [], [], []
     with threadpool_limits(1):
         for split in splits:
-            order = draw_split(run.seed, size, split, run.holds, twin=twin)
+            order = draw_split(run.seed, size, split, run.holds, twin=twin, least=least)
             model = train(run, order[:size])
             components.append(components_in_use(model))
             if score:

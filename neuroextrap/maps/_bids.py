@@ -2,11 +2,11 @@
 
 import json
 import os
-import re
 import uuid
 from pathlib import Path
 
 import neuroextrap
+from neuroextrap.images._bids_names import PAIR, file_entities
 
 # fmt: off
 ENTITIES = (
@@ -19,6 +19,8 @@ ENTITIES = (
 """Keys in the order in which they stand in a file name, ``desc`` after all others."""
 
 DESCRIPTION = "dataset_description.json"
+SOURCE_LINK = "source"
+"""Name by which BIDS addresses in results refer to the data set that was analyzed."""
 _VERSION = "1.8.0"
 
 # what BIDS has no suffix for yet: statistical maps, their tables, and the report
@@ -33,30 +35,6 @@ Maps of how much every region of a brain tells about a stimulus, made by neuroex
 The JSON file beside each map says what it is (Description, Units) and how it was made.
 The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
 """
-_PAIR = re.compile(r"([a-z]+)-([A-Za-z0-9+]+)")
-_SUFFIX = re.compile(r"[A-Za-z0-9]+")
-
-
-def file_entities(path):
-    """Read the entities of a BIDS file name, label by key; None when it is none.
-
-    Only the last part of `path` is looked at. A BIDS name of a subject has
-    ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
-    extension (Gorgolewski et al. 2016, Scientific Data 3; specification, "Filenames").
-
-    >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
-    {'sub': '01', 'task': 'objects', 'run': '2'}
-    """
-    stem, dot, extension = Path(path).name.partition(".")
-    *pairs, suffix = stem.split("_")
-    matches = [_PAIR.fullmatch(pair) for pair in pairs]
-    whole = matches and all(matches) and _SUFFIX.fullmatch(suffix)
-    if not (dot and extension and whole):
-        return None
-    entities = dict(match.groups() for match in matches)
-    if len(entities) < len(matches) or matches[0].group(1) != "sub":
-        return None
-    return entities
 
 
 def shared_entities(paths):
@@ -86,7 +64,7 @@ def in_order(entities):
     Raises ValueError when a key or a label has other characters than BIDS allows.
     """
     for key, label in entities.items():
-        if not _PAIR.fullmatch(f"{key}-{label}"):
+        if not PAIR.fullmatch(f"{key}-{label}"):
             raise ValueError(
                 f"bids: {key}-{label} is no entity; keys are lower-case letters, "
                 "labels letters, digits and +"
@@ -122,9 +100,10 @@ def check_dataset(root, *, overwrite):
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for what
-    the standard has no name for. Of the data sets that the files `sources`
-    belong to, the DOI is named where they tell it. Returns the file's path.
+    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for
+    what the standard has no name for. Of the data sets that the files `sources` belong
+    to, the DOI is named where they tell it, and a relative path leads to the first of
+    them. Returns the file's path.
     """
     root = Path(root).expanduser()
     path = root / DESCRIPTION
@@ -136,27 +115,38 @@ def describe_dataset(root, sources=()):
         "DatasetType": "derivative",
         "GeneratedBy": [{"Name": "neuroextrap", "Version": neuroextrap.__version__}],
     }
-    dois = sorted({doi for file in sources if (doi := _doi(file))})
+    datasets = [dataset for file in sources if (dataset := dataset_of(file))]
+    dois = sorted({doi for dataset in datasets if (doi := _doi(dataset))})
     if dois:
         about["SourceDatasets"] = [{"DOI": doi} for doi in dois]
+    if datasets:
+        link = os.path.relpath(datasets[0], root.absolute())
+        about["DatasetLinks"] = {SOURCE_LINK: Path(link).as_posix()}
     root.mkdir(parents=True, exist_ok=True)
     for name, text in ((".bidsignore", _IGNORED), ("README", _README)):
         if not (root / name).exists():
             (root / name).write_text(text, encoding="utf-8")
     partial = path.with_name(f".partial-{uuid.uuid4().hex}")
-    partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    try:
+        partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
     return path
 
 
-def _doi(file):
-    """Return the DOI of the data set that a file belongs to, or None."""
+def dataset_of(file):
+    """Return the top folder of the BIDS data set that a file belongs to, or None."""
     for folder in Path(file).absolute().parents:
-        path = folder / DESCRIPTION
-        if path.is_file():
-            doi = _read(path).get("DatasetDOI")
-            return doi if isinstance(doi, str) and doi else None
+        if (folder / DESCRIPTION).is_file():
+            return folder
     return None
+
+
+def _doi(dataset):
+    """Return the DOI of a data set, or None."""
+    doi = _read(dataset / DESCRIPTION).get("DatasetDOI")
+    return doi if isinstance(doi, str) and doi else None
 
 
 def _read(path):

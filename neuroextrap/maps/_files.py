@@ -1,39 +1,16 @@
 """Maps on disk: one image and one JSON sidecar each, all or nothing."""
 
-import json
-import os
-import platform
-import shutil
-import tempfile
-from importlib import metadata
 from pathlib import Path
 
-import numpy as np
-
 from neuroextrap.images._saving import load_image, save_image
+from neuroextrap.maps._file_hash import file_hash
+from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.margins._array_hash import array_hash
+from neuroextrap.maps._transaction import replaced_results
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""
-_PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
 _NEEDED = ("description", "unit")
-
-
-def provenance(*, parameters=None, inputs=None, random_state=None):
-    """Return where maps come from: parameters, inputs, seed and versions.
-
-    Arrays in the dict `inputs` are kept as their SHA-256, not as values.
-    """
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        versions[package] = metadata.version(package)
-    return {
-        "parameters": dict(parameters or {}),
-        "input_sha256": {name: array_hash(a) for name, a in (inputs or {}).items()},
-        "random_state": random_state,
-        "versions": versions,
-    }
 
 
 def describe_map(record, origin, *, n_classes=None):
@@ -42,6 +19,7 @@ def describe_map(record, origin, *, n_classes=None):
     A chance level that depends on the number of classes is null without `n_classes`.
 
     >>> from neuroextrap.maps import MAPS
+    >>> from neuroextrap.maps._provenance import provenance
     >>> sidecar = describe_map(MAPS["accuracy"], provenance(), n_classes=8)
     >>> sidecar["unit"], sidecar["chance"], sidecar["tail"]
     ('proportion', 0.125, 'upper')
@@ -69,43 +47,62 @@ def check_output_directory(directory, *, overwrite=False, bids=None):
     return files.root
 
 
-def write_maps(directory, images, sidecars, *, overwrite=False, bids=None):
+def write_maps(
+    directory, images, sidecars, *, overwrite=False, bids=None, provenance=None
+):
     """Write maps as floating-point images, each with a JSON sidecar.
 
-    Everything is first written to a temporary folder in the output folder (or above,
-    when it does not exist) and moved into place file by file at the end: a failure
-    leaves the folder as it was, and no file is ever half there. With `overwrite` the
-    maps of an earlier call (of the same names) are removed, other files left alone.
+    Everything is first written to a hidden folder in the output folder and takes its
+    place at the end, all or none (see :func:`replaced_results`): a failure leaves the
+    folder as it was. With `overwrite` the files of earlier results (of the same names)
+    are removed, other files left alone.
 
     `images` and `sidecars` are dicts with the same keys, which become file names;
     sidecars hold at least ``description`` and ``unit``, arrays in them become lists,
     numbers that are not finite null. `bids` is a dict of entities such as ``{"sub":
     "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
-    Returns the path of every sidecar; ``maps.json`` lists maps and files.
+    `provenance` is a dict for ``provenance.json``. Returns the path of every sidecar;
+    ``maps.json`` lists maps and files, with their hashes.
 
     Raises TypeError if an image is not floating point or a sidecar is no JSON, and
     ValueError if names, sidecars or folder cannot be used.
     """
-    _check_names(images, sidecars)
     files = ResultFiles.below(directory, bids)
-    files.check(overwrite=overwrite)
-    _check_labels(images, files)
-    texts = {name: _to_json(name, _about(sidecars[name], files)) for name in images}
-    stale = _files_of_manifest(files)
-    existing = next(p for p in (files.folder / "_").absolute().parents if p.is_dir())
-    partial = Path(tempfile.mkdtemp(prefix=".neuroextrap-partial-", dir=existing))
-    try:
-        _write_all(partial, images, texts, files)
-        files.create()
-        for path in sorted(partial.iterdir(), key=lambda p: p.name == MAPS_FILE):
-            target = files.path(path.name)
-            os.replace(path, target)
-            stale.discard(target.name)
-        for name in stale:
-            (files.folder / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    check_maps(images, sidecars, files)
+    with replaced_results(files, overwrite=overwrite, provenance=provenance) as staging:
+        stage_maps(staging, images, sidecars, files)
     return {name: files.path(f"{name}.json") for name in images}
+
+
+def check_maps(images, sidecars, files):
+    """Raise unless maps and sidecars can be written to ResultFiles under their names.
+
+    TypeError where a sidecar is no JSON, ValueError otherwise.
+    """
+    _check_names(images, sidecars)
+    _check_labels(images, files)
+    for name in images:
+        json_text(f"sidecars[{name!r}]", sidecars[name])
+
+
+def stage_maps(folder, images, sidecars, files, run=None):
+    """Write images, sidecars and the list of them under plain names to a folder.
+
+    `files` (ResultFiles) says what they will be called, `run` which run they are of.
+    """
+    listed = {}
+    for name, img in images.items():
+        text = json_text(f"sidecars[{name!r}]", _about(sidecars[name], files))
+        roles = save_image(img, folder, name)
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+        plain = [*roles.values(), f"{name}.json"]
+        listed[name] = {
+            "files": {role: files.name(file) for role, file in roles.items()},
+            "sidecar": files.name(f"{name}.json"),
+            "sha256": {files.name(file): file_hash(folder / file) for file in plain},
+        }
+    text = json_text(MAPS_FILE, {"run": run, "maps": listed})
+    (folder / MAPS_FILE).write_text(text, encoding="utf-8")
 
 
 def read_maps(directory):
@@ -125,8 +122,8 @@ def read_maps(directory):
     Raises
     ------
     ValueError
-        If there is no ``maps.json`` or several, it is damaged, or a map is missing or
-        damaged.
+        If there is no ``maps.json`` or several, it is damaged, or a map is missing,
+        damaged, or not the one that was written.
 
     Examples
     --------
@@ -150,9 +147,30 @@ def read_maps(directory):
             "command line wrote"
         )
     return {
-        name: load_image(files.folder, entry["files"])
-        for name, entry in _manifest(files).items()
+        name: _read_map(files.folder, name, entry)
+        for name, entry in _listed_maps(files).items()
     }
+
+
+def check_hash(path, sha256, what):
+    """Raise ValueError unless a file is there and is the one that was written.
+
+    `what` names the results that it belongs to.
+    """
+    if not path.is_file():
+        raise ValueError(f"{what}: no file {path}; write the results again")
+    if file_hash(path) != sha256:
+        raise ValueError(
+            f"{what}: {path} is not the file that was written with these results (it "
+            "was changed, or belongs to another run); write the results again"
+        )
+
+
+def _read_map(folder, name, entry):
+    """Read one map after checking that its files are those that were written."""
+    for file in entry["files"].values():
+        check_hash(folder / file, entry["sha256"][file], f"map {name!r}")
+    return load_image(folder, entry["files"])
 
 
 def _check_names(images, sidecars):
@@ -196,68 +214,26 @@ def _about(sidecar, files):
     return {**standard, **sidecar}
 
 
-def _write_all(folder, images, texts, files):
-    """Write images, sidecars and the list of them, under plain names."""
-    manifest = {}
-    for name, img in images.items():
-        file_names = save_image(img, folder, name)
-        (folder / f"{name}.json").write_text(texts[name], encoding="utf-8")
-        manifest[name] = {
-            "files": {role: files.name(plain) for role, plain in file_names.items()},
-            "sidecar": files.name(f"{name}.json"),
-        }
-    text = _to_json(MAPS_FILE, {"maps": manifest})
-    (folder / MAPS_FILE).write_text(text, encoding="utf-8")
-
-
-def _manifest(files):
-    """Return the list of maps in a folder, or None without one."""
+def _listed_maps(files):
+    """Return the list of maps in a folder: files, sidecar and hashes by name."""
     path = files.path(MAPS_FILE)
-    if not path.is_file():
-        return None
+    remedy = "write the maps again"
+    maps = read_json(path, remedy).get("maps")
     try:
-        maps = json.loads(path.read_text(encoding="utf-8"))["maps"]
         names = [
-            [*entry["files"].values(), entry["sidecar"]] for entry in maps.values()
+            [*entry["files"].values(), entry["sidecar"], *entry["sha256"]]
+            for entry in maps.values()
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        unknown = [
+            set(entry["files"].values()) - set(entry["sha256"])
+            for entry in maps.values()
+        ]
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{path} is damaged ({type(error).__name__}); write the maps again"
+            f"{path} is damaged ({type(error).__name__}); {remedy}"
         ) from error
-    if any(Path(file).name != file for files in names for file in files):
-        raise ValueError(f"{path} is damaged (files elsewhere); write the maps again")
+    if any(Path(file).name != file for listed in names for file in listed):
+        raise ValueError(f"{path} is damaged (files elsewhere); {remedy}")
+    if any(unknown):
+        raise ValueError(f"{path} is damaged (files without a hash); {remedy}")
     return maps
-
-
-def _files_of_manifest(files):
-    """Return the names of the files of an earlier call."""
-    names = set()
-    for entry in (_manifest(files) or {}).values():
-        names |= {*entry["files"].values(), entry["sidecar"]}
-    return names
-
-
-def _to_json(name, value):
-    """Return strict JSON text."""
-    try:
-        return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
-    except TypeError as error:
-        raise TypeError(
-            f"sidecars[{name!r}] cannot be written as JSON ({error}); use numbers, "
-            "text, lists and dicts"
-        ) from error
-
-
-def _plain(value):
-    """Turn numpy values into Python's, what is not finite into None."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

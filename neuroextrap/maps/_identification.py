@@ -13,6 +13,7 @@ from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._pvalues import z_from_p
 
 _LADDER = np.array([2, 5, 10])
+_FEW_CLASSES = 10
 
 
 def bound_set_sizes(n_classes):
@@ -47,14 +48,18 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
     }
 
 
-def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
+def bound_statistics(
+    wins, *, n_repeats, confidence_level=0.95, forward=None, n_correct=None
+):
     """Compute the lower confidence bounds of every region.
 
     `wins` of shape (n_regions, K) are averaged over folds with fixed weights if there
     are several; rows of NaN stay NaN. `n_repeats` are the test points of every class:
     int, or ndarray of shape (K,) or (n_folds, K). Accuracies are proportions,
     information is in bits. Names ending in ``_fwe`` hold for all analyzed regions at
-    once.
+    once. The bounds for the given classes come from forward tests where there are: a
+    ForwardDesign and its outcomes `n_correct` (n_regions, n_sums), with the e-values;
+    `n_repeats` is then the number, shape (), that has their noise.
     """
     n_analyzed = int((~np.isnan(wins[:, 0])).sum())
     sizes = bound_set_sizes(wins.shape[1])
@@ -63,15 +68,26 @@ def bound_statistics(wins, *, n_repeats, confidence_level=0.95):
         wins.shape[1], n_repeats, confidence_level=confidence_level
     )
     together = replace(design, n_regions=max(1, n_analyzed))
-    pointwise = _bounds(curves, sizes, design)
-    simultaneous = _bounds(curves, sizes, together)
-    return pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
+    tests = None if forward is None else (forward, n_correct)
+    pointwise = _bounds(curves, sizes, design, tests)
+    simultaneous = _bounds(curves, sizes, together, tests)
+    values = pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
+    return values if tests is None else values | _e_values(*tests, design.n_classes)
 
 
-def _bounds(curves, sizes, design):
+def _bounds(curves, sizes, design, tests):
     """Return the bounds of every region; curves (n_regions, n_sizes) up to K."""
     accuracy = curves[:, -1]
-    given = design.bayes_accuracy_bound(accuracy, method=_class_method(design))
+    if tests is None:
+        given = design.bayes_accuracy_bound(accuracy, method=_class_method(design))
+    else:
+        forward, n_correct = tests
+        given = forward.bayes_accuracy_bound(
+            n_correct,
+            confidence_level=design.confidence_level,
+            n_regions=design.n_regions,
+        )
+        given = np.maximum(given, 1 / design.n_classes)
     return {
         "average_bayes_accuracy_bound": design.average_bayes_accuracy_bound(
             accuracy, sizes[-1]
@@ -80,6 +96,13 @@ def _bounds(curves, sizes, design):
         "class_information_bound": design.class_information_bound(given),
         "information_bound": design.best_information_bound(curves, sizes),
     }
+
+
+def _e_values(forward, n_correct, n_classes):
+    """Return the e-values against chance of every region, and their e-BH rates."""
+    e_value = forward.e_value(n_correct, 1 / n_classes)
+    rate = stats.e_value_false_discovery_rate(e_value)
+    return {"e_value": e_value, "e_value_fdr": rate}
 
 
 def _class_method(design):
@@ -134,6 +157,53 @@ def permutation_statistics(score, n_reached, maxima):
             "z": z_from_p(p, len(maxima)),
         },
     )
+
+
+def null_statistics(score, null, *, most=None):
+    """Compute what needs the permuted statistics of every region, each (n_regions,).
+
+    `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
+    and ``p_value_step_down``, and, where the statistic is the implied information, of
+    which the data resolve at most `most`, its mean over permutations (bits) as
+    ``null_information``.
+    """
+    values = {
+        "p_value_tail": local_tail_p_values(score, null),
+        "p_value_step_down": stats.step_down_p_value(score, null),
+    }
+    if most is not None:
+        total = np.zeros(len(score))
+        for row in null:  # one permutation at a time: the file may be large
+            total += np.minimum(row, most)
+        values["null_information"] = total / len(null)
+    return values
+
+
+def information_notes(information, *, n_classes, n_test, set_sizes):
+    """Return what to say of implied information that the data do not resolve.
+
+    `information` (n_regions,) in bits, NaN where a region was not analyzed.
+    """
+    most, few = (
+        float(stats.resolution_information(n_classes, n, set_sizes))
+        for n in (n_test, n_classes)
+    )
+    n_known = int((~np.isnan(information)).sum())
+    n_most, n_loose = int((information >= most).sum()), int((information > few).sum())
+    notes = []
+    if n_most:
+        notes.append(
+            f"implied_information is cut at {most:.1f} bits, the most that {n_test} "
+            f"test points resolve, in {n_most} of {n_known} regions"
+        )
+    if n_classes < _FEW_CLASSES and n_loose:
+        notes.append(
+            f"implied_information exceeds {few:.1f} bits in {n_loose} of {n_known} "
+            f"regions, above what {n_classes} classes resolve: such values depend more "
+            "on which classes were chosen than on the region; read "
+            "implied_information_interval(region)"
+        )
+    return tuple(notes)
 
 
 def local_tail_p_values(score, null):

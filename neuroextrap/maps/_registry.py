@@ -81,7 +81,9 @@ _RECORDS = (
         chance=0.0,
         note="Implied information (bits) is the information at which the "
         "Gaussian-limit accuracy curve lies closest to the observed one. It is an "
-        "index of the curve, right in the limit of many voxels; it is not a bound.",
+        "index of the curve, right in the limit of many voxels; it is not a bound. "
+        "With fewer than ten classes high values depend on which classes were chosen; "
+        "the notes of the run count regions above what the classes resolve.",
         overview=True,
     ),
     *_bound(
@@ -131,6 +133,25 @@ _RECORDS = (
         "Of the given ones speaks the bound on information about the given classes.",
         overview=True,
     ),
+    MapRecord(
+        name="e_value",
+        description="Evidence (e-value, by forward testing) against the hypothesis "
+        "that no classifier tells the given classes apart better than by guessing; "
+        "every region by itself",
+        unit="e",
+        chance=1.0,
+        threshold=20.0,
+        threshold_meaning="evidence of 20 to 1 (p at most .05)",
+        note="An e-value is the factor by which a bet against chance multiplied its "
+        "stake: its mean is at most 1 where nothing tells the classes apart, so that "
+        "20 comes up once in twenty times at most. In the chronological order (not in "
+        "the default, cyclic orders) runs may be added after looking.",
+    ),
+    _p_value(
+        "e_value_fdr",
+        "Smallest false discovery rate at which the region is reported by its e-value "
+        "(e-BH), whatever the dependence of the regions",
+    ),
     _p_value(
         "p_value",
         "Permutation p-value of the statistic, every region by itself",
@@ -164,6 +185,14 @@ _RECORDS = (
         "p_value_fdr",
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
     ),
+    _p_value(
+        "p_value_step_down",
+        "As p_value_fwe, each region against the maximum over the regions left once "
+        "all with larger values are set aside",
+        note="p_value_step_down controls the family-wise error as p_value_fwe does, "
+        "and is never larger.",
+        simultaneous=True,
+    ),
     MapRecord(
         name="neg_log10_p_fwe",
         description="-log10 of p_value_fwe",
@@ -179,6 +208,37 @@ _RECORDS = (
         name="z",
         description="Standard normal quantile of 1 - p_value",
         unit="z",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="implied_information_corrected",
+        description="Implied information minus its mean under permuted labels, which "
+        "removes most of its bias near chance; may be negative",
+        unit="bits",
+        chance=0.0,
+        tabulated=False,
+    ),
+    *(
+        MapRecord(
+            name=f"{which}_accuracy",
+            description=f"Value of the compared accuracy for the {which} decoder",
+            unit="proportion",
+            tabulated=False,
+        )
+        for which in ("first", "second")
+    ),
+    MapRecord(
+        name="accuracy_difference",
+        description="Compared accuracy, first decoder minus second",
+        unit="proportion",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="information_difference",
+        description="Implied information, first decoder minus second",
+        unit="bits",
         chance=0.0,
         tabulated=False,
     ),

@@ -1,12 +1,18 @@
 """Where the files of one analysis are, and what they are called."""
 
 import glob
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroextrap.maps._bids import check_dataset, describe_dataset, in_order
+from neuroextrap.maps._bids import (
+    DESCRIPTION,
+    check_dataset,
+    describe_dataset,
+    in_order,
+)
+from neuroextrap.maps._commit import STAGING, finish_interrupted
+from neuroextrap.maps._output_probe import check_writable
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
 _NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
@@ -58,14 +64,18 @@ class ResultFiles:
 
         `path` is a folder with the files in it or below it, or the index file itself;
         `index` is the plain name of a file that every such analysis has, such as
-        "maps.json". Raises ValueError when there are several analyses.
+        "maps.json". Results that a killed process has moved in part are completed
+        first. Raises ValueError when there are several analyses.
         """
         path = Path(path).expanduser()
+        finish_interrupted(path if path.is_dir() else path.parent)
         if path.is_dir() and (path / index).is_file():
             return cls(path)
         if path.is_file() and path.name == index:
             return cls(path.parent)
         extension = index.partition(".")[2]
+        if path.is_dir():
+            finish_interrupted(path, below=True)
         candidates = sorted(path.rglob(f"*desc-*_stat.{extension}")) or [path]
         entities = {file: _entities_before(file.name, index) for file in candidates}
         indices = [file for file in candidates if entities[file] is not None]
@@ -98,12 +108,13 @@ class ResultFiles:
     def check(self, *, overwrite=False):
         """Check that the files can go to their folder; change nothing.
 
-        With `overwrite` there may already be such files (plain: anything). Raises
-        ValueError as ``check_output_directory`` does.
+        A file is written and removed again, so that a full disk or a link to nowhere
+        is found before any work. With `overwrite` there may already be such files
+        (plain: anything). Raises ValueError as ``check_output_directory`` does.
         """
-        _check_usable(self.root)
         if self.bids is None:
-            if self.root.is_dir() and not overwrite and any(self.root.iterdir()):
+            check_writable(self.root)
+            if self.root.is_dir() and not overwrite and _has_content(self.root):
                 raise ValueError(
                     f"output folder {self.root} is not empty; use overwrite=True "
                     "(--overwrite) or choose another"
@@ -111,7 +122,7 @@ class ResultFiles:
             return
         if self.root.is_dir():
             check_dataset(self.root, overwrite=overwrite)
-        _check_usable(self.folder)
+        check_writable(self.folder)
         present = self._written()
         if present and not overwrite:
             raise ValueError(
@@ -120,11 +131,21 @@ class ResultFiles:
                 "(--overwrite) or choose another"
             )
 
-    def create(self):
-        """Make the folder, and describe the BIDS data set that it belongs to."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self.bids is not None:
-            describe_dataset(self.root)
+    def create(self, sources=()):
+        """Make the folder, and describe the BIDS data set that it belongs to.
+
+        `sources` are the files that were analyzed. Returns what was made, folders and
+        files, from the top down.
+        """
+        root, folder = self.root.absolute(), self.folder.absolute()
+        upwards = [folder, *folder.parents]
+        made = [path for path in reversed(upwards) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.bids is not None and not (root / DESCRIPTION).is_file():
+            described = describe_dataset(root, sources)
+            # after the folder that it describes, before those in it
+            made.insert(made.index(root) + 1 if root in made else 0, described)
+        return made
 
     def _begin(self, **more):
         """Return what all names begin with, up to the files' own labels."""
@@ -178,27 +199,6 @@ def _entities_before(name, index):
     return {**bids, "desc": before} if before not in ("", label) else None
 
 
-def _check_usable(folder):
-    """Check that a folder is writable, or can be created."""
-    if not folder.exists():
-        parent = next(p for p in folder.absolute().parents if p.exists())
-        if not parent.is_dir() or not _writable(parent):
-            raise ValueError(
-                f"output folder {folder} cannot be created, {parent} is not a "
-                "writable folder; choose another"
-            )
-        return
-    if not folder.is_dir():
-        raise ValueError(
-            f"output folder {folder} is a file; choose another name or remove it"
-        )
-    if not _writable(folder):
-        raise ValueError(
-            f"output folder {folder} is not writable; choose another or change its "
-            "permissions"
-        )
-
-
-def _writable(folder):
-    """Return whether files can be created in a folder."""
-    return os.access(folder, os.W_OK | os.X_OK)
+def _has_content(folder):
+    """Return whether a folder holds anything but new files that nobody finished."""
+    return any(not path.name.startswith(STAGING) for path in folder.iterdir())

@@ -8,7 +8,7 @@ import scipy.sparse
 from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._task import PASS_SIZE, Plan, run_task
+from neuroextrap.margins._task import PASS_SIZE, Plan, largest_batch, run_task
 
 
 def estimate_seconds(
@@ -34,14 +34,19 @@ def estimate_memory(
     """
     plan = with_path(plan, regions)
     n_regions, n_classes = regions.shape[0], plan.design.n_classes
-    results = 8 * n_regions * (n_classes * (1 + plan.n_weightings) + 40)
+    n_sums = 0 if plan.forward is None else plan.forward.outcomes.n_sums
+    results = 8 * n_regions * (n_classes * (2 + plan.n_weightings) + n_sums + 40)
     data = 3 * X.nbytes  # in float32, and as it was read
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
     if not plan.by_sums:
         labels += 12 * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
-    task = _sums_bytes(plan, work) if plan.by_sums else _passes_bytes(plan, regions)
+    task = (
+        _sums_bytes(plan.size, work) if plan.by_sums else _passes_bytes(plan, regions)
+    )
+    if plan.forward is not None:
+        task = max(task, _forward_bytes(plan, work, regions))
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
@@ -51,9 +56,16 @@ def estimate_memory(
     )
 
 
-def _sums_bytes(plan: Plan, work: Work) -> int:
+def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> int:
+    """Bytes of a task's forward tests."""
+    if plan.forward_by_sums:
+        return _sums_bytes(largest_batch(plan), work)
+    return _passes_bytes(plan.forward_plan(), regions)
+
+
+def _sums_bytes(size: int, work: Work) -> int:
     """Bytes of a task that sums: margins of its features and of its regions."""
-    return 4 * plan.size * (work.n_features + 3 * work.n_regions)
+    return 4 * size * (work.n_features + 3 * work.n_regions)
 
 
 def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:

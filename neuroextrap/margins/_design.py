@@ -1,6 +1,6 @@
 """A cross-validation design: which samples train, which are tested, fold by fold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -42,6 +42,11 @@ class Design:
     folds: tuple
     n_samples: int
     n_classes: int
+
+    def some_folds(self, which: slice) -> "Design":
+        """Return the design of some consecutive folds; itself where that is all."""
+        folds = self.folds[which]
+        return self if len(folds) == len(self.folds) else replace(self, folds=folds)
 
     @cached_property
     def test(self) -> np.ndarray:

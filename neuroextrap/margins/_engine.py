@@ -1,16 +1,25 @@
 """The one loop over regions and permutations."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._checkpoint import Checkpoint, run_identity
+from neuroextrap.margins._checkpoint import Checkpoint
 from neuroextrap.margins._execution import Work, run_tasks
+from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import sums_are_faster
-from neuroextrap.margins._task import Plan, TaskData, first_margins, run_task
+from neuroextrap.margins._task import (
+    Plan,
+    TaskData,
+    first_margins,
+    largest_batch,
+    run_task,
+)
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 
@@ -32,7 +41,8 @@ class RegionScores:
     ``maxima`` (n_permutations,) the largest statistic over regions for every
     permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
     kept. ``done`` (n_regions,) marks the regions analyzed in this run (all, but for a
-    shard).
+    shard). With forward tests ``n_correct`` (n_regions, n_sums) are their numbers of
+    correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
     """
 
     wins: np.ndarray
@@ -42,6 +52,8 @@ class RegionScores:
     maxima: np.ndarray
     null: np.ndarray | None
     done: np.ndarray
+    n_correct: np.ndarray | None = None
+    forward_wins: np.ndarray | None = None
 
 
 def score_regions(  # noqa: PLR0913
@@ -69,19 +81,43 @@ def score_regions(  # noqa: PLR0913
     tasks = _tasks(regions, plan)
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
-    store = None
-    if checkpoint is not None:
-        identity = run_identity(X, regions, plan) | {"task size": task_size(plan)}
-        store = Checkpoint(checkpoint, identity)
     scores = _empty_scores(regions.shape[0], plan, null)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
-    for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
-        _fill_in(scores, rows, result)
-        np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
-        n_done += len(rows)
-        if progress is not None:
-            progress(n_done, n_total)
+    with _open_checkpoint(checkpoint, X, regions, plan, shard) as store:
+        for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
+            _fill_in(scores, rows, result)
+            np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
+            n_done += len(rows)
+            if progress is not None:
+                progress(n_done, n_total)
     return scores
+
+
+def identify_run(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> dict[str, Any]:
+    """Return what makes a run what it is, in JSON values.
+
+    Equal for equal data, regions, plan, tasks and versions, whatever the shard and the
+    workers.
+    """
+    plan = with_path(plan, regions)
+    return run_identity(X, regions, plan) | {"task size": task_size(plan)}
+
+
+def _open_checkpoint(
+    folder: str | Path | None,
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    shard: tuple[int, int] | None,
+) -> AbstractContextManager[Checkpoint | None]:
+    """Open the folder of finished tasks, if there is one."""
+    if folder is None:
+        return nullcontext()
+    identity = identify_run(X, regions, plan) | {"saved null": plan.keep_null}
+    part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
+    return Checkpoint(folder, identity, part)
 
 
 def observed_margins(
@@ -100,6 +136,33 @@ def observed_margins(
     return first_margins(with_path(plan, regions), data)[:, :, 0]
 
 
+def why_untrainable(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> str | None:
+    """Return why a plan's forward tests cannot be trained, None if they can.
+
+    The largest region is tried in the fold that trains on fewest samples of a class:
+    some classifiers need more of them than the first runs have.
+    """
+    sizes = np.diff(regions.indptr)
+    if plan.forward is None or not sizes.any():
+        return None
+    design, codes = plan.forward.design, plan.codes[0]
+    fewest = [np.bincount(codes[train]).min() for train, _ in design.folds]
+    fold = int(np.argmin(fewest))
+    first = replace(
+        plan.forward_plan(), design=design.some_folds(slice(fold, fold + 1))
+    )
+    try:
+        first_margins(first, task_data(X, regions, np.array([sizes.argmax()])))
+    except ValueError as error:
+        return (
+            f"the classifier cannot be trained on the {fewest[fold]} samples per class "
+            f"with which it begins ({error})"
+        )
+    return None
+
+
 def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
     """Return a plan that says how margins are made, from all regions of the run.
 
@@ -108,9 +171,14 @@ def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
     """
     if plan.by_sums is not None:
         return plan
-    summing = replace(plan, by_sums=True)
-    by_sums = sums_are_faster(plan, regions, task_size(summing))
-    return replace(plan, by_sums=by_sums)
+    size = task_size(replace(plan, by_sums=True))
+    by_sums = sums_are_faster(plan, regions, size)
+    plan = replace(plan, by_sums=by_sums)
+    if plan.forward is None:
+        return plan
+    tests, at_once = plan.forward_plan(), largest_batch(plan)
+    by_sums = sums_are_faster(tests, regions, task_size(plan), at_once=at_once)
+    return replace(plan, forward_by_sums=by_sums)
 
 
 def task_size(plan: Plan) -> int:
@@ -180,7 +248,8 @@ def _name(number: int, rows: np.ndarray) -> str:
 
 def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
     """Return scores before any task is done."""
-    n_classes = plan.design.n_classes
+    n_classes, forward = plan.design.n_classes, plan.forward
+    n_sums = 0 if forward is None else forward.outcomes.n_sums
     return RegionScores(
         wins=np.full((n_regions, n_classes), np.nan),
         weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
@@ -189,6 +258,12 @@ def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> Region
         maxima=np.full(plan.n_permutations, -np.inf),
         null=null,
         done=np.zeros(n_regions, dtype=bool),
+        n_correct=None
+        if forward is None
+        else np.full((n_regions, n_sums), np.nan, dtype=np.float32),
+        forward_wins=None
+        if forward is None
+        else np.full((n_regions, n_classes), np.nan),
     )
 
 
@@ -201,5 +276,8 @@ def _fill_in(
     scores.score[rows] = result["score"]
     scores.n_reached[rows] = result["n_reached"]
     scores.done[rows] = True
+    if scores.n_correct is not None and scores.forward_wins is not None:
+        scores.n_correct[rows] = result["n_correct"]
+        scores.forward_wins[rows] = result["forward_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]

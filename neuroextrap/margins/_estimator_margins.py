@@ -1,9 +1,12 @@
 """Margins of any scikit-learn classifier, refitted for every region and labeling."""
 
+import json
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
+from neuroextrap.margins._described import described
 from neuroextrap.margins._kernel import MarginKernel
 
 
@@ -28,6 +31,12 @@ class EstimatorMargins(MarginKernel):
                 "predict_proba; give a scikit-learn classifier that has one of them"
             )
         self.estimator = estimator
+
+    def __repr__(self) -> str:
+        """Show the classifier with all its parameters; part of a run's identity."""
+        about = described(self.estimator)
+        about["version"] = metadata.version("scikit-learn")
+        return f"{type(self).__name__}({json.dumps(about, sort_keys=True)})"
 
     def prepare(self, xs: Any, design: Any) -> Any:
         return xs, design

@@ -191,19 +191,19 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
                 )
 
 
-def fold_weightings(
+def point_weights(
     codes: np.ndarray, design: Design, units: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold by themselves, classes equal within the fold.
+    """Weigh the test points of each fold, classes equal within the fold.
 
-    Returns weightings (n_folds, n_test), whose row f weighs the points of fold f and
-    sums to one, and repeats (n_folds, K), the test units of every class in every fold.
-    A unit is a test point; `units` (n_samples,) number what counts as one (a block of
-    scans), whose points share its weight.
+    Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
+    the test units of every class in every fold. A unit is a test point; `units`
+    (n_samples,) number what counts as one (a block of scans), whose points share its
+    weight.
     """
     y = codes[design.test]
     unit = design.test if units is None else units[design.test]
-    weightings = np.zeros((len(design.folds), len(y)))
+    weights = np.empty(len(y))
     repeats = np.zeros((len(design.folds), design.n_classes), dtype=int)
     for f, rows in enumerate(design.fold_slices):
         pairs = np.stack([y[rows], unit[rows]])
@@ -213,5 +213,20 @@ def fold_weightings(
         repeats[f] = np.bincount(distinct[0], minlength=design.n_classes)
         n_present = np.count_nonzero(repeats[f])
         share = 1.0 / (n_present * repeats[f][y[rows]])
-        weightings[f, rows] = share / size[member.ravel()]
+        weights[rows] = share / size[member.ravel()]
+    return weights, repeats
+
+
+def fold_weightings(
+    codes: np.ndarray, design: Design, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weigh the test points of each fold by themselves.
+
+    Returns weightings (n_folds, n_test), whose row f has the `point_weights` of fold f
+    and is 0 elsewhere, and repeats (n_folds, K), the test units of every class in every
+    fold.
+    """
+    weights, repeats = point_weights(codes, design, units)
+    weightings = np.zeros((len(design.folds), len(weights)))
+    weightings[design.fold_of_test, np.arange(len(weights))] = weights
     return weightings, repeats

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.margins._growing_folds import (
+    GrowingRegions,
+    ridge_fits,
+    split_by_form,
+)
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._operators import (
     RegionOperators,
     check_priors,
     checked_counts,
-    residual_operators,
 )
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
@@ -89,19 +93,22 @@ class LDAMargins(MarginKernel):
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
         _resolve_solver(self.solver)
-        groups = residual_operators(xs, design, shrinkage=self.shrinkage)
-        return design, len(xs), groups
+        forms = split_by_form(xs, design, shrinkage=self.shrinkage)
+        return design, len(xs), *forms
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, groups = state
+        design, n_regions, groups, growing = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
-        dtype = np.result_type(*(group.dtype for group in groups))
+        dtypes = [group.dtype for group in groups]
+        dtype = np.result_type(*dtypes) if growing is None else np.dtype(float)
         margins = np.empty((len(design.test), K, n_regions, B), dtype)
         compiled = self._is_compiled(design, labelings)
         fill = _fill_compiled if compiled else _fill
         for group in groups:
             fill(margins, group, design, labelings, counts, self.priors)
+        if growing is not None:
+            _fill_growing(margins, growing, design, labelings, counts, self.priors)
         return margins.reshape(len(design.test), K, n_regions * B)
 
     def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
@@ -192,6 +199,35 @@ def _fill(
             margins[rows, :, regions, part] = fold_margins
 
 
+def _fill_growing(
+    margins: np.ndarray,
+    growing: GrowingRegions,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    priors: str,
+) -> None:
+    """Fill the margins of regions in folds whose training sets grow."""
+    regions = as_slice(growing.regions)
+    for labeling, codes in enumerate(labelings.codes):
+        d = counts[:, :, None, labeling, None]  # (F, K, 1, 1)
+        shares = d / d.sum(axis=1, keepdims=True)
+        indicators = np.eye(labelings.n_classes)[codes]
+        for chain in growing.chains:
+            fits = list(ridge_fits(*growing[1:3], indicators, chain))
+            part = slice(chain.first_fold, chain.first_fold + len(fits))
+            residual = np.stack([fit.residual for fit in fits])  # (F, S, K, K)
+            moments = residual.transpose(2, 3, 0, 1)[..., None]
+            between = d[part][:, None] * shares[part][:, :, None]
+            inverses = _inverse(moments + between.transpose(1, 2, 0, 3, 4))
+            constants = _constants(inverses, d[part], shares[part], priors)
+            for fold, fit in enumerate(fits):
+                precision = _batch_first(inverses[:, :, fold])[:, 0]
+                scores = (fit.predicted @ precision).transpose(1, 2, 0)
+                rows = design.fold_slices[chain.first_fold + fold]
+                margins[rows, :, regions, labeling] = scores + constants[fold, ..., 0]
+
+
 class _Batch:
     """Some labelings (b) of a group of regions (S), in all folds (F).
 
@@ -226,7 +262,7 @@ class _Batch:
         """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
         predicted, moments = self._held_out()
         inverses = _inverse(moments)
-        constants = self._constants(inverses, priors)
+        constants = _constants(inverses, self.counts, self.shares, priors)
         for fold, (_, rows) in enumerate(self.design.fold_views):
             precision = _batch_first(inverses[:, :, fold])
             scores = predicted[:, :, self.folds[fold]][:, :, rows] @ precision
@@ -252,14 +288,19 @@ class _Batch:
             np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
         return np.subtract(self.indicators, errors, out=errors), moments
 
-    def _constants(self, inverses: np.ndarray, priors: str) -> np.ndarray:
-        """Return what a fold adds to the margins of a class, shape (F, K, S, b)."""
-        shares = self.shares.swapaxes(0, 1)
-        constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
-        for label, share in enumerate(shares):
-            constants -= inverses[label] * share
-        constants = constants.swapaxes(0, 1) + 0.5 / self.counts
-        return constants + _log_priors(self.counts, priors)
+
+def _constants(
+    inverses: np.ndarray, counts: np.ndarray, shares: np.ndarray, priors: str
+) -> np.ndarray:
+    """Return what a fold adds to the margins of a class, shape (F, K, S, b).
+
+    ``inverses`` have shape (K, K, F, S, b), counts and shares (F, K, 1, b).
+    """
+    constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
+    for label, share in enumerate(shares.swapaxes(0, 1)):
+        constants -= inverses[label] * share
+    constants = constants.swapaxes(0, 1) + 0.5 / counts
+    return constants + _log_priors(counts, priors)
 
 
 def _batch_first(matrices: np.ndarray) -> np.ndarray:

@@ -38,8 +38,11 @@ class NearestCentroidMargins(AdditiveKernel):
             n_test * work.n_labelings * (10 + 4 * n_classes) * work.n_features
         )
         by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
-        by_regions = work.n_memberships * n * (4 + n / 25) + 4e4 * work.n_regions
-        products = n_classes * (4 * n_test + n * n / 40)
+        held = np.array([len(samples) for samples in design.held_out])
+        blocks = float((held**2).sum())  # inner products within held-out samples
+        by_regions = work.n_memberships * n * (4 + n / 25)
+        by_regions += (4e4 + 4 * blocks) * work.n_regions
+        products = n_classes * (4 * held.sum() + (n * n + blocks) / 40)
         return by_sums, by_regions + work.n_regions * work.n_labelings * products
 
     def prepare(self, xs: Any, design: Design) -> Any:

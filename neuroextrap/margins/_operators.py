@@ -166,14 +166,9 @@ def residual_operators(
     ``H``. Products may be taken in float32 where the penalty is at least 0.01 of the
     mean diagonal of K.
     """
-    check_shrinkage(shrinkage)
-    check_regions(xs, design)
     n = design.n_samples
     n_features = np.array([x.shape[1] for x in xs])
-    grams = np.empty((len(xs), n, n))
-    for gram, x in zip(grams, xs, strict=True):
-        gram[:] = centered_gram(x)
-    penalties = _penalties(grams, n_features, shrinkage)
+    grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
     thin = (2 * n_features < n) | (penalties == 0)
@@ -189,6 +184,19 @@ def residual_operators(
             thin_region = np.array([s])
             groups.append(_with_inverses(thin_region, None, (factor,), design, dtype))
     return groups
+
+
+def penalized_grams(
+    xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return centered Gram matrices (n_regions, n, n) and penalties (n_regions,)."""
+    check_shrinkage(shrinkage)
+    check_regions(xs, design)
+    n_features = np.array([x.shape[1] for x in xs])
+    grams = np.empty((len(xs), design.n_samples, design.n_samples))
+    for gram, x in zip(grams, xs, strict=True):
+        gram[:] = centered_gram(x)
+    return grams, _penalties(grams, n_features, shrinkage)
 
 
 def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:

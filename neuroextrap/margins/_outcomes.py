@@ -6,6 +6,21 @@ from neuroextrap.margins._wins import beaten_and_tied
 from neuroextrap.stats._accuracy import accuracy_weights
 
 
+def correct_outcomes(
+    beaten: np.ndarray, tied: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """Return how correct each test point is: 1, or 1 / m where m classes are best.
+
+    Counts of distractors beaten and tied have shape (n_test, M), as the result, which
+    is float32.
+
+    >>> correct_outcomes(np.array([[2], [1], [0]]), np.array([[0], [1], [0]]), 3).T
+    array([[1. , 0.5, 0. ]], dtype=float32)
+    """
+    best = beaten + tied == n_classes - 1
+    return best / (tied + np.float32(1))
+
+
 def win_chances(margins: np.ndarray, codes: np.ndarray, set_size: int) -> np.ndarray:
     """Return the chance (n_test,) of every test point to win among random distractors.
 

@@ -28,15 +28,22 @@ def work_of_a_task(plan: Plan, regions: scipy.sparse.csr_array, size: int) -> Wo
     return Work(members.shape[0], int(is_member.sum()), members.nnz, plan.n_trained)
 
 
-def sums_are_faster(plan: Plan, regions: scipy.sparse.csr_array, size: int) -> bool:
+def sums_are_faster(
+    plan: Plan,
+    regions: scipy.sparse.csr_array,
+    size: int,
+    *,
+    at_once: int | None = None,
+) -> bool:
     """Choose how margins are made, from the plan and all regions alone.
 
-    ``size`` is the number of regions of a task that sums.
+    ``size`` is the number of regions of a task that sums, and ``at_once`` how many
+    numbers of a feature are in memory together (None: those of all test points).
     """
     if not (isinstance(plan.kernel, AdditiveKernel) and plan.is_additive):
         return False
     work = work_of_a_task(plan, regions, size)
-    if work.n_features * plan.size > _LARGEST_SUMS:
+    if work.n_features * (plan.size if at_once is None else at_once) > _LARGEST_SUMS:
         return False
     assert isinstance(plan.design, Design)  # additive classifiers are cross-validated
     by_sums, by_regions = plan.kernel.costs(work, plan.design)

@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.margins._growing_folds import (
+    GrowingRegions,
+    ridge_fits,
+    split_by_form,
+)
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
-from neuroextrap.margins._operators import (
-    checked_counts,
-    residual_operators,
-)
+from neuroextrap.margins._operators import checked_counts
 
 
 class RidgeMargins(MarginKernel):
@@ -33,15 +35,15 @@ class RidgeMargins(MarginKernel):
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
-        groups = residual_operators(xs, design, shrinkage=self.shrinkage)
+        groups, growing = split_by_form(xs, design, shrinkage=self.shrinkage)
         predictors = [
             (group, None if group.dense is None else _predictor(group, design))
             for group in groups
         ]
-        return design, len(xs), predictors
+        return design, len(xs), predictors, growing
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, predictors = state
+        design, n_regions, predictors, growing = state
         checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
@@ -52,12 +54,29 @@ class RidgeMargins(MarginKernel):
             else:
                 part = predictor @ flat
             parts.append(batch_last(part, (len(design.test), K, B)))
-        if len(parts) == 1:
+        if len(parts) == 1 and growing is None:
             return parts[0]
-        margins = np.empty((len(design.test), K, n_regions, B), np.result_type(*parts))
+        dtype = np.result_type(*parts) if growing is None else np.dtype(float)
+        margins = np.empty((len(design.test), K, n_regions, B), dtype)
+        if growing is not None:
+            _fill_growing(margins, growing, design, labelings)
         for part, (group, _) in zip(parts, predictors, strict=True):
             margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
         return margins.reshape(-1, K, n_regions * B)
+
+
+def _fill_growing(
+    margins: np.ndarray, growing: GrowingRegions, design: Design, labelings: Labelings
+) -> None:
+    """Fill the predictions of regions in folds whose training sets grow."""
+    regions = as_slice(growing.regions)
+    for labeling, codes in enumerate(labelings.codes):
+        indicators = np.eye(labelings.n_classes)[codes]
+        for chain in growing.chains:
+            fits = ridge_fits(*growing[1:3], indicators, chain)
+            for fold, fit in enumerate(fits, start=chain.first_fold):
+                rows = design.fold_slices[fold]
+                margins[rows, :, regions, labeling] = fit.predicted.transpose(1, 2, 0)
 
 
 def _predictor(group: Any, design: Design) -> np.ndarray:

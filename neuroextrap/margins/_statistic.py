@@ -81,7 +81,6 @@ def _set_size(statistic: Any, n_classes: int) -> int | None:
     """Set size of an accuracy, or None where it is none."""
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
     size = sizes.get(statistic) if isinstance(statistic, str) else statistic
-    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-    if whole and 2 <= size <= n_classes:
-        return int(size)
-    return None
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+        return None
+    return int(size) if 2 <= size <= n_classes else None

@@ -9,13 +9,15 @@ result.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse
 
 from neuroextrap.margins._design import Design, Labelings, TestedRows
+from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch, MarginSource
+from neuroextrap.margins._outcomes import correct_outcomes
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     class_weights,
@@ -47,7 +49,8 @@ class Plan:
     the observed labels. ``whitener`` maps (feature indices, x) to a transformed x.
     ``keep_null`` returns every permuted statistic. ``by_sums`` says whether margins are
     summed over features, which an additive plan can do; None is undecided, and
-    `with_path` chooses what is faster.
+    `with_path` chooses what is faster. ``forward`` are the folds of forward tests, made
+    beside the others under the observed labels (by sums if ``forward_by_sums``).
     """
 
     kernel: MarginSource
@@ -59,6 +62,8 @@ class Plan:
     whitener: Any = None
     keep_null: bool = False
     by_sums: bool | None = None
+    forward: ForwardFolds | None = None
+    forward_by_sums: bool | None = None
     _kept: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -113,6 +118,21 @@ class Plan:
         """Number of regions whose margins are made in one pass."""
         n_regions = PASS_SIZE // (self.size * self.batch_width)
         return max(1, min(_MAX_REGIONS_PER_PASS, n_regions))
+
+    def forward_plan(self) -> Self:
+        """Return the plan of the forward tests: their folds, the observed labels."""
+        if "forward" not in self._kept:
+            self._kept["forward"] = replace(
+                self,
+                design=cast(ForwardFolds, self.forward).design,
+                codes=self.codes[:1],
+                pairing=False,
+                weightings=None,
+                keep_null=False,
+                by_sums=self.forward_by_sums,
+                forward=None,
+            )
+        return self._kept["forward"]
 
     def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
@@ -192,7 +212,9 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     The result has ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions,
     K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
     many permuted statistics reach it; ``maxima`` (n_permutations,) the largest permuted
-    statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept.
+    statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept;
+    with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
+    (n_regions, K).
     """
     n_regions, n_classes = data.n_regions, plan.design.n_classes
     result = {
@@ -206,7 +228,59 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
     for first, n_regions, counts in _all_counts(plan, data):
         _score(plan, slice(first, first + n_regions), counts, result)
+    if plan.forward is not None:
+        result |= _run_forward(plan, data)
     return result
+
+
+def _run_forward(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
+    """Count the correct outcomes of the forward tests, and their average wins.
+
+    Margins that are summed over features are made some folds at a time, as many as the
+    plan's own tests, so that they take no more memory than these.
+    """
+    forward, tests = cast(ForwardFolds, plan.forward), plan.forward_plan()
+    n_classes = plan.design.n_classes
+    n_correct = np.zeros((data.n_regions, forward.outcomes.n_sums), dtype=np.float32)
+    wins = np.zeros((data.n_regions, n_classes))
+    for some in _fold_batches(plan):
+        design = forward.design.some_folds(some)
+        points = slice(
+            forward.design.fold_slices[some.start].start,
+            forward.design.fold_slices[some.stop - 1].stop,
+        )
+        whole = design is forward.design
+        part = tests if whole else replace(tests, design=design)
+        for first, n_regions, counts in _all_counts(part, data):
+            rows = slice(first, first + n_regions)
+            beaten, tied, _, _ = next(counts)
+            outcomes = correct_outcomes(beaten, tied, n_classes)
+            n_correct[rows, some] = (forward.sums[some, points] @ outcomes).T
+            weights = forward.weighting[points, np.newaxis]
+            wins[rows] += win_histogram(beaten, tied, weights, n_classes)
+    return {"n_correct": n_correct, "forward_wins": wins}
+
+
+def _fold_batches(plan: Plan) -> list[slice]:
+    """Return which folds of the forward tests are made together."""
+    design = cast(ForwardFolds, plan.forward).design
+    if not plan.forward_by_sums:
+        return [slice(0, len(design.folds))]
+    most, batches, start = len(plan.design.test), [], 0
+    stops = [rows.stop for rows in design.fold_slices]
+    for fold, stop in enumerate(stops):
+        if fold > start and stop - design.fold_slices[start].start > most:
+            batches.append(slice(start, fold))
+            start = fold
+    return [*batches, slice(start, len(stops))]
+
+
+def largest_batch(plan: Plan) -> int:
+    """Return how many margins of a feature forward tests by sums make at once."""
+    slices = cast(ForwardFolds, plan.forward).design.fold_slices
+    batches = _fold_batches(replace(plan, forward_by_sums=True))
+    points = max(slices[b.stop - 1].stop - slices[b.start].start for b in batches)
+    return max(points, plan.design.n_samples) * plan.design.n_classes
 
 
 def first_margins(plan: Plan, data: TaskData) -> np.ndarray:
@@ -214,6 +288,18 @@ def first_margins(plan: Plan, data: TaskData) -> np.ndarray:
     observed = replace(plan, codes=plan.codes[:1])
     _, _, batches = next(_passes(observed, data))
     return next(batches).margins
+
+
+def observed_margins(
+    plan: Plan, data: TaskData
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield (first region, number of regions, margins) under the observed labeling.
+
+    Margins have shape (n_test, K, n_regions), a few regions of the task at a time.
+    """
+    observed = replace(plan, codes=plan.codes[:1])
+    for first, n_regions, batches in _passes(observed, data):
+        yield first, n_regions, next(batches).margins
 
 
 def _all_counts(

@@ -1,30 +1,78 @@
 """What lies under a map: an anatomy, the template that nilearn ships, or nothing."""
 
 import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
-_LEAST_SHARE = 0.95
+from neuroextrap.images._space import CODES, MNI, space_code
+
+TEMPLATE = "mni152"
+"""What users write for the template."""
+
+_LEAST_SHARE = 0.5
 _LIGHT, _SPAN = 225, 85
 _FINEST = 160
 
 
-def anatomy(places, bg_img=None):
-    """Choose the anatomy to be drawn under voxels at `places` (n_voxels, 3) in mm.
+class Background(NamedTuple):
+    """What is drawn under the map of a volume."""
 
-    Without `bg_img` it is the MNI152 template that nilearn ships when at least 95% of
-    the places lie in its brain; False is nothing. Returns one volume with upright cubic
-    voxels, at most 160 along its longest side, or None. Raises TypeError if `bg_img` is
-    no image of a volume, ValueError if it holds several or nothing finite.
+    #: A volume with upright cubic voxels, at most 160 along its longest side; or None.
+    img: Any
+    #: Whether the map is taken to lie in MNI space, where a glass brain fits it.
+    in_mni152: bool
+    #: One line that says why there is no template, and how to have one; "" otherwise.
+    why: str
+
+
+def volume_background(img, places, bg_img=None, *, own=None):
+    """Choose what is drawn under the map or mask `img`.
+
+    `places` (n_voxels, 3) in mm are where the map has values, `own` is an image of the
+    subject's own (or None). Without `bg_img` it is the MNI152 template that nilearn
+    ships if the header of `img` says MNI, and half the places lie in the template's
+    brain; else `own`. "mni152" is the template in any case, False is nothing. Raises
+    TypeError if `bg_img` is no image of a volume, ValueError if it holds several or
+    nothing finite.
     """
+    if bg_img is False:
+        return Background(None, False, "")
+    if isinstance(bg_img, str) and bg_img.lower() == TEMPLATE:
+        return Background(mni152_template(), True, "")
+    share = share_in_mni152(places) if space_code(img) == MNI else 0.0
+    in_mni152 = share >= _LEAST_SHARE
+    if bg_img is not None:
+        return Background(_anatomy(bg_img), in_mni152, "")
+    if in_mni152:
+        return Background(mni152_template(), True, "")
+    below = None if own is None else _anatomy(own)
+    return Background(below, False, _why(img, share, below))
+
+
+def _why(img, share, below):
+    """Say why no template is drawn, what is, and what the user can do."""
+    code = space_code(img)
+    reason = f"their header does not say MNI space (code {code}, {CODES.get(code)})"
+    if code == MNI:
+        reason = (
+            f"their header says MNI space, but only {100 * share:.0f}% of the voxels "
+            "lie in the template's brain"
+        )
+    drawn = "without an anatomy" if below is None else "over the mean image"
+    return (
+        f"the maps are drawn {drawn}, not on the MNI template, because {reason}; give "
+        f"an anatomy in their space with bg_img (--bg-img), or bg_img={TEMPLATE!r} if "
+        "they are in MNI space"
+    )
+
+
+def _anatomy(img):
+    """Read a user's anatomy, zero where it is not finite."""
     from nibabel import Nifti1Image
 
-    if bg_img is False:
-        return None
-    if bg_img is None:
-        return mni152_template() if lies_in_mni152(places) else None
     data, affine = read_volume(
-        bg_img, "bg_img", "give a Niimg, a file, or False for none"
+        img, "bg_img", f"give a Niimg, a file, {TEMPLATE!r}, or False for none"
     )
     return _upright(Nifti1Image(np.where(np.isfinite(data), data, 0.0), affine))
 
@@ -74,8 +122,8 @@ def mni152_template():
     return load_mni152_template(resolution=2)
 
 
-def lies_in_mni152(places):
-    """Return whether places (n_voxels, 3) in mm lie in the MNI152 template's brain.
+def share_in_mni152(places):
+    """Return the share of places (n_voxels, 3) in mm in the template's brain.
 
     Images in another space can lie there too; only their maker knows.
     """
@@ -85,7 +133,7 @@ def lies_in_mni152(places):
     data = np.asarray(brain.dataobj) > 0
     voxels = np.rint(apply_affine(np.linalg.inv(brain.affine), places)).astype(int)
     inside = ((voxels >= 0) & (voxels < data.shape)).all(axis=1)
-    return bool(data[tuple(voxels[inside].T)].sum() >= _LEAST_SHARE * len(places))
+    return float(data[tuple(voxels[inside].T)].sum() / max(1, len(places)))
 
 
 def surface_grays(masker, bg_img=None):

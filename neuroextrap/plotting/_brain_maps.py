@@ -1,8 +1,12 @@
 """Slices of a map, transparent where nothing is known."""
 
+import logging
+
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import anatomy, read_volume
+from neuroextrap.plotting._backgrounds import read_volume, volume_background
+
+_LOGGER = logging.getLogger(__name__)
 
 _TRANSPARENT = 1e-9
 
@@ -17,10 +21,10 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
     ----------
     img : Niimg or path-like
         Map of a volume, such as ``maps_["implied_information"]``.
-    bg_img : Niimg, path-like, False or None, default=None
-        Anatomy in the space of the map. None is the MNI152 template that nilearn ships
-        if 95% of the voxels with a value lie in its brain, otherwise nothing; False is
-        nothing.
+    bg_img : Niimg, path-like, "mni152", False or None, default=None
+        Anatomy in the space of the map. "mni152" is the MNI152 template that nilearn
+        ships. If None, it is the template where the map's header says that it lies in
+        MNI space (sform or qform code 4), otherwise nothing; False is nothing.
     threshold : float or None, default=None
         Values nearer to zero than this, in the map's unit, are transparent. None draws
         all that is not zero.
@@ -52,13 +56,24 @@ def plot_map(img, *, bg_img=None, threshold=None, **options):
     >>> display = plot_map(nibabel.Nifti1Image(bits, np.eye(4)), bg_img=False)
     >>> display.close()
     """
-    from nibabel import Nifti1Image
     from nibabel.affines import apply_affine
-    from nilearn.plotting import plot_stat_map
+
+    from neuroextrap.images._opening import open_image
 
     data, affine = read_map(img)
+    places = apply_affine(affine, np.argwhere(np.isfinite(data)))
+    below = volume_background(open_image(img, "img").img, places, bg_img)
+    if below.why:
+        _LOGGER.info("%s", below.why)
+    return draw_map(data, affine, below.img, threshold=threshold, **options)
+
+
+def draw_map(data, affine, below, *, threshold=None, **options):
+    """Plot slices of a map, NaN where unknown, over a volume (or None) as it is."""
+    from nibabel import Nifti1Image
+    from nilearn.plotting import plot_stat_map
+
     finite = np.isfinite(data)
-    below = anatomy(apply_affine(affine, np.argwhere(finite)), bg_img)
     low, high = float(data[finite].min()), float(data[finite].max())
     settings = {
         "cmap": "cividis",

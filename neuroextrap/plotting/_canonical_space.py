@@ -112,7 +112,7 @@ def plot_sensitivity_map(img, *, background=None, threshold=None, **options):
     ----------
     img : Niimg or path-like
         Sensitivity map.
-    background : Niimg, path-like, False or None, default=None
+    background : Niimg, path-like, "mni152", False or None, default=None
         Anatomy under the map, the ``bg_img`` of :func:`plot_map`.
     threshold : float or None, default=None
         Values below are transparent; None is the 95th percentile of the map.

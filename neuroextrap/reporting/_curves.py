@@ -14,9 +14,9 @@ _FEWEST_CLASSES = 10
 def curve_axes(fitted, region):
     """Draw the accuracy curve of one region with band, bound and extrapolation.
 
-    `region` is an index, or (x, y, z) in mm of the nearest center. The band is left out
-    where there are no standard errors (results read from a folder), the bound where
-    none holds, the extrapolation (to ten times the classes) with fewer than ten
+    `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
+    there are no standard errors (results read from a folder), the bound where none
+    holds, the extrapolation (to ten times the classes) with fewer than ten
     classes. Returns the matplotlib axes, those of a new figure.
     """
     sizes, accuracy = fitted.accuracy_curve(region)

@@ -3,7 +3,9 @@
 import numpy as np
 
 from neuroextrap.maps._registry import record_of
+from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
+from neuroextrap.reporting._methods import methods_paragraph, parameter_tables
 from neuroextrap.reporting._page import (
     escape,
     figure_tag,
@@ -15,7 +17,7 @@ from neuroextrap.reporting._page import (
 from neuroextrap.reporting._peaks import peak_table, region_places
 from neuroextrap.reporting._pictures import embed_figure, map_pictures, null_picture
 from neuroextrap.reporting._validity import vacuity_notes, validity_notes
-from neuroextrap.reporting._viewer import report_section
+from neuroextrap.reporting._viewer import background_note, report_section
 
 _N_CURVES = 4
 
@@ -30,7 +32,7 @@ def identification_report(fitted, title=None, *, bg_img=None):
         errors). See Notes for what is read of it.
     title : str or None, default=None
         Title of the page; None is "Identification report".
-    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
+    bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
         Image drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
@@ -47,11 +49,12 @@ def identification_report(fitted, title=None, *, bg_img=None):
     -----
     Any object will do that has the attributes ``region_scores_``, ``maps_``,
     ``masker_``, ``classes_``, ``wins_``, ``set_sizes_``, ``n_elements_``, ``notes_``,
-    ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only) and
-    ``results_`` (with ``choice``, ``scores.score``, ``n_voxels``, ``n_test``,
-    ``set_sizes``, ``n_repeats``, ``confidence_level``, ``curve``, ``bound_curve`` and
-    ``best_bound``), and the methods ``accuracy_curve``, ``bound_curve``,
-    ``standard_error``, ``find_region`` and ``get_params``. All are public.
+    ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only), if
+    it has one ``bg_img_``, and ``results_`` (with ``choice``, ``scores.score``,
+    ``n_voxels``, ``n_test``, ``set_sizes``, ``n_repeats``, ``confidence_level``,
+    ``curve``, ``bound_curve`` and ``best_bound``), and the methods
+    ``accuracy_curve``, ``bound_curve``, ``standard_error``, ``find_region`` and
+    ``get_params``. All are public.
 
     References
     ----------
@@ -84,7 +87,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
         A fitted analysis, as in :func:`identification_report`.
     n_peaks : int, default=10
         Largest number of rows of the peak table.
-    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
+    bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
         Image drawn under the maps, as in :func:`interactive_viewer`.
 
     Returns
@@ -119,15 +122,17 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
     peaks = peak_table(fitted, n_peaks=n_peaks)
+    background = fitted_background(fitted, bg_img)
     sections = [
         ("Summary", _summary(fitted)),
         ("Peaks", _peaks(peaks)),
-        ("Maps", _maps(fitted, peaks, bg_img)),
-        ("Explore the maps", report_section(fitted, bg_img)),
+        ("Maps", _maps(fitted, peaks, background, bg_img)),
+        ("Explore the maps", report_section(fitted, background, bg_img)),
         ("Accuracy curves of the peaks", _curves(fitted, peaks)),
         ("Permutation test", _permutations(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Parameters", _parameters(fitted)),
+        ("Methods", paragraphs(methods_paragraph(fitted))),
+        ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]
 
@@ -185,15 +190,15 @@ def _peaks(peaks):
     return paragraphs(hint) + frame_table(peaks)
 
 
-def _maps(fitted, peaks, bg_img):
+def _maps(fitted, peaks, background, bg_img):
     """Show the maps, cut at the strongest region."""
     if fitted.masker_ is None:
         return ""
     places = region_places(fitted)
     place = None if places is None else places[peaks["region"].iloc[0]]
-    pictures = map_pictures(fitted, place, bg_img)
+    pictures = map_pictures(fitted, place, background.img, bg_img)
     n_classes = len(fitted.classes_)
-    parts, empty = [], []
+    parts, empty = [background_note(background)], []
     for name, picture in pictures.items():
         record = record_of(name)
         if picture is None:
@@ -262,25 +267,3 @@ def _validity(fitted):
     """List when the numbers hold."""
     items = "\n".join(f"<li>{escape(note)}</li>" for note in validity_notes(fitted))
     return f"<ul>\n{items}\n</ul>"
-
-
-def _parameters(fitted):
-    """Tabulate parameters and versions."""
-    from importlib.metadata import version
-
-    parameters = {
-        name: _short(value) for name, value in sorted(fitted.get_params(False).items())
-    }
-    packages = ("neuroextrap", "nilearn", "scikit-learn", "numpy", "scipy", "nibabel")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return key_value_table({**parameters, "versions": versions})
-
-
-def _short(value, most=300):
-    """Return a value's text, cut when long; an image's file, or its size."""
-    name = getattr(value, "get_filename", lambda: None)()
-    if name is None and hasattr(value, "shape"):
-        kind = type(value).__name__
-        name = f"{kind} of {' x '.join(str(size) for size in value.shape)}"
-    text = " ".join(str(name or value).split())
-    return text if len(text) <= most else text[:most] + " ..."

@@ -9,8 +9,9 @@ from itertools import product
 import numpy as np
 
 from neuroextrap.maps._registry import record_of
-from neuroextrap.plotting import plot_map, plot_null_distribution
+from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._backgrounds import surface_grays
+from neuroextrap.plotting._brain_maps import draw_map, read_map
 from neuroextrap.reporting._map_data import COLORMAP, color_range, overview_maps
 from neuroextrap.reporting._page import figure_tag
 
@@ -18,12 +19,16 @@ _TRANSPARENT = 1e-9
 
 
 def data_uri(figure, kind="svg"):
-    """Draw a figure into a data URI, as "svg" or "png", and close it."""
+    """Draw a figure into a data URI, as "svg" or "png", and close it.
+
+    Equal figures give equal text: no date, no random names of elements.
+    """
     import matplotlib.pyplot as plt
 
     target = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
-    figure.savefig(target, format=kind, dpi=110, metadata=metadata)
+    with plt.rc_context({"svg.hashsalt": "neuroextrap"}):
+        figure.savefig(target, format=kind, dpi=110, metadata=metadata)
     plt.close(figure)
     text = base64.b64encode(target.getvalue()).decode("ascii")
     return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
@@ -52,17 +57,18 @@ def _statistic_name(fitted):
     return f"accuracy among {fitted.statistic}"
 
 
-def map_pictures(fitted, place=None, bg_img=None):
+def map_pictures(fitted, place, below, bg_img):
     """Draw the maps of the overview, above chance or significance.
 
-    Volumes are cut at `place` (mm); None lets nilearn choose. Returns a data URI by the
+    Volumes are cut at `place` (mm; None lets nilearn choose) and drawn over `below`, a
+    volume or None; surfaces over `bg_img`. Returns a data URI by the
     name of the map, None for a map that is nowhere above its first threshold.
     """
     names = overview_maps(fitted.maps_)
-    return {name: _map_picture(fitted, name, place, bg_img) for name in names}
+    return {name: _map_picture(fitted, name, place, below, bg_img) for name in names}
 
 
-def _map_picture(fitted, name, place, bg_img):
+def _map_picture(fitted, name, place, below, bg_img):
     """Draw one map, or nothing where there is nothing to draw."""
     from neuroextrap.images._maskers import is_surface_masker
 
@@ -75,7 +81,7 @@ def _map_picture(fitted, name, place, bg_img):
         figure = _surface_figure(img, grays, color_range(values), threshold)
     else:
         figure = _volume_figure(
-            img, fitted.masker_.mask_img_, place, bg_img=bg_img, threshold=threshold
+            img, fitted.masker_.mask_img_, place, below=below, threshold=threshold
         )
     return data_uri(figure, "png")
 
@@ -90,8 +96,8 @@ def _volume_figure(img, mask_img, place, **options):
     if place is not None:
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
     figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
-    display = plot_map(
-        img, display_mode=mode, cut_coords=cuts, figure=figure, **options
+    display = draw_map(
+        *read_map(img), display_mode=mode, cut_coords=cuts, figure=figure, **options
     )
     display.add_contours(mask_img, levels=[0.5], colors="0.55", linewidths=0.8)
     return figure

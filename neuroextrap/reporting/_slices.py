@@ -1,17 +1,18 @@
 """Slices to click into: nilearn's viewer in a frame that reports clicks to the page."""
 
+import re
 from importlib import resources
 from string import Template
 
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import anatomy
 from neuroextrap.reporting._map_data import COLORMAP, color_range
 from neuroextrap.reporting._page import escape
 
 _WIDTH = 920
 _FINE, _FINEST = 144, 200
 _TRANSPARENT = 1e-9
+_RANDOM = re.compile(r"(?<=[A-Za-z]-)[0-9a-f]{32}\b")
 
 _FRAME = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Brain viewer</title>
@@ -20,15 +21,17 @@ _FRAME = Template("""<!DOCTYPE html>
 <body>$body</body></html>""")
 
 
-def slices_frame(fitted, map_name, place, bg_img=None):
+def slices_frame(fitted, map_name, place, below=None):
     """Return nilearn's viewer of volumes in an inline frame, as HTML.
 
     The frame tells the page where it was clicked. The map `map_name` is drawn until the
-    page's own script colors it; the cuts are at `place` (mm) at first. Raises
-    RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
+    page's own script colors it; the cuts are at `place` (mm) at first. It is drawn over
+    the volume `below`, or over the mask's outline. Raises RuntimeError if the installed
+    nilearn draws its viewer in another way than 0.14.
     """
-    view = _view(fitted, map_name, place, bg_img)
+    view = _view(fitted, map_name, place, below)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
+    body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
     if script < 0:
         raise RuntimeError(
@@ -49,18 +52,15 @@ def read_script(name):
     return folder.joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
-def _view(fitted, map_name, place, bg_img):
+def _view(fitted, map_name, place, below):
     """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
-    from neuroextrap.images import feature_coordinates
-
-    below = anatomy(feature_coordinates(fitted.masker_), bg_img)
     img, values = fitted.maps_[map_name], fitted.region_scores_[map_name]
     low, high = color_range(values)
     return view_img(
         _drawable(img, fitted.masker_),
-        bg_img=_outlined_mask(fitted) if below is None else below,
+        bg_img=_outlined_mask(fitted) if below is None else _fine(below),
         cut_coords=place,
         threshold=_TRANSPARENT,
         cmap=COLORMAP,
@@ -82,28 +82,35 @@ def _drawable(img, masker):
 
 
 def _outlined_mask(fitted):
-    """Return the mask as a white anatomy with a gray edge, upright and isotropic.
-
-    The viewer's crosshair is a voxel wide, so large voxels are cut into several.
-    """
+    """Return the mask as a white anatomy with a gray edge, upright and isotropic."""
     from nibabel import Nifti1Image
-    from nilearn.image import resample_img
     from scipy.ndimage import binary_erosion
 
     from neuroextrap.images._geometry import mask_lattice
 
     mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
-    sizes = np.linalg.norm(affine[:3, :3], axis=0)
-    extent, size = (np.array(mask.shape) * sizes).max(), sizes.min()
-    parts = int(_FINE * size / extent)
-    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
-    grid = np.diag([max(size, extent / _FINEST)] * 3)
-    img = Nifti1Image(mask.astype(np.float32), affine)
-    img = resample_img(img, target_affine=grid, interpolation="nearest")
+    img = _fine(Nifti1Image(mask.astype(np.float32), affine))
     mask = img.get_fdata() > 0
     inside = binary_erosion(mask, border_value=1)
     shade = np.where(inside, 2.0, mask).astype(np.float32)
     return Nifti1Image(shade, img.affine)
+
+
+def _fine(img):
+    """Return a volume with upright cubic voxels, large ones cut into several.
+
+    The viewer's crosshair is a voxel wide.
+    """
+    from nilearn.image import resample_img
+
+    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
+    extent, size = (np.array(img.shape) * sizes).max(), sizes.min()
+    parts = int(_FINE * size / extent)
+    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
+    grid = np.diag([max(size, extent / _FINEST)] * 3)
+    if np.allclose(img.affine[:3, :3], grid):
+        return img
+    return resample_img(img, target_affine=grid, interpolation="nearest")
 
 
 def _framed(volume, masker):

@@ -6,6 +6,7 @@ from string import Template
 
 import numpy as np
 
+from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._page import escape, make_page, paragraphs
 from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._slices import read_script, slices_frame
@@ -99,10 +100,12 @@ def interactive_viewer(
         Number of curves kept in the page (about 400 bytes each) when the regions are
         spheres: those strongest in the map shown first (smallest, for p-values). Atlas
         regions are all kept.
-    bg_img : path-like, Niimg, SurfaceImage, False or None, default=None
-        Image drawn under the maps. Volumes: an anatomy in the space of the maps; None
-        is the MNI152 template that nilearn ships if the mask lies in its brain,
-        otherwise the mask's outline; False is the mask's outline. Surfaces: a
+    bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
+        Image drawn under the maps. Volumes: an anatomy in the space of the maps;
+        "mni152" is the MNI152 template that nilearn ships, with a glass brain; None is
+        the template where the mask's header says that it lies in MNI space (code 4),
+        otherwise the subject's own mean image ``bg_img_`` or, where there is none, the
+        mask's outline; False is the mask's outline. Surfaces: a
         SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
         mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
 
@@ -138,24 +141,49 @@ def interactive_viewer(
     >>> 'src="http' in page
     False
     """
+    _check(fitted, map_name, max_regions)
+    background = fitted_background(fitted, bg_img)
     section = viewer_section(
-        fitted, map_name=map_name, max_regions=max_regions, bg_img=bg_img
+        fitted,
+        background,
+        map_name=map_name,
+        max_regions=max_regions,
+        bg_img=bg_img,
     )
-    return make_page("Explore the maps", [("", section)])
+    return make_page("Explore the maps", [("", background_note(background) + section)])
+
+
+def background_note(background):
+    """Return a note, as HTML, where maps are drawn without the template."""
+    why = background.why
+    return paragraphs(f"{why[:1].upper()}{why[1:]}." if why else "", note=True)
 
 
 def viewer_section(
-    fitted, *, map_name="implied_information", max_regions=5000, bg_img=None
+    fitted,
+    background,
+    *,
+    map_name="implied_information",
+    max_regions=5000,
+    bg_img=None,
 ):
-    """Return the viewer as HTML, a part of a page; see :func:`interactive_viewer`."""
+    """Return the viewer as HTML, a part of a page; see :func:`interactive_viewer`.
+
+    Volumes are drawn over the `background`, surfaces over `bg_img`.
+    """
     _check(fitted, map_name, max_regions)
     data = viewer_data(
-        fitted, map_name=map_name, max_regions=max_regions, bg_img=bg_img
+        fitted,
+        map_name=map_name,
+        max_regions=max_regions,
+        in_mni152=background.in_mni152,
+        bg_img=bg_img,
     )
     if "hemispheres" in data:
         views = _surface_views(data)
     else:
-        frame = slices_frame(fitted, map_name, data["places"][data["start"]], bg_img)
+        place = data["places"][data["start"]]
+        frame = slices_frame(fitted, map_name, place, background.img)
         views = _volume_views(frame, data)
     section = _SECTION.substitute(
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
@@ -199,7 +227,7 @@ def _surface_views(data):
     )
 
 
-def report_section(fitted, bg_img=None):
+def report_section(fitted, background, bg_img=None):
     """Return the viewer for a report, a note why there is none, or nothing.
 
     Nothing where there is no image; a note where the installed nilearn draws its viewer
@@ -208,7 +236,7 @@ def report_section(fitted, bg_img=None):
     if not has_viewer(fitted):
         return ""
     try:
-        return viewer_section(fitted, bg_img=bg_img)
+        return viewer_section(fitted, background, bg_img=bg_img)
     except RuntimeError as error:
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)

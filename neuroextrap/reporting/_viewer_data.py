@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.plotting._backgrounds import lies_in_mni152, surface_grays
+from neuroextrap.plotting._backgrounds import surface_grays
 from neuroextrap.reporting._map_data import map_data, packed
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines
@@ -11,12 +11,12 @@ from neuroextrap.reporting._pictures import glass_outlines
 _REACH = 4.0
 
 
-def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
+def viewer_data(fitted, *, map_name, max_regions, in_mni152=False, bg_img=None):
     """Collect maps, curves, numbers and places of regions, ready for JSON.
 
     Kept are the curves of the `max_regions` regions that are strongest in the map
     `map_name`, strongest first, or of all regions of an atlas. `bg_img` gives the
-    vertices of surfaces their gray.
+    vertices of surfaces their gray; volumes have a glass brain if they lie `in_mni152`.
 
     The returned dict has what :func:`map_data` collects; ``curves`` at ``set_sizes``,
     ``bounds`` (or None) at ``bound_sizes``, ``values`` of ``columns``, ``regions``
@@ -53,8 +53,11 @@ def viewer_data(fitted, *, map_name, max_regions, bg_img=None):
     names = results.choice.names
     if names is not None:
         data["names"] = [str(names[region]) for region in kept]
-    geometry = _on_surface if is_surface_masker(fitted.masker_) else _in_volume
-    return data | map_data(fitted, map_name) | geometry(fitted, kept, bg_img)
+    if is_surface_masker(fitted.masker_):
+        places = _on_surface(fitted, bg_img)
+    else:
+        places = _in_volume(fitted, kept, in_mni152)
+    return data | map_data(fitted, map_name) | places
 
 
 def _strongest(fitted, map_name, max_regions):
@@ -82,7 +85,7 @@ def _bounds(results, kept):
     return {"bound_sizes": sizes.tolist(), "bounds": _rounded(bounds)}
 
 
-def _in_volume(fitted, kept, bg_img):
+def _in_volume(fitted, kept, in_mni152):
     """Collect the places of the mask's voxels, and one of every kept region."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
@@ -92,7 +95,7 @@ def _in_volume(fitted, kept, bg_img):
     places = feature_coordinates(fitted.masker_)
     size = np.linalg.norm(affine[:3, :3], axis=0).max()
     glass = None
-    if bg_img is None and lies_in_mni152(places):
+    if in_mni152:
         glass = {axis: side["frame"] for axis, side in glass_outlines().items()}
     return {
         "element": "voxel",
@@ -107,7 +110,7 @@ def _in_volume(fitted, kept, bg_img):
     }
 
 
-def _on_surface(fitted, _kept, bg_img):
+def _on_surface(fitted, bg_img):
     """Collect the hemispheres' meshes, and which vertex is which feature."""
     from neuroextrap.images._geometry import surface_mesh
 

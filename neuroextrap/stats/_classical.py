@@ -10,6 +10,7 @@ from neuroextrap.stats._validation import (
     FloatArray,
     check_n_classes,
     check_probabilities,
+    check_real,
     nats_per_unit,
 )
 
@@ -64,7 +65,7 @@ def fano_information(
 
 def confusion_information(
     y_true: ArrayLike,
-    y_pred: ArrayLike,
+    y_pred: ArrayLike | None = None,
     *,
     correction: str | None = None,
     base: float = 2,
@@ -78,9 +79,11 @@ def confusion_information(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels (stimuli).
-    y_pred : array-like of shape (n,)
+    y_true : array-like of shape (n,), or of shape (n_stimuli, n_responses)
+        True labels (stimuli). Without `y_pred`: the table of counts itself, one row per
+        stimulus, as a searchlight's ``confusion_matrix(region)`` gives it; counts may
+        be fractions, where ties were shared.
+    y_pred : array-like of shape (n,) or None, default=None
         Predicted labels, or any discrete response.
     correction : None, "miller_madow" or "panzeri_treves", default=None
         Bias correction. Miller-Madow counts the occupied cells; Panzeri-Treves
@@ -96,8 +99,9 @@ def confusion_information(
     Raises
     ------
     ValueError
-        If the labels differ in length or are empty, or if `correction` or
-        `base` is not one of those allowed.
+        If the labels differ in length or are empty, the table has negative or no
+        counts, `correction` or `base` is not one of those allowed, or a correction is
+        asked for a table of proportions, which does not say how many points there are.
 
     References
     ----------
@@ -109,6 +113,8 @@ def confusion_information(
     --------
     >>> confusion_information(["a", "a", "b", "b"], [0, 0, 1, 1])
     array(1.)
+    >>> confusion_information([[9, 1], [1, 9]]).round(3)
+    np.float64(0.531)
     """
     unit = nats_per_unit(base)
     biases = {"miller_madow": _cell_bias, "panzeri_treves": _row_bias}
@@ -117,7 +123,12 @@ def confusion_information(
             "correction must be None, 'miller_madow' or 'panzeri_treves'; "
             f"got {correction!r}"
         )
-    counts = _contingency(y_true, y_pred)
+    if y_pred is None:
+        counts: NDArray[np.floating | np.intp] = _check_table(
+            y_true, whole=correction is not None
+        )
+    else:
+        counts = _contingency(y_true, y_pred)
     n = counts.sum()
     joint = xlogy(counts, counts).sum()
     margins = sum(xlogy(each, each).sum() for each in (counts.sum(0), counts.sum(1)))
@@ -126,9 +137,38 @@ def confusion_information(
     return np.asarray((plug_in - bias) / unit)
 
 
+def _check_table(table: ArrayLike, *, whole: bool) -> FloatArray:
+    """Return a table of counts without its empty rows and columns.
+
+    With `whole`, every row must hold a whole number of test points.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    if counts.ndim != 2:
+        raise ValueError(
+            "y_true without y_pred must be a table of counts of shape (n_stimuli, "
+            f"n_responses), got shape {counts.shape}; give y_pred, or the confusion "
+            "matrix"
+        )
+    if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.any()):
+        raise ValueError(
+            "a table of counts must be finite, not negative and not all zero, got "
+            f"{counts.min(initial=0)} to {counts.max(initial=0)}; give the confusion "
+            "matrix of one region"
+        )
+    per_row = counts.sum(axis=1)
+    if whole and (np.abs(per_row - np.rint(per_row)) > 1e-6).any():
+        raise ValueError(
+            "a correction needs whole numbers of test points in every row, got "
+            f"{per_row[np.abs(per_row - np.rint(per_row)).argmax()]:.6g}; give counts "
+            "instead of proportions, or correction=None"
+        )
+    return counts[per_row > 0][:, counts.any(axis=0)]
+
+
 def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     """Count pairs of labels as (n_true_labels, n_predicted_labels)."""
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    true = np.asarray(check_real(y_true, "y_true"))
+    predicted = np.asarray(check_real(y_pred, "y_pred"))
     if true.ndim != 1 or true.shape != predicted.shape or not true.size:
         raise ValueError(
             "y_true and y_pred must be one-dimensional, of one length and not "
@@ -140,20 +180,20 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     return flat.reshape(len(rows), len(columns))
 
 
-def _cell_bias(counts: NDArray[np.intp]) -> float:
+def _cell_bias(counts: NDArray) -> float:
     """Return the bias in nats from the numbers of occupied cells."""
     rows, columns = counts.shape
     return float(np.count_nonzero(counts) - rows - columns + 1) / (2 * counts.sum())
 
 
-def _row_bias(counts: NDArray[np.intp]) -> float:
+def _row_bias(counts: NDArray) -> float:
     """Return the bias in nats from the responses each stimulus can evoke."""
     relevant = sum(_relevant_responses(row) for row in counts)
     rows, columns = counts.shape
     return float(relevant - rows - columns + 1) / (2 * counts.sum())
 
 
-def _relevant_responses(row: NDArray[np.intp]) -> int:
+def _relevant_responses(row: NDArray) -> int:
     """Estimate how many responses have positive probability for one stimulus.
 
     For each possible number of unseen responses, the observed ones get
@@ -161,7 +201,7 @@ def _relevant_responses(row: NDArray[np.intp]) -> int:
     the number whose expected count of occupied cells is nearest to the observed
     count is taken, the search stopping at the first turn away from it.
     """
-    n, seen = int(row.sum()), row[row > 0]
+    n, seen = round(row.sum()), row[row > 0]
     occupied = len(seen)
     expected = occupied - ((1 - seen / n) ** n).sum()
     distance, best = abs(occupied - expected), occupied

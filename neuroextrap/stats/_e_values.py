@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._validation import FloatArray, real_array
 
 
 def e_value_false_discovery_rate(e_values: ArrayLike) -> FloatArray:
@@ -42,7 +42,7 @@ def e_value_false_discovery_rate(e_values: ArrayLike) -> FloatArray:
     >>> e_value_false_discovery_rate([100.0, 0.5, 30.0, 2.0])
     array([0.04      , 1.        , 0.06666667, 0.66666667])
     """
-    values = np.asarray(e_values, dtype=np.float64)
+    values = real_array(e_values, "e_values")
     if values.ndim != 1:
         raise ValueError(
             f"e_values must have shape (n_regions,); got {values.shape}: ravel them"

@@ -21,12 +21,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import FloatArray, check_integer, check_level
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    check_level,
+    real_array,
+)
 
 #: fixed before any data are seen; the mean over them loses little to the best of them
 LAMBDAS = np.log([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0])
 _BLOCK_NUMBERS = 2**22
-_BISECTIONS = 30  # to 1e-9, from below
+_STEPS, _CLOSE = 60, 1e-10  # of Newton's method, from below
+_ROUNDING = 1e-9  # of log e-values: the bound lies so far below the solution
 
 
 def forward_e_value(
@@ -87,7 +93,7 @@ def forward_e_value(
     array(0.21)
     """
     design = _forward_design(n_correct, n_units, first_steps, unit_weights)
-    level = np.asarray(accuracy, dtype=np.float64)
+    level = real_array(accuracy, "accuracy")
     if not ((level >= 0) & (level <= 1)).all():
         raise ValueError(f"accuracy must lie between 0 and 1; got {accuracy!r}")
     sums, shape = design.sums()
@@ -200,6 +206,13 @@ class _Forward(NamedTuple):
         logs = n * np.log1p(beta[:, np.newaxis, np.newaxis] * growth)
         return np.einsum("rlk,ok->rol", logs, self.counts)
 
+    def slopes(self, beta: FloatArray) -> FloatArray:
+        """Return the derivatives of the offsets by beta, of the same shape."""
+        n, evenness = self.kinds.T
+        growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
+        slopes = n * growth / (1 + beta[:, np.newaxis, np.newaxis] * growth)
+        return np.einsum("rlk,ok->rol", slopes, self.counts)
+
 
 def _forward_design(
     n_correct: ArrayLike,
@@ -208,7 +221,7 @@ def _forward_design(
     unit_weights: ArrayLike | None,
 ) -> _Forward:
     """Check what forward tests are given, and count steps of equal design."""
-    correct = np.asarray(n_correct, dtype=np.float64)
+    correct = real_array(n_correct, "n_correct")
     if correct.ndim < 2 or 0 in correct.shape[-2:]:
         raise ValueError(
             "n_correct must have shape (..., n_orders, n_steps), at least one of each; "
@@ -271,14 +284,35 @@ def _log_e_values(design: _Forward, sums: FloatArray, beta: FloatArray) -> Float
 
 
 def _where_reached(design: _Forward, sums: FloatArray, goals: FloatArray) -> FloatArray:
-    """Return the largest beta at which the log e-value still reaches the goal."""
-    low, high = np.zeros(len(sums)), np.ones(len(sums))
-    hopeless = _log_e_values(design, sums, low) < goals
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        reached = _log_e_values(design, sums, middle) >= goals
-        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
-    return np.where(np.isnan(sums[:, 0]), np.nan, np.where(hopeless, 0.0, low))
+    """Return the largest beta at which the log e-value still reaches the goal.
+
+    It is a convex and decreasing function of beta (a log-sum-exp of convex ones), so
+    that Newton's steps from 0 come nearer from below and never pass the solution:
+    wherever they stop, the bound holds.
+    """
+    goals, beta = goals + _ROUNDING, np.zeros(len(sums))
+    known = ~np.isnan(sums[:, 0])
+    open_rows = np.flatnonzero(known & (_log_e_values(design, sums, beta) >= goals))
+    for _ in range(_STEPS):
+        if not len(open_rows):
+            break
+        step = _newton_step(design, sums[open_rows], beta[open_rows], goals[open_rows])
+        beta[open_rows] = np.minimum(beta[open_rows] + step, 1)
+        open_rows = open_rows[step > _CLOSE]
+    return np.where(known, beta, np.nan)
+
+
+def _newton_step(
+    design: _Forward, sums: FloatArray, beta: FloatArray, goals: FloatArray
+) -> FloatArray:
+    """Return how much larger beta may be, by the tangent of the log e-value."""
+    exponents = sums[:, :, np.newaxis] * LAMBDAS - design.offsets(beta)
+    highest = exponents.max(axis=(1, 2), keepdims=True)
+    weights = np.exp(exponents - highest)
+    total = weights.sum(axis=(1, 2))
+    log_mean = highest[:, 0, 0] + np.log(total / weights[0].size)
+    slope = (weights * design.slopes(beta)).sum(axis=(1, 2)) / total
+    return np.maximum(log_mean - goals, 0) / slope
 
 
 def _in_blocks(

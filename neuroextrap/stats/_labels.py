@@ -40,7 +40,7 @@ def check_labels(values: Any, name: str) -> np.ndarray:
 def _check_present(array: np.ndarray, name: str) -> None:
     """Raise when an entry is None or NaN."""
     if array.dtype.kind == "O":
-        missing = [_is_missing(entry) for entry in array]
+        missing = np.array([_is_missing(entry) for entry in array], dtype=bool)
     else:
         missing = np.isnat(array) if array.dtype.kind in "mM" else _nan(array)
     rows = np.flatnonzero(missing)

@@ -56,7 +56,10 @@ class NullCounts:
         return cls(score, n_reached, np.full(n_permutations, -np.inf))
 
     def add(
-        self, permuted: FloatArray, first: int, regions: slice = slice(None)
+        self,
+        permuted: FloatArray,
+        first: int,
+        regions: slice | NDArray[np.intp] = slice(None),
     ) -> None:
         """Count the statistics (n_regions, n_labelings) of some regions.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import check_integer, random_generator
+from neuroextrap.stats._validation import check_integer, check_real, random_generator
 
 _LISTED = 8  # list all labelings when they are at most this many times those asked
 
@@ -154,7 +154,7 @@ def count_permutations(
 
 def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:
     """Check the arguments and find the units."""
-    values = np.asarray(y)
+    values = np.asarray(check_real(y, "y"))
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"y must have shape (n,), n >= 1; got {values.shape}")
     n = len(values)

@@ -14,6 +14,7 @@ from neuroextrap.stats._validation import check_integer, check_level
 _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
 _FEW_REPEATS = 2**12
+_LARGEST_ALPHA = 0.25  # of Hoeffding 1956, as in the bounds that are planned for
 
 
 def required_classes(
@@ -128,7 +129,8 @@ def required_repeats(
         If `n_classes` or `n_regions` is not an integer, or too small.
     ValueError
         If `accuracy` and `bound` are not ordered proportions, or so close that more
-        than 10^10 test points would be needed.
+        than 10^10 test points would be needed, or if one bound may fail with a
+        probability above .25, where Clopper-Pearson bounds are not known to hold.
 
     See Also
     --------
@@ -148,6 +150,12 @@ def required_repeats(
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     n_regions = check_integer(n_regions, "n_regions", minimum=1)
     alpha = (1 - check_level(confidence_level, "confidence_level")) / n_regions
+    if alpha > _LARGEST_ALPHA:
+        raise ValueError(
+            f"confidence_level={confidence_level!r} must be such that (1 - "
+            f"confidence_level) / n_regions is at most {_LARGEST_ALPHA}, got "
+            f"{alpha:.3g}; Clopper-Pearson bounds hold from there on"
+        )
     power = check_level(power, "power")
     goal = 1 / n_classes if bound is None else bound
     _check_goal(accuracy, goal)

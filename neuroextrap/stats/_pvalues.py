@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtri
 
-from neuroextrap.stats._validation import FloatArray, check_integer
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    check_real,
+    real_array,
+)
 
 _BATCH_NUMBERS = 2**24  # null scores sorted at once
 
@@ -31,7 +36,9 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     score : array-like of shape (...)
         Observed statistic, larger for stronger effects; NaN gives NaN.
     null_scores : array-like of shape (n_permutations, ...)
-        The same statistic of permuted labels; trailing axes broadcast.
+        The same statistic of permuted labels; trailing axes broadcast. Where it is
+        float32 (as ``save_null`` writes it), scores are compared at that precision, so
+        that ties remain ties.
 
     Returns
     -------
@@ -53,8 +60,8 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     >>> permutation_p_value(3.0, [1.0, 2.0, 3.0, 0.0])
     array(0.4)
     """
-    observed = np.asarray(score, dtype=np.float64)
-    null = np.asarray(null_scores, dtype=np.float64)
+    observed = _at_precision_of(null_scores, score)
+    null = real_array(null_scores, "null_scores")
     if null.ndim == 0 or len(null) == 0:
         raise ValueError(
             "null_scores must have shape (n_permutations, ...) with at least one "
@@ -71,6 +78,13 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
         raise ValueError("null_scores hold NaN where score is a number; drop them")
     p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))
     return np.where(np.isnan(observed), np.nan, p)
+
+
+def _at_precision_of(null_scores: ArrayLike, scores: ArrayLike) -> FloatArray:
+    """Return scores as float64, rounded to float32 first where the null scores are."""
+    single = getattr(null_scores, "dtype", None) == np.float32
+    values = real_array(scores, "scores")
+    return values.astype(np.float32).astype(np.float64) if single else values
 
 
 def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArray:
@@ -107,8 +121,8 @@ def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArr
     >>> max_statistic_p_value([0.9, 0.2], [0.3, 0.4, 0.5])
     array([0.25, 1.  ])
     """
-    values = np.asarray(scores, dtype=np.float64)
-    maxima = np.asarray(null_maxima, dtype=np.float64)
+    values = real_array(scores, "scores")
+    maxima = real_array(null_maxima, "null_maxima")
     if maxima.ndim != 1 or len(maxima) == 0:
         raise ValueError(
             "null_maxima must have shape (n_permutations,) with at least one "
@@ -136,7 +150,10 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     scores : array-like of shape (n_regions,)
         Observed statistics, comparable between regions; NaN gives NaN.
     null_scores : array-like of shape (n_permutations, n_regions)
-        The same statistics of permuted labels, one labeling a row for all regions.
+        The same statistics of permuted labels, one labeling a row for all regions. It
+        may be memory-mapped; a few rows are read at a time. Where it is float32 (as
+        ``save_null`` writes it), scores are compared at that precision, so that ties
+        remain ties.
 
     Returns
     -------
@@ -161,8 +178,8 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     >>> step_down_p_value([0.9, 0.3, 0.35], null)
     array([0.25, 0.75, 0.5 ])
     """
-    values = np.asarray(scores, dtype=np.float64)
-    null = np.asarray(null_scores)
+    values = _at_precision_of(null_scores, scores)
+    null = np.asarray(check_real(null_scores, "null_scores"))
     if values.ndim != 1 or null.ndim != 2 or null.shape[1:] != values.shape:
         raise ValueError(
             "scores must have shape (n_regions,) and null_scores (n_permutations, "
@@ -241,7 +258,7 @@ def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> Float
             f"n_test must be a multiple of n_classes (equally many test points per "
             f"class); got {n_test} and {n_classes}: use a permutation test"
         )
-    correct = np.asarray(n_correct, dtype=np.float64)
+    correct = real_array(n_correct, "n_correct")
     lost = np.isnan(correct)
     if (
         not (lost | ((correct == np.rint(correct)) & (correct >= 0))).all()

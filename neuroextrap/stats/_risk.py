@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._accuracy import row_product, subset_weights
-from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
+from neuroextrap.stats._reversed import warn_if_reversed
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_margins,
+    check_set_sizes,
+    real_array,
+)
+from neuroextrap.stats._wins import count_wins
 
 
 def average_risk(
@@ -63,6 +70,7 @@ def average_risk(
         )
     n_classes = scores.shape[1]
     costs = _check_cost(cost, n_classes)
+    warn_if_reversed(count_wins(scores, y), len(y))
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     repeats = np.bincount(y, minlength=n_classes)
     paid = _cost_at_rank(scores, y, costs) / repeats[y][:, np.newaxis]
@@ -75,7 +83,7 @@ def average_risk(
 
 def _check_cost(cost: ArrayLike, n_classes: int) -> FloatArray:
     """Return the cost matrix."""
-    costs = np.asarray(cost, dtype=np.float64)
+    costs = real_array(cost, "cost")
     if costs.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}); got {costs.shape}"

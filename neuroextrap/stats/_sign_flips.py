@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._null_counts import NullCounts, round_ties
-from neuroextrap.stats._validation import FloatArray, check_integer, random_generator
+from neuroextrap.stats._pvalues import step_down_p_value
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    random_generator,
+    real_array,
+)
 
 _BATCH_NUMBERS = 2**24  # statistics held at once
 
@@ -53,8 +59,9 @@ def sign_flips(
 class PairedTest:
     """What :func:`paired_sign_flip_test` returns.
 
-    `score`, `p_value` (each region by itself) and `p_value_fwe` (by the largest sum
-    over regions) have shape (n_regions,); `n_permutations` sign flips were used beside
+    `score`, `p_value` (each region by itself), `p_value_fwe` (by the largest sum over
+    regions) and, where asked for, `p_value_step_down` (by the largest sum over the
+    regions left) have shape (n_regions,); `n_permutations` sign flips were used beside
     the observed signs.
     """
 
@@ -62,6 +69,50 @@ class PairedTest:
     p_value: FloatArray
     p_value_fwe: FloatArray
     n_permutations: int
+    p_value_step_down: FloatArray | None = None
+
+
+class SignFlipCounts:
+    """Paired tests of `n_regions` regions that come a few at a time.
+
+    `flips` has shape (n_flips, n_units), the same for all regions. With `step_down` all
+    flipped sums are kept, 8 bytes for every flip and region.
+    """
+
+    def __init__(
+        self, flips: FloatArray, n_regions: int, *, two_sided: bool, step_down: bool
+    ) -> None:
+        self._flips, self._two_sided = flips, two_sided
+        self._sums = np.full(n_regions, np.nan)
+        self._counts = NullCounts.start(np.full(n_regions, np.nan), len(flips))
+        if step_down:
+            self._counts.null = np.full((len(flips), n_regions), np.nan)
+
+    def add(self, differences: FloatArray, regions: NDArray[np.intp]) -> None:
+        """Count the flipped sums of differences (n, n_units) of the regions (n,)."""
+        sums = round_ties(differences.sum(axis=1))
+        self._sums[regions] = sums
+        self._counts.score[regions] = np.abs(sums) if self._two_sided else sums
+        width = max(1, _BATCH_NUMBERS // max(1, len(sums)))
+        for first in range(0, len(self._flips), width):
+            flips = self._flips[first : first + width]
+            permuted = round_ties(differences @ flips.T)
+            permuted = np.abs(permuted) if self._two_sided else permuted
+            self._counts.add(permuted, first, regions)
+
+    def test(self) -> PairedTest:
+        """Return the test of all regions; NaN for those that never came."""
+        counts, known = self._counts, ~np.isnan(self._sums)
+        step_down = None
+        if counts.null is not None:
+            step_down = step_down_p_value(counts.score, counts.null)
+        return PairedTest(
+            self._sums,
+            np.where(known, counts.p_value(), np.nan),
+            counts.p_value_fwe() if known.any() else np.full(known.shape, np.nan),
+            len(self._flips),
+            step_down,
+        )
 
 
 def paired_sign_flip_test(
@@ -69,6 +120,7 @@ def paired_sign_flip_test(
     *,
     n_permutations: int = 1000,
     two_sided: bool = True,
+    step_down: bool = False,
     random_state: int | np.random.Generator | None = 0,
 ) -> PairedTest:
     """Test paired differences by exchanging the two outcomes of random units.
@@ -86,6 +138,9 @@ def paired_sign_flip_test(
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=True
         Whether a difference in either direction counts as evidence.
+    step_down : bool, default=False
+        Whether to compute step-down p-values too, see :func:`step_down_p_value`; it
+        takes 8 bytes of memory for every flip and region.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the flips.
 
@@ -94,7 +149,8 @@ def paired_sign_flip_test(
     test : PairedTest
         The attributes ``score`` (sum of the differences), ``p_value`` and
         ``p_value_fwe`` (family-wise, by the largest sum over regions) are ndarrays of
-        shape (n_regions,); ``n_permutations`` is the number of flips used.
+        shape (n_regions,), and so is ``p_value_step_down``, which is None unless asked
+        for; ``n_permutations`` is the number of flips used.
 
     Raises
     ------
@@ -116,7 +172,7 @@ def paired_sign_flip_test(
     (array([0.125, 1.   ]), 7)
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
-    values = np.asarray(differences, dtype=np.float64)
+    values = real_array(differences, "differences")
     if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
         raise ValueError(
             "differences must be finite numbers of shape (n_regions, n_units), at "
@@ -125,10 +181,8 @@ def paired_sign_flip_test(
     flips = sign_flips(
         values.shape[1], n_permutations, two_sided=two_sided, random_state=random_state
     )
-    score = round_ties(values.sum(axis=1))
-    counts = NullCounts.start(np.abs(score) if two_sided else score, len(flips))
-    width = max(1, _BATCH_NUMBERS // max(1, len(score)))
-    for first in range(0, len(flips), width):
-        permuted = round_ties(values @ flips[first : first + width].T)
-        counts.add(np.abs(permuted) if two_sided else permuted, first)
-    return PairedTest(score, counts.p_value(), counts.p_value_fwe(), len(flips))
+    counts = SignFlipCounts(
+        flips, len(values), two_sided=two_sided, step_down=step_down
+    )
+    counts.add(values, np.arange(len(values)))
+    return counts.test()

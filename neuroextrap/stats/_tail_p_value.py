@@ -18,7 +18,7 @@ from scipy.special import lambertw, ndtri
 
 from neuroextrap.stats._pvalues import permutation_p_value
 from neuroextrap.stats._single_split import kl_lower
-from neuroextrap.stats._validation import FloatArray, check_level
+from neuroextrap.stats._validation import FloatArray, check_level, real_array
 
 _TAIL = 0.1  # share of the null scores that is fitted
 _FEWEST = 10  # exceedances for a fit
@@ -117,8 +117,8 @@ def tail_p_value(
     (array([0.446..., 0.000443...]), True)
     """
     level = check_level(confidence_level, "confidence_level")
-    observed = np.asarray(score, dtype=np.float64)
-    null = np.asarray(null_scores, dtype=np.float64)
+    observed = real_array(score, "score")
+    null = real_array(null_scores, "null_scores")
     plain = permutation_p_value(
         observed, null if null.ndim != 1 else null.reshape(-1, *(1,) * observed.ndim)
     )

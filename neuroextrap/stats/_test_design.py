@@ -36,7 +36,8 @@ class TestDesign:
     n_classes : int
         Number of classes K in the data.
     n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
-        Test points per class r. Unequal repeats enter as the mean of 1/r_i. Under
+        Test points per class r. Unequal repeats enter as the mean of 1/r_i. A single
+        number may be the effective one of dependent test points, even below 1. Under
         cross-validation whose every fold tests every class, give the test points per
         fold and class: s = sum_f p_f sqrt(mean_i 1/r_if).
     fold_weights : array-like of shape (n_folds,) or None, default=None
@@ -277,7 +278,9 @@ def _test_noise(
             "n_repeats must be a number, one number per class, or one row per fold "
             f"(n_folds, {n_classes}); got shape {repeats.shape}"
         )
-    if not np.isfinite(repeats).all() or (repeats < 1).any():
+    # one number may be an effective one, of test points that depend on one another
+    fewest = 1 if repeats.ndim else np.finfo(float).tiny
+    if not np.isfinite(repeats).all() or (repeats < fewest).any():
         raise ValueError(
             "n_repeats must be at least 1 for every class (in every fold); got "
             f"{repeats.min()}: no bound holds when a fold lacks a class, use folds "

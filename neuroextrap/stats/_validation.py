@@ -57,6 +57,24 @@ def random_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
+def check_real(values: ArrayLike, name: str) -> ArrayLike:
+    """Return `values` as they are; TypeError if they are complex.
+
+    numpy would drop imaginary parts with a warning that no result carries.
+    """
+    if np.iscomplexobj(values):
+        raise TypeError(
+            f"{name} must be real numbers; got complex ones: take their absolute "
+            "value, or real and imaginary parts by themselves"
+        )
+    return values
+
+
+def real_array(values: ArrayLike, name: str) -> FloatArray:
+    """Return `values` as a float64 array; TypeError if they are complex."""
+    return np.asarray(check_real(values, name), dtype=np.float64)
+
+
 def check_level(value: float, name: str) -> float:
     """Return a number strictly between zero and one."""
     if not 0 < value < 1:
@@ -90,7 +108,7 @@ def check_set_sizes(
 
 def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
     """Return set sizes that are finite real numbers >= 2, a scalar or one axis."""
-    sizes = np.asarray(set_sizes, dtype=np.float64)
+    sizes = real_array(set_sizes, "set_sizes")
     if sizes.ndim > 1 or sizes.size == 0:
         raise ValueError(
             "set_sizes must be a number or a one-dimensional sequence; "
@@ -101,7 +119,7 @@ def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
     return sizes
 
 
-def check_real(values: ArrayLike, name: str) -> NDArray[Any]:
+def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of real numbers as it is; TypeError for masked or other ones."""
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         raise TypeError(
@@ -118,7 +136,7 @@ def check_real(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
-    array = np.asarray(values, dtype=np.float64)
+    array = real_array(values, name)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
     if wrong.any():
@@ -131,7 +149,7 @@ def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
 
 def check_information(information: ArrayLike) -> FloatArray:
     """Return information that is not negative (NaN and infinity pass)."""
-    array = np.asarray(information, dtype=np.float64)
+    array = real_array(information, "information")
     if (array < 0).any():
         raise ValueError(
             f"information must not be negative; got {array[array < 0].flat[0]}"
@@ -141,7 +159,7 @@ def check_information(information: ArrayLike) -> FloatArray:
 
 def check_n_classes(n_classes: ArrayLike) -> FloatArray:
     """Return numbers of classes, finite real numbers >= 2."""
-    array = np.asarray(n_classes, dtype=np.float64)
+    array = real_array(n_classes, "n_classes")
     if array.size == 0 or not (np.isfinite(array).all() and (array >= 2).all()):
         raise ValueError(f"n_classes must be at least 2; got {_brief(array)}")
     return array
@@ -149,7 +167,7 @@ def check_n_classes(n_classes: ArrayLike) -> FloatArray:
 
 def check_wins(wins: ArrayLike) -> FloatArray:
     """Return win distributions (..., K) that sum to one (all-NaN rows pass)."""
-    array = np.asarray(wins, dtype=np.float64)
+    array = real_array(wins, "wins")
     if array.ndim == 0 or array.shape[-1] < 2:
         raise ValueError(
             "wins must have shape (..., n_classes) with at least 2 classes; "
@@ -176,7 +194,7 @@ def check_margins(
 
     float32 stays float32; labels must be column numbers already.
     """
-    array = np.asarray(margins)
+    array = np.asarray(check_real(margins, "margins"))
     if array.dtype != np.float32:
         array = array.astype(np.float64, copy=False)
     if array.ndim < 2 or array.shape[-1] < 2 or array.shape[-2] < 1:
@@ -194,7 +212,7 @@ def check_margins(
 
 def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp]:
     """Return labels as column numbers of margins of this shape."""
-    y = np.asarray(y_true)
+    y = np.asarray(check_real(y_true, "y_true"))
     if y.ndim == 0 or y.shape[-1] != shape[-2]:
         raise ValueError(
             f"y_true must have one label per test point ({shape[-2]}); "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import FloatArray, check_margins
 
 
@@ -38,6 +39,12 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
         If `margins` hold NaN or infinity, have fewer than two classes or no test
         point, or if `y_true` is not made of column numbers of that length.
 
+    Warns
+    -----
+    UserWarning
+        If the true class loses to most others, far more often than guessing would: then
+        `margins` are probably distances or divergences, which want a minus.
+
     References
     ----------
     Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
@@ -51,6 +58,13 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     >>> win_distribution(margins, [0, 1])
     array([0.  , 0.25, 0.75])
     """
+    wins = count_wins(margins, y_true)
+    warn_if_reversed(wins, np.shape(y_true)[-1])
+    return wins
+
+
+def count_wins(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
+    """Return what `win_distribution` does, without a word on scores of wrong sign."""
     scores, y = check_margins(margins, y_true)
     lead = np.broadcast_shapes(scores.shape[:-2], y.shape[:-1])
     n_test, n_classes = scores.shape[-2:]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap import stats
@@ -34,6 +35,56 @@ def test_standard_error_is_the_jackknife_of_the_margins(fitted):
     np.testing.assert_allclose(
         fitted.table_["standard_error"], expected, err_msg="the table's are the same"
     )
+
+
+def test_curves_at_any_size_after_the_fit_and_from_a_folder(fitted, tmp_path):
+    X, y = fitted.run_.rows, fitted.test_codes_
+    narrow = IdentificationSearchLight(set_sizes=[2]).fit(
+        X, np.tile(np.arange(6), 4), groups=np.repeat(np.arange(4), 6)
+    )
+    narrow.to_directory(tmp_path / "kept")
+    again = IdentificationSearchLight.from_directory(tmp_path / "kept")
+    wins = stats.win_distribution(fitted.region_margins(0), y)
+    expected = stats.average_accuracy(wins, [3, 6])
+    for analysis in (fitted, narrow, again):
+        sizes, accuracy = analysis.accuracy_curve(0, [3, 6])
+        np.testing.assert_array_equal(sizes, [3, 6])
+        np.testing.assert_allclose(accuracy, expected, atol=1e-12)
+        sizes, accuracy = analysis.accuracy_curve(0, 3)
+        assert sizes.shape == accuracy.shape == (1,)
+        with pytest.raises(ValueError, match=r"not exceed the 6 classes.*extrapolate"):
+            analysis.accuracy_curve(0, [3, 7])
+        with pytest.raises(ValueError, match="set_sizes must be whole numbers"):
+            analysis.accuracy_curve(0, [2.5])
+        with pytest.raises(ValueError, match="set_sizes must be at least 2"):
+            analysis.accuracy_curve(0, [1])
+
+
+def test_a_confusion_matrix_feeds_its_information(fitted):
+    margins, y = fitted.region_margins(0), fitted.test_codes_
+    for correction in (None, "miller_madow", "panzeri_treves"):
+        expected = stats.confusion_information(
+            y, margins.argmax(axis=1), correction=correction
+        )
+        found = stats.confusion_information(
+            fitted.confusion_matrix(0), correction=correction
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+class Reversed(LinearDiscriminantAnalysis):
+    """A classifier whose scores are distances: small where a class is likely."""
+
+    def decision_function(self, X):
+        return -super().decision_function(X)
+
+
+def test_an_estimator_whose_scores_are_distances_warns():
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(6), 6), np.repeat(np.arange(6), 6)
+    X = 2 * rng.normal(size=(6, 9))[y] + rng.normal(size=(36, 9))
+    with pytest.warns(UserWarning, match="put a minus before distances"):
+        IdentificationSearchLight(estimator=Reversed()).fit(X, y, groups=runs)
 
 
 def test_standard_error_is_unknown_without_margins(fitted, tmp_path):

@@ -1,13 +1,17 @@
 """The one run of regions, and an analysis of one's own that uses it."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.svm import SVC
 
 from neuroextrap.analysis import RegionAnalysis
-from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.margins._identity import differing
+from neuroextrap.margins._registry import resolve_classifier
 
 
 def simulate():
@@ -26,11 +30,6 @@ def searchlight(**options):
     )
 
 
-def test_a_run_has_to_say_what_it_read():
-    with pytest.raises(TypeError, match="abstract"):
-        RegionRun()
-
-
 def test_a_run_is_the_same_each_time():
     fitted = searchlight().fit(*simulate())
     run = fitted.run_
@@ -40,7 +39,45 @@ def test_a_run_is_the_same_each_time():
     assert results.fold_wins is None
     np.testing.assert_array_equal(run.analyzed, [0, 1])
     np.testing.assert_array_equal(run.margins(1), fitted.region_margins(1))
-    assert run.inputs().keys() == {"samples", "labels"}
+    assert results.identity == run.identity == fitted.results_.identity
+    assert json.loads(json.dumps(run.identity)) == run.identity
+
+
+def test_a_run_is_told_apart_by_all_that_its_numbers_depend_on():
+    X, y, runs = simulate()
+    identity = plan_decoding(searchlight(), X, y, runs).identity
+
+    def other(X=X, y=y, **options):
+        changed = plan_decoding(searchlight(**options), X, y, runs).identity
+        return differing(identity, changed)
+
+    assert other() == []
+    assert other(n_jobs=2, max_memory="1G", verbose=1, shard="1/2") == []
+    assert other(confidence_level=0.9, set_sizes=[2]) == []
+    assert other(set_sizes=[2], statistic="implied_information") == ["statistic"]
+    assert other(X + np.arange(12)[:, None]) == ["data"]
+    swapped = np.where((runs == 0) & (y < 2), 1 - y, y)
+    assert other(y=swapped) == ["labels", "test labels"]
+    assert other(y=np.array(["a", "b", "c"])[y]) == ["classes"]
+    assert other(random_state=1) == ["labels"]
+    assert other(estimator="ridge") == ["classifier"]
+    assert other(min_voxels=1) == ["regions"]
+    assert other(per_fold=True) == ["folds"]
+
+
+def test_the_identity_of_a_classifier_has_all_its_parameters_and_no_address():
+    names = [f"parameter {i}" for i in range(400)]
+
+    def name_of(value):
+        model = SVC(class_weight=value, kernel=max)
+        [text] = {repr(resolve_classifier(model)) for _ in range(2)}
+        assert " at 0x" not in text
+        return text
+
+    first, second = dict.fromkeys(names, 1.0), dict.fromkeys(names, 1.0)
+    second["parameter 399"] = 2.0
+    assert name_of(first) != name_of(second)
+    assert name_of(first) == name_of(dict(first))
 
 
 def test_cost_is_that_of_the_regions_analyzed():

@@ -68,3 +68,18 @@ def test_regions_are_those_of_the_parameters():
     np.testing.assert_array_equal(choice.regions.toarray(), expected.regions.toarray())
     usable = parameters.usable_regions(choice, np.array([True, False, True, True]))
     np.testing.assert_array_equal(usable.n_features, [1, 0, 1])
+
+
+def test_places_that_cannot_be_are_refused_before_any_work(tmp_path):
+    rng = np.random.default_rng(0)
+    y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
+    data = rng.normal(size=(12, 4)), y, runs
+    (tmp_path / "file").write_text("")
+    for options, message in (
+        ({"save_null": tmp_path / "none" / "null.npy"}, "in a folder that exists"),
+        ({"save_null": tmp_path}, "must be a file in a folder"),
+        ({"checkpoint": tmp_path / "file"}, "must be a folder, it is a file"),
+    ):
+        light = IdentificationSearchLight(n_permutations=3, **options)
+        with pytest.raises(ValueError, match=message):
+            light.fit(*data)

@@ -182,7 +182,9 @@ def test_group_maps_say_of_what_they_are(searchlight, tmp_path):
     for what in ("accuracy", "impliedinformation"):
         imgs = sorted(map(str, out.rglob(f"*desc-{what}_stat.nii.gz")))
         assert len(imgs) == 5
-        assert main([*words, "--imgs", *imgs, str(out)]) == 0
+        assert main([*words, "--imgs", *imgs, str(out)]) == 2  # the subjects' own space
+        options = [*words, "--allow-native-space"]
+        assert main([*options, "--imgs", *imgs, str(out)]) == 0
     start = "task-x_space-T1w_desc-"
     found = names(out / "group")
     assert f"{start}accuracyPvaluefwe_stat.nii.gz" in found

@@ -154,4 +154,7 @@ def test_bad_features(experiment, capsys):
     assert "were both given" in capsys.readouterr().err
     text = ["--features", str(folder / "volumes.tsv")]
     assert main([*_words(folder, "Y.npy", "volumes.tsv", *text), out]) == 2
-    assert "columns that are no numbers: set, stimulus" in capsys.readouterr().err
+    assert (
+        "column set has 'train' in row 1, which is no finite number"
+        in capsys.readouterr().err
+    )

@@ -40,7 +40,7 @@ def test_images_in_tables_figure_and_maps_out(scans, capsys):
     assert main([*words, "--", str(folder / "out")]) == 0
     out = folder / "out"
     table = pd.read_csv(out / "learning_curve.tsv", sep="\t")
-    assert table.scheme.tolist() == ["trial_type"] * 4 + ["agnostic"] * 4
+    assert table.scheme.tolist() == ["trial_type"] * 3 + ["agnostic"] * 3
     twin = information_learning_curve(
         data.X,
         data.coarse,
@@ -48,8 +48,8 @@ def test_images_in_tables_figure_and_maps_out(scans, capsys):
         classifier=CanonicalVariates(3),
         n_splits=5,
     )
-    np.testing.assert_allclose(table.information[:4], twin.information.mean(axis=1))
-    assert len(pd.read_csv(out / "confusion.tsv", sep="\t")) == 4 * (4 + 16)
+    np.testing.assert_allclose(table.information[:3], twin.information.mean(axis=1))
+    assert len(pd.read_csv(out / "confusion.tsv", sep="\t")) == 3 * (4 + 16)
     assert (out / "learning_curve.png").stat().st_size > 1000
     X = center_groups(data.X, data.groups)
     model = CanonicalVariates(3).fit(X, data.coarse)

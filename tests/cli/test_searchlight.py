@@ -142,7 +142,7 @@ def test_test_runs_make_a_single_split(folder, tmp_path):
     [
         (("--test-runs", "9", "--quiet"), "--test-runs 9: no such run"),
         (("--test-runs", *"012345", "--quiet"), "names every run"),
-        (("--samples", "lsa"), "--samples lsa needs --t-r"),
+        (("--samples", "lsa"), "single-trial betas need BIDS events"),
         (("--samples", "lss", "--t-r", "2", "--detrend"), "models drifts itself"),
         (("--radius", "-1"), "radius=-1.0 must be"),
         (("--estimator", "oracle"), "oracle"),

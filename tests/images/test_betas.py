@@ -127,7 +127,7 @@ def test_bad_requests_are_refused(bold, masker, volume):
         ({"model": "lst"}, "^model='lst' must be one of"),
         ({"noise_model": "ar5"}, "noise_model='ar5' must be one of"),
         ({"t_r": None}, "t_r is needed"),
-        ({"t_r": -2}, "t_r must be a positive"),
+        ({"t_r": -2}, "t_r=-2 must be a positive"),
         ({"t_r": 1.0}, "an event starts at 84 s, after the 60 s of imgs"),
         ({"events": labels}, r"events lacks columns \['onset', 'duration'\]"),
         ({"events": [EVENTS] * 2}, r"one table for each of the 1 images"),

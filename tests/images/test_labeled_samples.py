@@ -144,10 +144,15 @@ def test_bad_tables_are_refused(volume, masker, table):
         ([img, img], [table] * 3, {}, "one table for each of the 2 images.*got 3"),
         ([img, img], events, {"t_r": 2.0}, "holds BIDS events for 2 images"),
         (img, events, {}, "t_r is needed with BIDS events"),
-        (img, events, {"t_r": 0}, "t_r must be a positive number"),
+        (img, events, {"t_r": 0}, "must be a positive number of seconds"),
         (img, events, {"t_r": 30.0}, None),
         (img, table, {"exclude": ["rest", "face", "cat"]}, "leaves no sample"),
-        (img, table.assign(run=[1] * 11 + [None]), {}, "column run has empty"),
+        (
+            img,
+            table.assign(run=[1] * 11 + [None]),
+            {},
+            "column run has no entry in row 12",
+        ),
     ]
     for given, tables, options, message in cases:
         if message is None:

@@ -40,6 +40,19 @@ def test_standard_error_of_the_lead_is_corrected_for_shared_subjects():
     np.testing.assert_allclose(found.standard_error, twin)
 
 
+def test_curves_are_compared_at_their_common_sizes():
+    long, short = _curve([0.1, 0.2, 0.3, 0.4]), _curve([0.3] * 3, seed=1)
+    short.train_sizes = long.train_sizes[1:]
+    part = {"a": _curve([0.2, 0.3, 0.4]), "b": short}
+    part["a"].information = long.information[1:]
+    part["a"].train_sizes = short.train_sizes
+    found = compare_learning_curves({"a": long, "b": short})
+    twin = compare_learning_curves(part)
+    np.testing.assert_array_equal(found.train_sizes, short.train_sizes)
+    np.testing.assert_array_equal(found.lead, twin.lead)
+    assert found.crossings == twin.crossings
+
+
 def test_noise_decides_nothing():
     curves = {"a": _curve([0.1] * 4, 1.0, seed=1), "b": _curve([0.1] * 4, 1.0, seed=2)}
     found = compare_learning_curves(curves)
@@ -68,7 +81,9 @@ def test_input_is_checked():
     with pytest.raises(ValueError, match="at least 2 curves, got 1"):
         compare_learning_curves({"a": good})
     with pytest.raises(ValueError, match="curves 'a' and 'b' differ"):
-        compare_learning_curves({"a": good, "b": _curve([0.1] * 3, sizes=[2, 3, 4])})
+        compare_learning_curves({"a": good, "b": _curve([0.1] * 4, n_splits=3)})
+    with pytest.raises(ValueError, match="no training size in common"):
+        compare_learning_curves({"a": good, "b": _curve([0.1] * 3, sizes=[5, 6, 7])})
     single = _curve([0.1, 0.2, 0.3, 0.4], n_splits=1)
     with pytest.raises(ValueError, match="n_splits of at least 2"):
         compare_learning_curves({"a": single, "b": single})

@@ -52,6 +52,7 @@ def _textbook_posterior(X, y, test, n_components):
     return density / density.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.filterwarnings("ignore:information is strongly negative")
 @pytest.mark.parametrize("size", [2, 4, 6])
 def test_equals_a_full_decomposition_of_every_training_set(scans, size):
     y, groups = np.unique(scans.fine, return_inverse=True)[1], scans.groups
@@ -61,6 +62,7 @@ def test_equals_a_full_decomposition_of_every_training_set(scans, size):
         groups,
         classifier=CanonicalVariates(n_components=5),
         train_sizes=[size],
+        prior_weight=None,
         n_splits=6,
         random_state=3,
     )
@@ -256,7 +258,7 @@ def test_more_features_than_samples_is_not_needed(scans):
 
 def test_default_sizes_components_and_entropy(scans):
     curve = information_learning_curve(scans.X, scans.fine, scans.groups, n_splits=2)
-    np.testing.assert_array_equal(curve.train_sizes, [2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(curve.train_sizes, [3, 4, 5, 6])
     assert curve.n_components.max() == 8
     assert curve.label_entropy == 2.0
     assert np.all(curve.information <= 2.0)
@@ -285,6 +287,7 @@ def test_zero_posterior_is_reported(scans):
             scans.fine,
             scans.groups,
             classifier=KNeighborsClassifier(1),
+            prior_weight=None,
             train_sizes=[3],
             n_splits=2,
             pattern=None,
@@ -293,10 +296,10 @@ def test_zero_posterior_is_reported(scans):
 
 
 def test_overfitting_is_explained(scans, caplog):
-    with caplog.at_level("INFO", logger="neuroextrap"):
-        curve = information_learning_curve(
-            scans.X, scans.fine, scans.groups, train_sizes=[2], n_splits=20
-        )
+    options = {"train_sizes": [2], "n_splits": 20, "prior_weight": None}
+    warned = pytest.warns(UserWarning, match="strongly negative")
+    with caplog.at_level("INFO", logger="neuroextrap"), warned:
+        curve = information_learning_curve(scans.X, scans.fine, scans.groups, **options)
     assert curve.information.mean() < 0
     assert curve.error_rate.mean() < curve.baseline_error_rate.mean()
     assert "the classifier overfits" in caplog.text
@@ -387,7 +390,9 @@ def test_too_few_subjects(scans):
 
     y = agnostic_labels(scans.groups)
     with pytest.raises(ValueError, match="1 training groups hold at most 8 samples"):
-        information_learning_curve(scans.X, y, scans.groups, train_sizes=[1, 2])
+        information_learning_curve(
+            scans.X, y, scans.groups, train_sizes=[1, 2], prior_weight=None
+        )
     with pytest.raises(ValueError, match="one of them left out for prior_weight"):
         information_learning_curve(
             scans.X, y, scans.groups, train_sizes=[2], prior_weight="cross-validated"
@@ -404,13 +409,14 @@ def test_classes_that_too_few_subjects_hold(scans):
             scans.groups,
             train_sizes=[1],
             pattern=None,
+            prior_weight=None,
             classifier=CanonicalVariates(n_components=1),
         )
     with pytest.raises(ValueError, match=r"or pattern=None"):
         information_learning_curve(
             scans.X, np.where(scans.groups == 0, scans.coarse, "C"), scans.groups
         )
-    with pytest.raises(ValueError, match="alone holds a class"):
+    with pytest.raises(ValueError, match=r"every class twice .* or prior_weight=None"):
         information_learning_curve(
             scans.X,
             np.where(scans.groups == 0, scans.coarse, "C"),
@@ -455,3 +461,61 @@ def test_generalizable_basis_tells_more_once_there_are_subjects():
     plain, better = (np.mean(rows, axis=0) for rows in found.values())
     assert np.all(better[:2] > plain[:2])  # bits
     assert np.all(better[2:] < plain[2:] - 0.05)  # errors
+
+
+def test_default_sizes_leave_twice_as_many_residuals_as_components():
+    """Ten labels once in each of eight runs: (G - 1) (10 - 1) residuals at size G."""
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(10), 8), np.repeat(np.arange(8), 10)
+    X = rng.standard_normal((80, 120)) + 0.6 * rng.standard_normal((10, 120))[y]
+    options = {"n_splits": 5, "pattern": None}
+    curve = information_learning_curve(X, y, runs, **options)
+    np.testing.assert_array_equal(curve.train_sizes, [4, 5, 6, 7])  # 27 >= 2 * 10
+    assert np.all(curve.information.mean(axis=1) > 0)
+    few = information_learning_curve(
+        X, y, runs, classifier=CanonicalVariates(4), **options
+    )
+    np.testing.assert_array_equal(few.train_sizes, [3, 4, 5, 6, 7])  # 18 >= 8, 1 out
+    plain = {"prior_weight": None, **options}
+    with pytest.warns(UserWarning, match="wrong; use larger train_sizes, coarser lab"):
+        other = information_learning_curve(X, y, runs, classifier=GaussianNB(), **plain)
+    np.testing.assert_array_equal(other.train_sizes, [2, 3, 4, 5, 6, 7])
+    negative = r"\[2\] \(-.* bits\).* with 9 residual .* for 9 components"
+    with pytest.warns(UserWarning, match=negative):
+        information_learning_curve(X, y, runs, train_sizes=[2, 3, 7], **plain)
+
+
+def test_residuals_are_those_left_by_labels_and_group_means(scans):
+    from neuroextrap.learning_curves._curve_run import prepare_run
+    from neuroextrap.learning_curves._residual_freedom import residual_freedom
+
+    options = dict.fromkeys(("classifier", "scale", "priors", "rotation_invariant"))
+    rows = np.delete(np.arange(len(scans.groups)), [0, 1, 9])  # unequal subjects
+    y, groups = scans.fine[rows], scans.groups[rows]
+    for center in ("group", None):
+        run = prepare_run(
+            scans.X[rows], y, groups, center=center, random_state=0, **options
+        )
+        for size in (2, 4):
+            smallest = np.argsort(np.bincount(groups), kind="stable")[:size]
+            kept = np.isin(groups, smallest)
+            columns = [y[kept] == label for label in np.unique(y)]
+            if center:
+                columns += [groups[kept] == group for group in smallest]
+            design = np.stack(columns, axis=1).astype(float)
+            left = kept.sum() - np.linalg.matrix_rank(design)
+            assert residual_freedom(run, size) == left
+
+
+def test_too_few_groups_for_the_components_give_one_size_and_a_warning(scans):
+    few = scans.groups < 4
+    with pytest.warns(UserWarning, match="even 3 training groups leave only 18"):
+        curve = information_learning_curve(
+            scans.X[few],
+            scans.fine[few],
+            scans.groups[few],
+            classifier=CanonicalVariates(12),
+            n_splits=3,
+            pattern=None,
+        )
+    np.testing.assert_array_equal(curve.train_sizes, [3])

@@ -42,7 +42,8 @@ def test_table_1():
 
 def test_curves_equal_the_steps_done_by_hand():
     X, y, groups = _tracing()
-    options = {"n_splits": 4, "train_sizes": [3], "pattern": None}
+    options = {"n_splits": 4, "train_sizes": [4], "pattern": None}
+    options["prior_weight"] = 0.3
     curves = protocol_learning_curves(X, y, groups, **options)
     rows = protocol_setups(y, groups)[0].rows
     scaled = scale_scans(X)[rows]

@@ -12,10 +12,10 @@ from neuroextrap.maps import MapRecord
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
-    provenance,
     read_maps,
     write_maps,
 )
+from neuroextrap.maps._provenance import provenance
 from neuroextrap.margins._array_hash import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}
@@ -50,6 +50,7 @@ def test_volumes_go_there_and_back_exactly(tmp_path):
         "maps.json",
         "p_value.json",
         "p_value.nii.gz",
+        "provenance.json",
     ]
     assert listing(tmp_path / "new") == ["out"]
     again = read_maps(tmp_path / "new" / "out")
@@ -109,7 +110,7 @@ def test_a_sidecar_says_what_was_done_with_what(tmp_path):
         "radius": 8.0,
         "set_sizes": [2, 3],
         "bound": None,
-        "mask": str(tmp_path),
+        "mask": tmp_path.name,
     }
     hashes = {"data": array_hash(data), "y": array_hash(["a", "b"])}
     assert read["input_sha256"] == hashes
@@ -139,7 +140,8 @@ def test_overwriting_removes_earlier_maps_and_nothing_else(tmp_path):
     write_maps(tmp_path, {"a": volume(), "b": volume()}, {"a": ABOUT, "b": ABOUT})
     (tmp_path / "notes.txt").write_text("mine")
     write_maps(tmp_path, {"b": volume(0.5)}, {"b": ABOUT}, overwrite=True)
-    assert listing(tmp_path) == ["b.json", "b.nii.gz", "maps.json", "notes.txt"]
+    names = ["b.json", "b.nii.gz", "maps.json", "notes.txt", "provenance.json"]
+    assert listing(tmp_path) == names
     assert read_maps(tmp_path)["b"].get_fdata().max() == 0.5
 
 
@@ -200,11 +202,15 @@ def test_folders_that_hold_no_maps_are_refused(tmp_path):
     (tmp_path / "maps.json").write_text("{")
     with pytest.raises(ValueError, match="is damaged"):
         read_maps(tmp_path)
-    entry = {"files": {"volume": "../a.nii.gz"}, "sidecar": "a.json"}
+    entry = {"files": {"volume": "../a.nii.gz"}, "sidecar": "a.json", "sha256": {}}
     (tmp_path / "maps.json").write_text(json.dumps({"maps": {"a": entry}}))
     with pytest.raises(ValueError, match="files elsewhere"):
         read_maps(tmp_path)
     entry["files"]["volume"] = "a.nii.gz"
+    (tmp_path / "maps.json").write_text(json.dumps({"maps": {"a": entry}}))
+    with pytest.raises(ValueError, match="without a hash"):
+        read_maps(tmp_path)
+    entry["sha256"] = {"a.nii.gz": "0"}
     (tmp_path / "maps.json").write_text(json.dumps({"maps": {"a": entry}}))
     with pytest.raises(ValueError, match=r"no file .*a\.nii\.gz"):
         read_maps(tmp_path)

@@ -5,7 +5,8 @@ import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import MAPS, MapRecord
-from neuroextrap.maps._files import describe_map, provenance
+from neuroextrap.maps._files import describe_map
+from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting import identification_sections, peak_table
 from neuroextrap.reporting._map_data import map_data

@@ -41,6 +41,7 @@ def test_every_file_is_named_by_one_rule(tmp_path):
         f"{func}impliedinformation_stat.json",
         f"{func}impliedinformation_stat.nii.gz",
         f"{func}maps_stat.json",
+        f"{func}provenance_stat.json",
         f"{func}pvalue_stat.json",
         f"{func}pvalue_stat.nii.gz",
     ]
@@ -81,7 +82,7 @@ def test_several_subjects_share_a_folder_and_nothing_is_lost(tmp_path):
     write(tmp_path, "mean", bids={"desc": "information"})
     before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     for bids in (BIDS, {"sub": "01", "task": "x"}, {"desc": "accuracy"}):
-        with pytest.raises(ValueError, match=r"already holds .* and 2 more"):
+        with pytest.raises(ValueError, match=r"already holds .* and 3 more"):
             write(tmp_path, "mean", bids=bids)
     assert before == {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     with pytest.raises(ValueError, match=r"holds 5 analyses .*give the path of"):
@@ -89,7 +90,9 @@ def test_several_subjects_share_a_folder_and_nothing_is_lost(tmp_path):
     write(tmp_path, "p_value", bids=BIDS, overwrite=True)
     after = set(files(tmp_path))
     gone = {name for name in before if START in name and "sub-01" in name}
-    assert set(before) - after == {n for n in gone if "maps" not in n}
+    assert set(before) - after == {
+        n for n in gone if "maps" not in n and "provenance" not in n
+    }
     [listed] = (tmp_path / "sub-01").rglob("sub-01_task-x_desc-maps_stat.json")
     assert read_maps(listed)["accuracy"].get_fdata().max() == 0.25
 
@@ -147,6 +150,7 @@ def test_hemispheres_stand_where_bids_wants_them(tmp_path):
         "sub-01_task-x_hemi-R_space-T1w_desc-mesh_stat.surf.gii",
         f"{START}accuracy_stat.json",
         f"{START}maps_stat.json",
+        f"{START}provenance_stat.json",
     ]
     again = read_maps(tmp_path)["accuracy"]
     np.testing.assert_allclose(again.data.parts["right"], img.data.parts["right"])

@@ -118,7 +118,7 @@ def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
     anatomy = nibabel.Nifti1Image(np.ones((8, 9, 7)), np.eye(4))
     plot_sensitivity_map(img, background=anatomy)
     plot_sensitivity_map(img, background=False, threshold=3.0)
-    plot_sensitivity_map(img, cmap="hot")
+    plot_sensitivity_map(img, background="mni152", cmap="hot")
     assert seen[0]["threshold"] == pytest.approx(np.nanpercentile(values, 95))
     np.testing.assert_array_equal(seen[0]["bg_img"].get_fdata(), anatomy.get_fdata())
     assert seen[1]["threshold"] == 3.0

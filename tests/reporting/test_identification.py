@@ -55,6 +55,7 @@ def test_page_is_whole_and_needs_no_network(fitted):
         "Accuracy curves of the peaks",
         "Permutation test",
         "What holds when",
+        "Methods",
         "Parameters",
     ]
 

@@ -11,7 +11,9 @@ from nilearn.reporting import HTMLReport
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.plotting._backgrounds import Background
 from neuroextrap.reporting import interactive_viewer, peak_table
+from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._viewer import report_section
 
 
@@ -135,12 +137,12 @@ def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog
     monkeypatch.setattr(
         "nilearn.plotting.view_img", lambda *a, **k: SimpleNamespace(html="<body>")
     )
-    assert 'class="note"' in report_section(fitted)
+    assert 'class="note"' in report_section(fitted, fitted_background(fitted, None))
     assert "the report has no interactive viewer" in caplog.text
 
 
 def test_arrays_have_no_viewer_in_their_report(one_region):
-    assert report_section(one_region) == ""
+    assert report_section(one_region, Background(None, False, "")) == ""
 
 
 def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):

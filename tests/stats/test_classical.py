@@ -138,3 +138,40 @@ def test_corrections_remove_most_of_the_bias(correction):
 def test_confusion_refuses(y, z, options, message):
     with pytest.raises(ValueError, match=message):
         confusion_information(y, z, **options)
+
+
+@pytest.mark.parametrize("correction", [None, "miller_madow", "panzeri_treves"])
+def test_a_table_is_worth_its_labels(correction):
+    rng = np.random.default_rng(3)
+    y, z = rng.integers(5, size=90), rng.integers(4, size=90)
+    table = np.zeros((7, 4))  # two stimuli that were never shown
+    np.add.at(table, (y, z), 1)
+    found = confusion_information(table, correction=correction)
+    expected = confusion_information(y, z, correction=correction)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_shared_ties_and_proportions():
+    # one class answered at random among two: half a bit each way
+    table = np.array([[2.0, 2.0], [0.0, 4.0]])
+    split = np.array([[0.5, 0.5], [0.0, 1.0]])
+    expected = confusion_information([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1, 1])
+    for given in (table, split, split / 2):
+        np.testing.assert_allclose(confusion_information(given), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="give counts instead of proportions"):
+        confusion_information(split / 2, correction="miller_madow")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([0, 1, 1], "give y_pred, or the confusion"),
+        ([[1, -1], [0, 1]], "not negative and not all zero, got -1.0"),
+        ([[0, 0], [0, 0]], "not all zero"),
+        ([[np.nan, 1], [0, 1]], "must be finite"),
+        (np.zeros((0, 0)), "not all zero"),
+    ],
+)
+def test_tables_that_are_none(table, message):
+    with pytest.raises(ValueError, match=message):
+        confusion_information(table)

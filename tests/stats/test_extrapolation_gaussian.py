@@ -158,6 +158,7 @@ def test_gaussian_at_all_classes_is_the_identity(n_classes):
             np.testing.assert_allclose(model.predict(n_classes), row[-1], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the true class beats:UserWarning")
 def test_gaussian_clips_zero_and_one_to_half_a_test_point():
     for place, expected in ((-1, 1 - 1 / 80), (0, 1 / 80)):
         wins = np.eye(10)[place]
@@ -217,6 +218,7 @@ def test_ridge_likelihood_fit_equals_scipy(seed):
     np.testing.assert_allclose(found[0], best, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the true class beats:UserWarning")
 @pytest.mark.parametrize("n_classes", [20, 120])
 @pytest.mark.parametrize("method", ["gaussian", "gaussian_mixture"])
 def test_batched_extrapolation_equals_single_fits(method, n_classes):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
+from neuroextrap.stats._accuracy import average_accuracy
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _likelihood
 from neuroextrap.stats._extrapolation._likelihood import (
     maximize_likelihood,
@@ -102,9 +103,57 @@ def test_an_early_stop_reports_a_gap_that_bounds_the_loss():
         assert 0 <= lost <= early.duality_gap + 1e-12
 
 
+def rare_and_common_wins(n_classes, n_test, seed):
+    """Win probabilities of which few are anywhere and most are near one."""
+    rng = np.random.default_rng(seed)
+    anywhere = rng.random(n_test) < 0.1
+    u = np.where(anywhere, rng.random(n_test), 1 - 10 ** rng.uniform(-6, -1, n_test))
+    return np.bincount(rng.binomial(n_classes - 1, u), minlength=n_classes) / n_test
+
+
+@pytest.mark.parametrize(("n_classes", "n_test"), [(300, 30_000), (1000, 100_000)])
+def test_mple_reaches_the_optimum_where_outcomes_are_rare(n_classes, n_test):
+    # where some outcomes have one point of many, the start used to be returned
+    wins = rare_and_common_wins(n_classes, n_test, 1)
+    model = AccuracyExtrapolator("mple").fit_wins(wins, n_test)
+    assert model.certificate_["converged"]
+    assert model.certificate_["n_iter"] < 50
+    observed = average_accuracy(wins, [2, n_classes])
+    np.testing.assert_allclose(model.predict([2, n_classes]), observed, atol=0.005)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 4])
+def test_the_iterate_of_the_largest_likelihood_is_returned(max_iter):
+    wins = rare_and_common_wins(200, 20_000, 2)
+    angles, seen = _angle_grid(200), np.flatnonzero(wins)
+    dictionary = binomial_columns(200, angles, seen)
+    fits = [
+        maximize_likelihood(
+            wins[seen],
+            dictionary,
+            np.eye(len(angles))[::4],
+            peaks_over_columns,
+            tol=1e-9,
+            max_iter=n_iter,
+        )
+        for n_iter in range(1, max_iter + 1)
+    ]
+    values = [fit.log_likelihood for fit in fits]
+    assert values == sorted(values)
+    mixture = dictionary @ fits[-1].weights
+    np.testing.assert_allclose(wins[seen] @ np.log(mixture), values[-1], rtol=1e-12)
+
+
+def test_a_certificate_says_in_words_what_it_says_in_numbers():
+    wins = mixed_wins(30, 300, 5)
+    for method in ("mple", "monotone_mple", "spline", "exponential"):
+        found = AccuracyExtrapolator(method).fit_wins(wins, 300).certificate_
+        assert f"{found['duality_gap']:.2g}" in found["message"]
+
+
 def test_an_unfinished_fit_says_so():
     model = AccuracyExtrapolator("mple", max_iter=1)
-    with pytest.warns(UserWarning, match="did not converge"):
+    with pytest.warns(UserWarning, match="did not converge: after 1 steps the mean"):
         model.fit_wins(mixed_wins(30, 300, 6), 300)
     assert not model.certificate_["converged"]
     assert model.certificate_["relative_gap"] > 1e-6
@@ -226,5 +275,5 @@ def test_a_step_that_gains_nothing_is_not_taken(monkeypatch):
     monkeypatch.setattr(
         _likelihood, "simplex_least_squares", lambda *_: (np.array([1.0, 0.0]), 0.0)
     )
-    improved = _likelihood._improve(counts, columns, shares, columns @ shares)
+    improved = _likelihood._improve(counts, columns, shares)
     np.testing.assert_array_equal(improved, shares)

@@ -140,6 +140,7 @@ def test_a_perfect_classifier_stays_perfect(name):
     np.testing.assert_allclose(predicted, 1.0, atol=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:the true class beats:UserWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hopeless_classifier_is_never_above_chance(name):
     """Non-decreasing densities end at chance; the others follow it below."""

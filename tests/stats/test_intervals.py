@@ -53,6 +53,7 @@ def test_information_interval_holds_the_estimate():
     assert lower < narrow[0] < narrow[1] < upper
 
 
+@pytest.mark.filterwarnings("ignore:the true class beats:UserWarning")
 def test_perfect_and_hopeless_curves_have_one_open_end():
     y = np.repeat(np.arange(6), 2)
     lower, upper = average_accuracy_interval(np.eye(6)[y], y, [2, 6])

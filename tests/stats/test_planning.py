@@ -99,3 +99,12 @@ def test_planning_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert required_classes(0.9, 0.7) == 75
+
+
+def test_levels_at_which_the_bound_is_not_known_are_refused():
+    options = {"n_classes": 8, "confidence_level": 0.7}
+    with pytest.raises(
+        ValueError, match=r"confidence_level=0.7 must be .* at most 0.25"
+    ):
+        required_repeats(0.5, **options)
+    assert required_repeats(0.5, n_regions=2, **options) >= 1  # 0.3 / 2 is below

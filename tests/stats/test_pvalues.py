@@ -148,3 +148,12 @@ def test_normal_scores_are_finite():
     z = z_from_p([1.0, 0.5, 0.001, np.nan], 999)
     np.testing.assert_allclose(z, [-3.2905, 0, 3.0902, np.nan], atol=1e-4)
     assert z_from_p(20 / 20, 19) < z_from_p(19 / 20, 19)
+
+
+def test_ties_with_null_scores_of_single_precision_stay_ties():
+    """0.7 is not a number of float32: unrounded, no permuted score would reach it."""
+    scores = np.array([0.7, 0.1, np.nan])
+    null = np.tile(np.array([0.7, 0.1, 0.0], dtype=np.float32), (9, 1))
+    assert (null[:, 0] < scores[0]).all()
+    np.testing.assert_array_equal(permutation_p_value(scores, null), [1, 1, np.nan])
+    np.testing.assert_array_equal(step_down_p_value(scores, null), [1, 1, np.nan])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
 )
 from neuroextrap.stats._extrapolation._kde import KernelDensity
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._extrapolation._tail import Tail
@@ -39,11 +40,25 @@ class Mean(ExtrapolationMethod):
         for member in self.members:
             member.fit(sample)
         certificates = [member.certificate_ for member in self.members]
-        given = [c["converged"] for c in certificates if c is not None]
-        self.certificate_ = {"converged": all(given)}
+        given = [c for c in certificates if c is not None]
+        self.certificate_ = {
+            "converged": all(c["converged"] for c in given),
+            "message": "; ".join(c["message"] for c in given),
+        }
+        return self._join(sample)
+
+    def _join(self, sample: WinSample) -> Self:
+        """Keep the measured curve, and what the fitted members miss of it at K."""
         self.wins_ = sample.wins
         self.residual_ = sample.wins[-1] - self._mean(np.array([sample.n_classes]))[0]
         return self
+
+    def refits(self, parts: LeftOut) -> Iterator[Mean]:
+        """Join the members' refits."""
+        members = zip(*(member.refits(parts) for member in self.members), strict=True)
+        samples = parts.samples(scores=False)
+        for refitted, sample in zip(members, samples, strict=True):
+            yield Mean(refitted)._join(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the measured curve up to K, the predicted one beyond."""

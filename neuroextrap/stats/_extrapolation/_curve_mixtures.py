@@ -16,6 +16,8 @@ from neuroextrap.stats._extrapolation._simplex import (
     uniform_mixture_cdf,
 )
 
+_TOLERANCE = 1e-6
+
 
 class CurveMixture(ExtrapolationMethod):
     """Mixture over a dictionary of curves, weights >= 0 that sum to one.
@@ -23,6 +25,7 @@ class CurveMixture(ExtrapolationMethod):
     A subclass gives the dictionary: its grid of `atoms`, and the curve of each atom.
     """
 
+    uses_scores = False
     reliable_factor = 2.0
 
     def __init__(self, n_atoms: int, option: str, max_fit_sizes: int):
@@ -49,7 +52,14 @@ class CurveMixture(ExtrapolationMethod):
         )
         used = weights > 0
         self.atoms_, self.weights_ = atoms[used], weights[used]
-        self.certificate_ = {"converged": gap < 1e-6, "duality_gap": gap}
+        self.certificate_ = {
+            "converged": gap < _TOLERANCE,
+            "message": (
+                f"half the squared error of the curve is at most {gap:.2g} above its "
+                f"minimum ({_TOLERANCE:g} asked for)"
+            ),
+            "duality_gap": gap,
+        }
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from copy import deepcopy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import (
     check_integer,
     check_real_set_sizes,
     check_wins,
+    real_array,
 )
 
 _LARGEST_LOG10 = 15.0
@@ -46,8 +49,9 @@ class AccuracyExtrapolator:
     method_ : ExtrapolationMethod
         The fitted method.
     certificate_ : dict or None
-        How far an iterative method is from its optimum: "converged" and, where the
-        problem is convex, "duality_gap".
+        How far an iterative method is from its optimum: "converged"; "message", the
+        same in words; and, where the problem is convex, "duality_gap", an upper bound
+        on what more steps could gain. None for methods without iterations.
 
     Raises
     ------
@@ -110,14 +114,16 @@ class AccuracyExtrapolator:
             If `margins` is not two-dimensional, has fewer than two classes, holds
             NaN or infinity, or the method needs more classes.
         """
-        margins = np.asarray(margins, float)
+        margins = real_array(margins, "margins")
         if margins.ndim != 2:
             raise ValueError(
                 "margins must have shape (n_test, n_classes), got "
                 f"{margins.ndim} dimension(s); fit one region at a time or use "
                 "extrapolate_wins"
             )
-        return self._fit(WinSample.from_margins(margins, y_true))
+        sample = WinSample.from_margins(margins, y_true)
+        warn_if_reversed(sample.wins, sample.n_test)
+        return self._fit(sample)
 
     def fit_wins(self, wins: ArrayLike, n_test: int) -> AccuracyExtrapolator:
         """Fit to a win distribution alone.
@@ -153,6 +159,7 @@ class AccuracyExtrapolator:
                 f"got shape {wins.shape}; use extrapolate_wins for many regions"
             )
         n_test = check_integer(n_test, "n_test", minimum=1)
+        warn_if_reversed(wins, n_test)
         return self._fit(WinSample(wins, n_test))
 
     def _fit(self, sample: WinSample) -> AccuracyExtrapolator:
@@ -165,7 +172,8 @@ class AccuracyExtrapolator:
         self.certificate_ = self.method_.certificate_
         if self.certificate_ is not None and not self.certificate_["converged"]:
             warnings.warn(
-                f"method={self.method!r} did not converge: {self.certificate_}",
+                f"method={self.method!r} did not converge: "
+                f"{self.certificate_['message']}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -202,7 +210,11 @@ class AccuracyExtrapolator:
         )
 
     def standard_error(
-        self, set_sizes: ArrayLike, *, max_refits: int = 100
+        self,
+        set_sizes: ArrayLike,
+        *,
+        max_refits: int = 100,
+        progress: Callable[[int, int], object] | None = None,
     ) -> np.ndarray:
         """Compute the jackknife standard error of the prediction.
 
@@ -217,6 +229,9 @@ class AccuracyExtrapolator:
         max_refits : int, default=100
             With more classes than this, that many interleaved groups of classes
             are left out in turn instead of single classes.
+        progress : callable or None, default=None
+            Called as ``progress(n_done, n_refits)`` after every refit. If None, nothing
+            is reported.
 
         Returns
         -------
@@ -239,12 +254,13 @@ class AccuracyExtrapolator:
             )
         self._warn_past_range(sizes.max())
         flat = np.atleast_1d(sizes)
-        refits = np.array(
-            [
-                deepcopy(self.method_).fit(sample).projected_accuracy(flat)
-                for sample in self.sample_.without_classes(max_refits)
-            ]
-        )
+        parts = LeftOut(self.sample_, max_refits)
+        curves = []
+        for refit in self.method_.refits(parts):
+            curves.append(refit.projected_accuracy(flat))
+            if progress is not None:
+                progress(len(curves), len(parts))
+        refits = np.array(curves)
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
         return error.reshape(sizes.shape)
 

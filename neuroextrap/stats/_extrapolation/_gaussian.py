@@ -61,6 +61,7 @@ class Gaussian(ExtrapolationMethod):
     """
 
     name = "gaussian"
+    uses_scores = False
 
     def fit(self, sample: WinSample) -> Self:
         observed = clip_to_resolution(sample.wins[-1], sample.n_test)

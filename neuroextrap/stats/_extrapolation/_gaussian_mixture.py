@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
     invert_gaussian_accuracy,
 )
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._newton import (
     Derivatives,
@@ -45,6 +47,7 @@ def fit_normal_mixture(
     *,
     loss: str = "auto",
     ridge_scale: float = RIDGE_SCALE,
+    start: ArrayLike | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit mean and log standard deviation of probit-normal win probabilities.
 
@@ -52,7 +55,8 @@ def fit_normal_mixture(
     region). The loss "curve" is least squares on the accuracy curve at most 100
     log-spaced set sizes; "likelihood" is the pseudolikelihood of the wins with a normal
     prior on log nu, of standard deviation `ridge_scale`; "auto" takes the likelihood up
-    to 50 classes. Returns parameters (n_regions, 2), mu and log nu, and whether each
+    to 50 classes. The search starts from the Gaussian limit, or from `start`, (2,) or
+    (n_regions, 2). Returns parameters (n_regions, 2), mu and log nu, and whether each
     fit met its tolerance (n_regions,).
     """
     wins = _resolved(np.atleast_2d(wins), n_test)
@@ -62,12 +66,16 @@ def fit_normal_mixture(
     else:
         make = _likelihood_objective(n_classes, ridge_scale)
     n_test = np.broadcast_to(np.asarray(n_test, float), n_regions)
-    start = invert_gaussian_accuracy(clip_to_resolution(wins[:, -1], n_test), n_classes)
+    if start is None:
+        observed = clip_to_resolution(wins[:, -1], n_test)
+        shift = invert_gaussian_accuracy(observed, n_classes)
+        start = np.stack([shift, 0 * shift], 1)
+    start = np.broadcast_to(start, (n_regions, 2))
     lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
     fits = [
         minimize_pairs(
             make(wins[batch], n_test[batch]),
-            np.stack([start[batch], 0 * start[batch]], 1),
+            start[batch],
             lower,
             upper,
         )
@@ -172,6 +180,12 @@ def _with_ridge(
     return value, gradient, hessian.reshape(-1, 2, 2)
 
 
+def certificate(converged: bool) -> dict[str, Any]:
+    """Describe how Newton's method ended as a dict, in words too."""
+    ended = "reached a minimum" if converged else "ran out of steps before a minimum"
+    return {"converged": converged, "message": f"Newton's method {ended}"}
+
+
 class GaussianMixture(ExtrapolationMethod):
     """Two-parameter extrapolation: U = Phi(W) with W ~ N(mu, nu^2).
 
@@ -189,6 +203,7 @@ class GaussianMixture(ExtrapolationMethod):
     """
 
     name = "gaussian_mixture"
+    uses_scores = False
 
     def __init__(self, *, loss: str = "auto", ridge_scale: float = RIDGE_SCALE):
         if loss not in ("auto", "curve", "likelihood"):
@@ -208,8 +223,27 @@ class GaussianMixture(ExtrapolationMethod):
         self.parameters_, converged = fit_normal_mixture(
             sample.wins, sample.n_test, loss=self.loss, ridge_scale=self.ridge_scale
         )
-        self.certificate_ = {"converged": bool(converged[0])}
+        self.certificate_ = certificate(bool(converged[0]))
         return self
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Fit parts of one size together, from where the whole sample's fit ended."""
+        samples = list(parts.samples(scores=False))
+        sizes = np.array([sample.n_classes for sample in samples])
+        parameters = np.empty((len(samples), 2))
+        for size in np.unique(sizes):
+            same = np.flatnonzero(sizes == size)
+            parameters[same] = fit_normal_mixture(
+                np.stack([samples[i].wins for i in same]),
+                [samples[i].n_test for i in same],
+                loss=self.loss,
+                ridge_scale=self.ridge_scale,
+                start=self.parameters_[0],
+            )[0]
+        for row in parameters:
+            refit = copy(self)
+            refit.parameters_ = row[None]
+            yield refit
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return predict_normal_mixture(self.parameters_, set_sizes)[0]

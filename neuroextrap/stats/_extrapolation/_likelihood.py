@@ -12,7 +12,9 @@ from neuroextrap.stats._extrapolation._simplex import simplex_least_squares
 
 Propose = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
+MAX_ITER = 1000
 _MIXTURE_FLOOR = 1e-300
+_EM_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,24 @@ def maximize_likelihood(
     propose: Propose,
     *,
     tol: float,
-    max_iter: int = 300,
+    max_iter: int = MAX_ITER,
 ) -> MixtureFit:
     """Maximize sum_v counts_v log (dictionary @ weights)_v over a convex set.
 
     The set is the hull of vertices that `propose` finds (gradient -> gap, vertices, as
-    `peaks_over_columns`). Each step adds them to the active ones, maximizes the
-    quadratic approximation over their simplex (non-negative least squares), halves the
-    step until the likelihood grows, and drops vertices without weight. `counts`
-    (n_outcomes,) are positive and sum to one; `dictionary` (n_outcomes, n_columns)
-    holds probabilities; `start` (n_vertices, n_columns) are equally weighted. Stops at
-    a gap of `tol` times the size of the log-likelihood.
+    `peaks_over_columns`). Each step gives the new vertices as much as raises the
+    likelihood, takes a few EM steps, maximizes the quadratic approximation over the
+    simplex of the active vertices (non-negative least squares), halves that step until
+    the likelihood grows, and drops vertices without weight. `counts` (n_outcomes,) are
+    positive and sum to one; `dictionary` (n_outcomes, n_columns) holds probabilities;
+    `start` (n_vertices, n_columns) are equally weighted. Stops at a gap of `tol` times
+    the size of the log-likelihood.
+
+    Returned is the iterate of the largest likelihood, which is the last one unless
+    rounding stops the ascent; its gap is measured from the lowest ceiling that any
+    iterate gave. The EM steps are what rescues an outcome to which the mixture gives
+    next to nothing: from there a quadratic step can only double a share, where one EM
+    step multiplies it by its gain.
 
     References
     ----------
@@ -70,27 +79,73 @@ def maximize_likelihood(
     estimate of a mixing distribution", JRSS B 69, algorithm CNM.
     """
     vertices, shares = start, np.full(len(start), 1 / len(start))
-    best = MixtureFit(shares @ vertices, -np.inf, np.inf, 0)
+    best, ceiling = MixtureFit(shares @ vertices, -np.inf, np.inf, 0), np.inf
     for n_iter in range(1, max_iter + 1):
-        mixture = np.maximum(dictionary @ (shares @ vertices), _MIXTURE_FLOOR)
+        weights = shares @ vertices
+        mixture = np.maximum(dictionary @ weights, _MIXTURE_FLOOR)
         value = float(counts @ np.log(mixture))
         gap, new = propose((counts / mixture) @ dictionary)
-        if n_iter == 1 or gap < best.duality_gap:
-            best = MixtureFit(shares @ vertices, value, float(max(gap, 0.0)), n_iter)
-        if gap <= tol * max(abs(value), 1e-3):
+        ceiling = min(ceiling, value + max(float(gap), 0.0))
+        stuck = value <= best.log_likelihood
+        if stuck:
+            weights, value = best.weights, best.log_likelihood
+        best = MixtureFit(weights, value, ceiling - value, n_iter)
+        if stuck or best.duality_gap <= tol * _size(value):
             break
         vertices = np.vstack([vertices, new])
-        shares = np.r_[shares, np.zeros(len(new))]
-        shares = _improve(counts, dictionary @ vertices.T, shares, mixture)
+        columns = dictionary @ vertices.T
+        shares = _admit(counts, columns, shares)
+        shares = _expectation_maximization(counts, columns, shares)
+        shares = _improve(counts, columns, shares)
         kept = shares > 0
         vertices, shares = vertices[kept], shares[kept]
     return best
 
 
-def _improve(
-    counts: np.ndarray, columns: np.ndarray, shares: np.ndarray, mixture: np.ndarray
+def _size(log_likelihood: float) -> float:
+    """Return the size of a log-likelihood that gaps are measured by."""
+    return max(abs(log_likelihood), 1e-3)
+
+
+def _value(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> float:
+    """Return the mean log-likelihood of a mixture of columns."""
+    return float(counts @ np.log(np.maximum(columns @ shares, _MIXTURE_FLOOR)))
+
+
+def _admit(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Give the new vertices, the last ones, the part that raises the likelihood most.
+
+    Parts are tried from 1/4 down by quarters; every new vertex gains over one, so that
+    a small enough part always raises the likelihood.
+    """
+    n_new = columns.shape[1] - len(shares)
+    shares = np.r_[shares, np.zeros(n_new)]
+    if not n_new:
+        return shares
+    newcomers = np.r_[np.zeros(len(shares) - n_new), np.full(n_new, 1 / n_new)]
+    best, highest = shares, _value(counts, columns, shares)
+    for part in 0.25 ** np.arange(1, 20):
+        trial = (1 - part) * shares + part * newcomers
+        value = _value(counts, columns, trial)
+        if value > highest:
+            best, highest = trial, value
+    return best
+
+
+def _expectation_maximization(
+    counts: np.ndarray, columns: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
+    """Multiply every share by its gain, a few times; the likelihood never falls."""
+    for _ in range(_EM_STEPS):
+        mixture = np.maximum(columns @ shares, _MIXTURE_FLOOR)
+        shares = shares * ((counts / mixture) @ columns)
+        shares /= shares.sum()  # 1 but for rounding
+    return shares
+
+
+def _improve(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Go towards the quadratic optimum until the likelihood has grown."""
+    mixture = np.maximum(columns @ shares, _MIXTURE_FLOOR)
     root = np.sqrt(counts)
     target, _ = simplex_least_squares((root / mixture)[:, None] * columns, 2 * root)
     value = counts @ np.log(mixture)
@@ -98,18 +153,22 @@ def _improve(
     step = 1.0
     while step > 1e-10:
         trial = (1 - step) * shares + step * target
-        moved = counts @ np.log(np.maximum(columns @ trial, _MIXTURE_FLOOR))
-        if moved >= value + 1e-4 * step * slope:
+        if _value(counts, columns, trial) >= value + 1e-4 * step * slope:
             return trial
         step /= 2
     return shares
 
 
 def certificate(fit: MixtureFit, tol: float) -> dict[str, Any]:
-    """Describe a fit's certificate as a dict."""
-    relative = fit.duality_gap / max(abs(fit.log_likelihood), 1e-3)
+    """Describe a fit's certificate as a dict, in words too."""
+    relative = fit.duality_gap / _size(fit.log_likelihood)
     return {
         "converged": relative <= tol,
+        "message": (
+            f"after {fit.n_iter} steps the mean log-likelihood per test point, "
+            f"{fit.log_likelihood:.6g}, is at most {fit.duality_gap:.2g} below its "
+            f"maximum ({relative:.2g} of its size, {tol:g} asked for)"
+        ),
         "duality_gap": fit.duality_gap,
         "relative_gap": relative,
         "n_iter": fit.n_iter,

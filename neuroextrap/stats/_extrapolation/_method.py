@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._sample import WinSample
 
 _ANCHORS_PER_E_FOLD = 20
@@ -24,13 +27,16 @@ class ExtrapolationMethod(ABC):
     name: ClassVar[str]
     #: Whether win distributions alone are not enough to fit it.
     needs_scores: ClassVar[bool] = False
+    #: Whether a fit looks at the scores where the sample has them.
+    uses_scores: ClassVar[bool] = True
     #: Up to how many times K the data identify its prediction.
     reliable_factor: ClassVar[float] = np.inf
     #: Whether its prediction never increases with k and lies in [0, 1] by itself.
     monotone: ClassVar[bool] = True
     #: Whether it models the distribution of U, so that `cdf` can be asked.
     has_cdf: ClassVar[bool] = True
-    #: How an iterative method ended: "converged" and, if convex, "duality_gap".
+    #: How an iterative method ended: "converged", the same in words, "message", and, if
+    #: convex, "duality_gap".
     certificate_: dict[str, Any] | None = None
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
@@ -44,6 +50,14 @@ class ExtrapolationMethod(ABC):
     @abstractmethod
     def fit(self, sample: WinSample) -> ExtrapolationMethod:
         """Fit to a sample and return the fitted method, with `certificate_`."""
+
+    def refits(self, parts: LeftOut) -> Iterator[ExtrapolationMethod]:
+        """Yield a fit to each part of the sample that this method was fitted to.
+
+        A method overrides it where refits can share work, and gives the same answers.
+        """
+        for sample in parts.samples(scores=self.uses_scores):
+            yield deepcopy(self).fit(sample)
 
     @abstractmethod
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

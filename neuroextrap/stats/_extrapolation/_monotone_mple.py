@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._likelihood import (
+    MAX_ITER,
     MixtureFit,
     Propose,
     certificate,
@@ -37,8 +38,9 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     ----------
     n_knots : int, default=400
         Number of knots a, geometric in 1 - a.
-    max_iter : int, default=300
-        Largest number of steps; `certificate_` says whether the gap was closed.
+    max_iter : int, default=1000
+        Largest number of steps; `certificate_` says, in words too, whether the gap was
+        closed.
 
     References
     ----------
@@ -47,8 +49,9 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "monotone_mple"
+    uses_scores = False
 
-    def __init__(self, *, n_knots: int = 400, max_iter: int = 300):
+    def __init__(self, *, n_knots: int = 400, max_iter: int = MAX_ITER):
         if n_knots < 2:
             raise ValueError(f"n_knots must be at least 2, got {n_knots}")
         if max_iter < 1:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._likelihood import (
+    MAX_ITER,
     MixtureFit,
     certificate,
     maximize_likelihood,
@@ -29,9 +30,9 @@ class PseudoLikelihood(ExtrapolationMethod):
 
     Parameters
     ----------
-    max_iter : int, default=300
-        Largest number of steps; `certificate_` says whether the gap over the grid of
-        atoms, refined around those in use, was closed.
+    max_iter : int, default=1000
+        Largest number of steps. Some ten are usual; `certificate_` says, in words too,
+        whether the gap over the grid of atoms, refined around those in use, was closed.
 
     References
     ----------
@@ -40,9 +41,10 @@ class PseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "mple"
+    uses_scores = False
     reliable_factor = 2.0
 
-    def __init__(self, *, max_iter: int = 300):
+    def __init__(self, *, max_iter: int = MAX_ITER):
         if max_iter < 1:
             raise ValueError(f"max_iter must be at least 1, got {max_iter}")
         self.max_iter = max_iter

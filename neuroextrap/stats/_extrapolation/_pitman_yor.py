@@ -33,6 +33,7 @@ class PitmanYor(ExtrapolationMethod):
     """
 
     name = "pitman_yor"
+    uses_scores = False
     has_cdf = False
 
     def __init__(self, *, n_fit_sizes: int = 100):
@@ -57,7 +58,10 @@ class PitmanYor(ExtrapolationMethod):
         ]
         best = min(fits, key=lambda fit: fit.cost)
         self.concentration_, self.discount_ = _parameters(best.x)
-        self.certificate_ = {"converged": bool(best.success)}
+        self.certificate_ = {
+            "converged": bool(best.success),
+            "message": f"the search for least squares ended: {best.message}",
+        }
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._validation import random_generator
-from neuroextrap.stats._wins import spread_ties, win_distribution
+from neuroextrap.stats._wins import count_wins, spread_ties
 
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
@@ -20,6 +20,12 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
     """Return at most `n_sizes` distinct, log-spaced sizes, from 2 up to K with both."""
     sizes = np.geomspace(2, n_classes, min(n_sizes, n_classes - 1))
     return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
+
+
+def class_weights(y_true: np.ndarray) -> np.ndarray:
+    """Return weights of test points: one class, one vote; they sum to one."""
+    counts = np.bincount(y_true)
+    return 1 / (counts[y_true] * np.count_nonzero(counts))
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class WinSample:
     @classmethod
     def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
         """Count the wins of `margins` and keep the scores."""
-        wins = win_distribution(margins, y_true)
+        wins = count_wins(margins, y_true)
         y_true = np.asarray(y_true)
         return cls(wins, len(y_true), np.asarray(margins), y_true)
 
@@ -66,8 +72,7 @@ class WinSample:
 
     def point_weights(self) -> np.ndarray:
         """Return weights of the test points: one class, one vote; they sum to one."""
-        counts = np.bincount(self.y_true, minlength=self.n_classes)
-        return 1 / (counts[self.y_true] * np.count_nonzero(counts))
+        return class_weights(self.y_true)
 
     def half_curves(
         self,
@@ -128,23 +133,6 @@ class WinSample:
         return WinSample.from_margins(
             self.margins[np.ix_(rows, classes)], columns[self.y_true[rows]]
         )
-
-    def without_classes(self, max_refits: int) -> Iterator[WinSample]:
-        """Yield the sample without each class, or each of `max_refits` groups of them.
-
-        Groups are interleaved; the scores are needed.
-        """
-        classes, tested = np.arange(self.n_classes), np.unique(self.y_true)
-        n_groups = min(max_refits, self.n_classes)
-        if len(tested) < 4:
-            raise ValueError(
-                "a jackknife over classes needs at least 4 classes with test points, "
-                f"got {len(tested)}"
-            )
-        for group in range(n_groups):
-            kept = classes[classes % n_groups != group]
-            if np.isin(kept, tested).any():
-                yield self.subset(kept)
 
 
 def half_of_classes(

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._point_wins import (
     PointMethod,
     PointWins,
     split_ties,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._sample import (
+    WinSample,
+    class_weights,
+    log_spaced_set_sizes,
+)
 
 _LOG_LOSE_FLOOR = -80.0
 _BATCH_NUMBERS = 4_000_000
+_MAX_EXCESSES = 20_000
 
 
 class Tail(PointMethod):
@@ -52,67 +61,150 @@ class Tail(PointMethod):
                 f"the tail of the scores needs at least 4 classes, got "
                 f"{sample.n_classes}; use method='gaussian_mixture'"
             )
-        n_others = sample.n_classes - 1
-        n_tail = int(np.clip(round(self.fraction * sample.n_classes), 2, n_others - 1))
-        log_lose, weights, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
+        best = best_distractors(sample, self._n_tail(sample.n_classes))
+        return self._fit_tails(sample, best, sample.point_weights(), None)
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Sort the best distractors of every point once, for all parts."""
+        sample = parts.sample
+        largest_group = np.bincount(parts.group_of_class).max()
+        n_best = self._n_tail(sample.n_classes) + 1 + largest_group
+        best = SortedDistractors(sample, parts.group_of_class, n_best)
+        for group, part in zip(parts.groups, parts.samples(scores=False), strict=True):
+            rows, n_tail = parts.rows(group), self._n_tail(part.n_classes)
+            beaten, tied = parts.beaten_and_tied(group)
+            tails = Tails(
+                best.without(group, rows, n_tail + 1),
+                sample.own_scores()[rows],
+                part.n_classes - 1 - beaten - tied,
+                tied,
+            )
+            weights = class_weights(parts.columns(group))
+            yield copy(self)._fit_tails(part, tails, weights, self.calibration_)
+
+    def _n_tail(self, n_classes: int) -> int:
+        """Return how many distractors make the tail among so many classes."""
+        return int(np.clip(round(self.fraction * n_classes), 2, n_classes - 2))
+
+    def _fit_tails(
+        self,
+        sample: WinSample,
+        tails: Tails,
+        weights: np.ndarray,
+        start: np.ndarray | None,
+    ) -> Self:
+        """Fit to the tails of a sample's test points, whose scores are not needed.
+
+        `start` is where the calibration begins, (0, 1) if None.
+        """
+        log_lose, rows, part, self.shape_, self.scale_ = tails.log_lose(
+            sample.n_classes - 1
+        )
+        weights = weights[rows] * part
         self.calibration_ = np.array([0.0, 1.0])
         if self.calibrate:
             sizes = log_spaced_set_sizes(sample.n_classes, 100)
             curve = sample.curve(sizes)
-            self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
+            self.calibration_ = calibrate_log_lose(
+                log_lose, weights, sizes, curve, start=start
+            )
         self.points_ = PointWins(
             _log_win(_calibrated(log_lose, self.calibration_)), weights
         )
         return self
 
 
-def tail_log_lose(
-    sample: WinSample, n_tail: int
-) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Return log q of each test point, q the chance to lose to one random distractor.
+@dataclass(frozen=True)
+class Tails:
+    """The best distractors of every test point, and how many are above and tied.
 
-    The `n_tail` best wrong scores of a point make its tail. Returned are log q
-    (n_split,), at least -80, where points with ties below the threshold are split; the
-    weights of the points and their parts (n_split,), which sum to one; and shape and
-    scale of the pooled generalized Pareto distribution of excess over mean excess.
+    `best` (n_test, n_tail + 1) are their scores, the lowest last: the threshold;
+    `true_scores`, `above` and `tied` have shape (n_test,).
+    """
+
+    best: np.ndarray
+    true_scores: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
+
+    def log_lose(
+        self, n_others: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+        """Return log q of each test point, q the chance to lose to one distractor.
+
+        Returned are log q (n_split,), at least -80, where points with ties below the
+        threshold are split; the point and the share of it that each is (n_split,); and
+        shape and scale of the pooled generalized Pareto distribution of excess over
+        mean excess.
+        """
+        n_tail, threshold = self.best.shape[1] - 1, self.best[:, -1]
+        mean = self.best[:, :-1].mean(1) - threshold
+        mean = np.where(mean > 0, mean, 1.0)
+        ahead = (self.true_scores - threshold) / mean
+        excess = (self.best[:, :-1] - threshold[:, None]) / mean[:, None]
+        shape, scale = fit_generalized_pareto(excess[excess > 0])
+        rows, share, part = split_ties((ahead <= 0) & (self.tied > 0))
+        ahead = ahead[rows]
+        beaten_by = self.above[rows] + share * self.tied[rows]
+        with np.errstate(divide="ignore"):
+            log_lose = np.where(
+                ahead > 0,
+                np.log(n_tail)
+                + _pareto_log_survival(np.maximum(ahead, 0), shape, scale),
+                np.log(beaten_by),
+            )
+        log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
+        return log_lose, rows, part, shape, scale
+
+
+def best_distractors(sample: WinSample, n_tail: int) -> Tails:
+    """Return the `n_tail` best distractors' scores of every test point, and the next.
+
+    In blocks of test points; sorted downwards, so that sums have one order.
     """
     true_scores, n_others = sample.own_scores(), sample.n_classes - 1
+    best = np.empty((sample.n_test, n_tail + 1))
+    above, tied = np.empty((2, sample.n_test), np.intp)
     width = max(1, _BATCH_NUMBERS // sample.n_classes)
-    parts = [
-        _excesses(
-            true_scores[i : i + width],
-            sample.distractor_scores(slice(i, i + width)),
-            n_tail,
-        )
-        for i in range(0, len(true_scores), width)
-    ]
-    excess, ahead, above, tied = (np.concatenate(p) for p in zip(*parts, strict=True))
-    shape, scale = fit_generalized_pareto(excess[excess > 0])
-    rows, share, part = split_ties((ahead <= 0) & (tied > 0))
-    ahead, beaten_by = ahead[rows], above[rows] + share * tied[rows]
-    with np.errstate(divide="ignore"):
-        log_lose = np.where(
-            ahead > 0,
-            np.log(n_tail) + _pareto_log_survival(np.maximum(ahead, 0), shape, scale),
-            np.log(beaten_by),
-        )
-    log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
-    return log_lose, sample.point_weights()[rows] * part, shape, scale
+    for start in range(0, sample.n_test, width):
+        rows = slice(start, start + width)
+        others = sample.distractor_scores(rows)
+        own = true_scores[rows, None]
+        above[rows] = np.count_nonzero(others > own, axis=1)
+        tied[rows] = np.count_nonzero(others == own, axis=1)
+        others.partition(n_others - n_tail - 1, axis=1)
+        best[rows] = np.sort(others[:, n_others - n_tail - 1 :], axis=1)[:, ::-1]
+    return Tails(best, true_scores, above, tied)
 
 
-def _excesses(
-    true_scores: np.ndarray, others: np.ndarray, n_tail: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return scaled excesses, scaled leads over it, numbers above and tied."""
-    n_others = others.shape[1]
-    ordered = np.partition(others, n_others - n_tail - 1, axis=1)
-    threshold = ordered[:, n_others - n_tail - 1]
-    excess = ordered[:, n_others - n_tail :] - threshold[:, None]
-    mean = excess.mean(1)
-    mean = np.where(mean > 0, mean, 1.0)
-    above = np.count_nonzero(others > true_scores[:, None], axis=1)
-    tied = np.count_nonzero(others == true_scores[:, None], axis=1)
-    return excess / mean[:, None], (true_scores - threshold) / mean, above, tied
+class SortedDistractors:
+    """The best distractors of every test point, sorted downwards, with their groups.
+
+    Enough of them that `n_best` less the largest group are left without any group.
+    """
+
+    def __init__(self, sample: WinSample, group_of_class: np.ndarray, n_best: int):
+        n_classes = sample.n_classes
+        n_best = min(n_best, n_classes - 1)
+        self.scores = np.empty((sample.n_test, n_best))
+        self.groups = np.empty((sample.n_test, n_best), np.int32)
+        width = max(1, _BATCH_NUMBERS // n_classes)
+        for start in range(0, sample.n_test, width):
+            rows = slice(start, start + width)
+            scores = np.array(sample.margins[rows], float)
+            np.put_along_axis(scores, sample.y_true[rows, None], -np.inf, 1)
+            best = np.argpartition(scores, n_classes - n_best, axis=1)
+            best = best[:, n_classes - n_best :]
+            values = np.take_along_axis(scores, best, 1)
+            order = np.argsort(-values, axis=1, kind="stable")
+            self.scores[rows] = np.take_along_axis(values, order, 1)
+            self.groups[rows] = group_of_class[np.take_along_axis(best, order, 1)]
+
+    def without(self, group: int, rows: np.ndarray, n_best: int) -> np.ndarray:
+        """Return the best scores of these points that are not of a group."""
+        kept = self.groups[rows] != group
+        kept &= np.cumsum(kept, axis=1, dtype=np.int32) <= n_best
+        return self.scores[rows][kept].reshape(len(rows), n_best)
 
 
 def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:
@@ -124,37 +216,53 @@ def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarra
 
 
 def fit_generalized_pareto(
-    excess: np.ndarray, *, max_points: int = 200_000
+    excess: np.ndarray, *, max_points: int = _MAX_EXCESSES
 ) -> tuple[float, float]:
     """Fit shape and scale of a generalized Pareto by maximum likelihood.
 
     The profile likelihood of theta = shape / scale is maximized over a bounded
-    range; the shape is then the mean of log(1 + theta x). Beyond `max_points`
-    excesses, that many evenly spaced order statistics stand for all.
+    range; the shape is then the mean of log(1 + theta x). More than `max_points`
+    excesses are merged into so many bins, see `binned`.
     """
     from scipy.optimize import minimize_scalar
 
     if not excess.size:
         return 0.0, 1.0
-    if excess.size > max_points:
-        places = (np.arange(max_points) + 0.5) * (excess.size / max_points)
-        excess = np.sort(excess)[places.astype(int)]
     mean, largest = excess.mean(), excess.max()
+    weights = np.full(excess.size, 1 / excess.size)
+    if excess.size > max_points:
+        excess, weights = binned(excess, max_points)
 
     def negative_profile(theta: float) -> float:
         if abs(theta) < 1e-8:
             return np.log(mean)
-        shape = np.mean(np.log1p(theta * excess))
+        shape = weights @ np.log1p(theta * excess)
         return np.log(shape / theta) + shape
 
     bounds = (-(1 - 1e-6) / largest, 5 / mean)
     theta = minimize_scalar(
         negative_profile, bounds=bounds, method="bounded", options={"xatol": 1e-7}
     ).x
-    shape = float(np.mean(np.log1p(theta * excess)))
+    shape = float(weights @ np.log1p(theta * excess))
     if abs(theta) < 1e-8:
         return 0.0, float(mean)
     return shape, shape / float(theta)
+
+
+def binned(excess: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge excesses into bins that are even in log(1 + x / mean).
+
+    Returns the means of the occupied bins and their weights, which sum to one. What a
+    smooth mean loses is of second order in the width of a bin, some 1e-4 of a scale;
+    and it moves smoothly where single excesses come and go, as a subset would not.
+    """
+    place = np.log1p(excess / excess.mean())
+    place *= n_bins / place.max() * (1 - 1e-12)
+    bins = place.astype(np.intp)
+    counts = np.bincount(bins, minlength=n_bins)
+    total = np.bincount(bins, excess, minlength=n_bins)
+    occupied = counts > 0
+    return total[occupied] / counts[occupied], counts[occupied] / excess.size
 
 
 def _calibrated(log_lose: np.ndarray, calibration: np.ndarray) -> np.ndarray:
@@ -173,22 +281,42 @@ def calibrate_log_lose(
     weights: np.ndarray,
     set_sizes: np.ndarray,
     curve: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to an accuracy curve.
 
     `log_lose` and `weights` (n_test,) belong to the test points; `curve` (n_sizes,) is
-    the observed average accuracy at `set_sizes`.
+    the observed average accuracy at `set_sizes`. The search begins at (0, 1), or at
+    `start`.
     """
     from scipy.optimize import least_squares
 
     log_lose, weights = compress(log_lose, weights)
 
+    power = set_sizes[:, None] - 1.0
+
     def residual(calibration: np.ndarray) -> np.ndarray:
         log_win = _log_win(_calibrated(log_lose, calibration))
         return PointWins(log_win, weights).accuracy(set_sizes) - curve
 
+    def jacobian(calibration: np.ndarray) -> np.ndarray:
+        mapped = _calibrated(log_lose, calibration)
+        inside = mapped < 0
+        log_win, values = _log_win(mapped[inside]), log_lose[inside]
+        slope = -power * np.exp((power - 1) * log_win + mapped[inside])
+        slope *= weights[inside]
+        return np.stack([slope.sum(1), slope @ values], 1)
+
     fitted = least_squares(
-        residual, [0.0, 1.0], bounds=([-20.0, 0.05], [20.0, 20.0]), x_scale=[1, 0.3]
+        residual,
+        [0.0, 1.0] if start is None else start,
+        jac=jacobian,
+        bounds=([-20.0, 0.05], [20.0, 20.0]),
+        x_scale=[1, 0.3],
+        xtol=1e-10,
+        ftol=1e-12,
+        gtol=1e-12,
     )
     return fitted.x
 

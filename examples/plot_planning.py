@@ -1,0 +1,58 @@
+"""
+Planning: how many classes, how many repeats
+============================================
+
+Before an experiment, two questions. How many classes must be shown, so that an accuracy
+proves a wanted bound on the *population* they were drawn from? And how often must each
+of a *given* set of classes be tested, so that a bound about exactly these classes is
+reached?
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from neuroextrap.stats import required_classes, required_repeats
+
+# %%
+# Left: classes needed, at the accuracy expected, for a bound on the average Bayes
+# accuracy among as many classes drawn anew, in one region (solid) and in 70,000 at once
+# (dashed). Testing every class ten times instead of once (dotted) helps less than one
+# would think: the draw of the classes counts as much as the noise of one test.
+#
+# Right: tests of each of eight given classes, for a bound on the Bayes accuracy of
+# these that is reached with probability 0.8.
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+accuracy = np.linspace(0.35, 1.0, 27)
+designs = {
+    "one region": ({}, "-"),
+    "70,000 regions": ({"n_regions": 70_000}, "--"),
+    "one region, 10 repeats": ({"n_repeats": 10}, ":"),
+}
+for color, bound in zip(("C0", "C1"), (0.3, 0.6), strict=True):
+    reachable = accuracy[accuracy > bound + 0.03]
+    for name, (options, style) in designs.items():
+        needed = [required_classes(a, bound, **options) for a in reachable]
+        label = f"bound {bound}, {name}"
+        left.semilogy(reachable, needed, style, color=color, label=label)
+left.set(xlabel="expected accuracy", ylabel="number of classes")
+left.set_title("for a bound on the population of classes", fontsize=10)
+left.legend(fontsize=7)
+
+for color, bound in zip(("C0", "C1"), (0.3, 0.6), strict=True):
+    reachable = accuracy[accuracy > bound + 0.03]
+    for name, n_regions, style in (("one", 1, "-"), ("70,000", 70_000, "--")):
+        needed = [
+            required_repeats(a, bound, n_classes=8, n_regions=n_regions)
+            for a in reachable
+        ]
+        label = f"bound {bound}, {name} region{'s' * (n_regions > 1)}"
+        right.semilogy(reachable, needed, style, color=color, label=label)
+right.set(xlabel="expected accuracy", ylabel="tests of each class")
+right.set_title("for a bound on eight given classes", fontsize=10)
+right.legend(fontsize=7)
+plt.show()
+
+# %%
+# With eight classes and an accuracy of 0.8, the eight themselves take few tests; their
+# population is out of reach, for it would take this many classes:
+print(required_repeats(0.8, 0.6, n_classes=8), required_classes(0.8, 0.6))

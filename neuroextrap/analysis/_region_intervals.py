@@ -1,0 +1,71 @@
+"""Confidence intervals of one region of a fitted analysis."""
+
+from neuroextrap import stats
+
+
+class RegionIntervals:
+    """Intervals that count the sampling of classes, from a region's margins."""
+
+    def accuracy_interval(self, region, *, confidence_level=0.95):
+        """Return a confidence interval of a region's accuracy curve, size by size.
+
+        It counts the sampling of classes, see
+        :func:`neuroextrap.stats.average_accuracy_interval`.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index of the region, or (x, y, z) in mm of the nearest center.
+        confidence_level : float, default=0.95
+            Confidence level of the interval at each set size.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_set_sizes,)
+            Both ends at ``set_sizes_``, as proportions.
+
+        Raises
+        ------
+        ValueError
+            When there are fewer than three classes, the region was not analyzed, or the
+            results were read from a folder, which holds no data: fit again.
+        """
+        return stats.average_accuracy_interval(
+            self.region_margins(region),
+            self.test_codes_,
+            self.set_sizes_,
+            confidence_level=confidence_level,
+        )
+
+    def implied_information_interval(self, region, *, confidence_level=0.95):
+        """Return a confidence interval of a region's implied information, in bits.
+
+        It counts the sampling of classes, see
+        :func:`neuroextrap.stats.implied_information_interval`. With fewer than ten
+        classes it is wide, and says more than the value itself.
+
+        Parameters
+        ----------
+        region : int or tuple of float
+            Index of the region, or (x, y, z) in mm of the nearest center.
+        confidence_level : float, default=0.95
+            Confidence level of the interval.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape ()
+            Both ends in bits; the upper one is infinite where every test point beats
+            every distractor.
+
+        Raises
+        ------
+        ValueError
+            When there are fewer than three classes, the region was not analyzed, or the
+            results were read from a folder, which holds no data: fit again.
+        """
+        return stats.implied_information_interval(
+            self.region_margins(region),
+            self.test_codes_,
+            self.set_sizes_,
+            confidence_level=confidence_level,
+        )

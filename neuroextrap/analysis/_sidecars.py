@@ -1,0 +1,115 @@
+"""What the files of an analysis say of it: sidecars, index, record of the call."""
+
+import json
+from dataclasses import replace
+
+from neuroextrap.images import to_img
+from neuroextrap.maps._files import describe_map
+from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._provenance import provenance, versions
+from neuroextrap.maps._records import MapRecord
+from neuroextrap.maps._registry import record_of
+from neuroextrap.margins._described import class_name
+from neuroextrap.margins._identity import identity_hash
+
+BACKGROUND = "mean_image"
+_PARTIAL = "partial result: over the regions that are in it only"
+
+
+def maps_and_sidecars(fitted, about, *, mask):
+    """Return the maps, mask (so named) and background among them, and their sidecars.
+
+    `about` is what :meth:`Origin.sidecar` returned.
+    """
+    results, n_classes = fitted.results_, len(fitted.classes_)
+    parameters = described_parameters(fitted)
+    seed = parameters.pop("random_state", None)
+    parameters |= {
+        "classes": fitted.classes_.tolist(),
+        "set_sizes": fitted.set_sizes_.tolist(),
+        "notes": list(fitted.notes_),
+    }
+    origin = provenance(parameters=parameters, inputs={"wins": fitted.wins_})
+    origin["random_state"] = seed
+    origin["run"] = identity_hash(results.identity)
+    origin["identity"] = results.identity
+    origin |= about
+    if results.missing_parts:
+        origin["partial"] = {"missing_parts": results.missing_parts}
+    about_mask = MapRecord(
+        name=mask, description="Voxels or vertices in the mask", unit="1"
+    )
+    records = {name: _record(name, results) for name in fitted.maps_}
+    records |= {mask: about_mask}
+    maps = {**fitted.maps_, mask: to_img([1.0] * fitted.n_elements_, fitted.masker_)}
+    if fitted.bg_img_ is not None:
+        maps[BACKGROUND] = fitted.bg_img_
+        records[BACKGROUND] = MapRecord(
+            name=BACKGROUND,
+            description="Mean of the images as gray levels, to be drawn under maps",
+            unit="gray levels, 0 to 255",
+        )
+    return maps, {
+        name: describe_map(record, origin, n_classes=n_classes)
+        for name, record in records.items()
+    }
+
+
+def index_content(fitted, about):
+    """Return what the index says of an analysis, the hashes of its files apart."""
+    results = fitted.results_
+    parameters = described_parameters(fitted)
+    return {
+        "kind": fitted.kind,
+        "run": identity_hash(results.identity),
+        "missing_parts": results.missing_parts,
+        "parameters": parameters,
+        "restored": restorable_parameters(fitted),
+        "classes": fitted.classes_.tolist(),
+        "n_elements": fitted.n_elements_,
+        "has_images": fitted.masker_ is not None,
+        "origin": {name: about[name] for name in ("sources", "samples")},
+    }
+
+
+def restorable_parameters(estimator):
+    """Return the names of parameters that JSON holds as they are."""
+    plain = described_parameters(estimator)
+    given = estimator.get_params(deep=False)
+    return [name for name, value in plain.items() if _same(value, given[name])]
+
+
+def call_record(fitted, about):
+    """Return how to make the results again, for the record of their provenance."""
+    return {
+        "run": identity_hash(fitted.results_.identity),
+        "parts": [f"{i}/{n}" for i, n in fitted.results_.parts],
+        "missing_parts": fitted.results_.missing_parts,
+        "call": {
+            "class": class_name(fitted),
+            "parameters": changed_parameters(fitted),
+        },
+        **about,
+        "versions": versions(),
+    }
+
+
+def _record(name, results):
+    """Return the record of a map; of all regions at once, marked where parts miss."""
+    record = record_of(name)
+    over_regions = record.simultaneous or name == "p_value_fdr"
+    if not (results.missing_parts and over_regions):
+        return record
+    return replace(record, description=f"{record.description}; {_PARTIAL}")
+
+
+def _same(plain, value):
+    """Return whether JSON values are what was given (arrays as lists, say)."""
+    if isinstance(plain, dict):
+        return False
+    given = value.tolist() if hasattr(value, "tolist") else value
+    given = list(given) if isinstance(given, tuple) else given
+    try:
+        return json.dumps(plain) == json.dumps(given)
+    except TypeError:
+        return False

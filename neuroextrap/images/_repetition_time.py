@@ -1,0 +1,108 @@
+"""The time between volumes: what the user, the header and the sidecar say."""
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+
+_logger = logging.getLogger(__name__)
+
+_TOLERANCE = 1e-3
+"""Seconds by which two statements of a repetition time may differ."""
+
+_SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
+_EXTENSIONS = (".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
+
+
+def repetition_times(named, t_r, *, check_t_r=True):
+    """Return the time between volumes of every series in seconds.
+
+    `named` are `NamedImage`. `t_r` is what the user says, None to take it from the
+    header (pixdim[4] in a declared unit) or the sidecar (``RepetitionTime`` in the
+    ``.json`` beside the image). With `check_t_r` all that is stated must agree within a
+    millisecond; otherwise `t_r` counts, or the sidecar before the header. Raises
+    ValueError where nothing is stated, or statements disagree.
+    """
+    if t_r is not None:
+        t_r = _positive(t_r)
+    return [_of_series(img, t_r, check_t_r) for img in named]
+
+
+def _of_series(img, t_r, check_t_r):
+    """Return the time between volumes of one series."""
+    stated = {
+        "t_r": t_r,
+        "its sidecar": _of_sidecar(img),
+        "its header": _of_header(img),
+    }
+    stated = {source: value for source, value in stated.items() if value is not None}
+    if not stated:
+        raise ValueError(
+            f"t_r is needed with BIDS events, got None, and neither the header nor a "
+            f"sidecar of {img.name} tells it; give t_r (--t-r), the time between "
+            "volumes in seconds"
+        )
+    times = list(stated.values())
+    if check_t_r and max(times) - min(times) > _TOLERANCE + 1e-6:
+        said = ", ".join(
+            f"{source} says {value:g} s" for source, value in stated.items()
+        )
+        raise ValueError(
+            f"{img.name}: repetition times disagree: {said}; correct the wrong one, or "
+            "give the right one as t_r with check_t_r=False (--t-r with --no-check-t-r)"
+        )
+    if t_r is None:
+        _logger.info(
+            "%s: repetition time %g s (%s)", img.name, times[0], next(iter(stated))
+        )
+    return times[0]
+
+
+def _positive(t_r):
+    """Return a repetition time in seconds as a float."""
+    value = np.nan if isinstance(t_r, bool) else float(t_r)
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(
+            f"t_r={t_r!r} must be a positive number of seconds; for example 2.0"
+        )
+    return value
+
+
+def _of_header(img):
+    """Return pixdim[4] in seconds, None where it is not set or has no unit."""
+    header = getattr(img.img, "header", None)
+    if img.n_samples is None or not hasattr(header, "get_xyzt_units"):
+        return None
+    zoom, unit = float(header.get_zooms()[3]), header.get_xyzt_units()[1]
+    value = zoom * _SECONDS.get(unit, np.nan)
+    return value if np.isfinite(value) and value > 0 else None
+
+
+def _of_sidecar(img):
+    """Return RepetitionTime of the JSON file beside an image, or None."""
+    if img.file is None:
+        return None
+    path = Path(img.file)
+    stem = next(
+        (path.name.removesuffix(e) for e in _EXTENSIONS if path.name.endswith(e)), None
+    )
+    if stem is None or not path.with_name(f"{stem}.json").is_file():
+        return None
+    sidecar = path.with_name(f"{stem}.json")
+    try:
+        value = json.loads(sidecar.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(
+            f"{sidecar} is not a readable sidecar ({error}); correct or remove it"
+        ) from error
+    value = value.get("RepetitionTime") if isinstance(value, dict) else None
+    if value is None:
+        return None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (number and np.isfinite(value) and value > 0):
+        raise ValueError(
+            f"{sidecar}: RepetitionTime={value!r} must be a positive number of "
+            "seconds; correct the sidecar"
+        )
+    return float(value)

@@ -1,0 +1,184 @@
+"""Tables of text from files: nothing is guessed, nothing vanishes."""
+
+import csv
+import gzip
+import io
+import itertools
+import os
+import zlib
+
+import numpy as np
+
+MISSING = "n/a"
+"""The only entry that BIDS takes for missing."""
+
+_COMMAS = (".csv", ".csv.gz")
+
+
+def read_text_table(path, name):
+    """Read a file into a DataFrame of text, exactly as it is written.
+
+    Columns are separated by tabs, or by commas if the file ends in ``.csv``; the first
+    row names them. Files may be compressed (``.gz``). `name` is the argument's. Raises
+    ValueError, which names file and row, if the file cannot be read as UTF-8, has NUL
+    bytes, columns of the same name, or rows of another length than the first.
+    """
+    import pandas as pd
+
+    path = os.fspath(path)
+    rows = _rows(path, name)
+    if not rows:
+        raise ValueError(
+            f"{path} is not a table, it is empty; give columns under names"
+        )
+    header, *rows = rows
+    check_columns(header, path)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise ValueError(
+                f"{path}: row {number} has {len(row)} entries for {len(header)} "
+                f"columns; separate them by {_separator(path)[1]}, write {MISSING} for "
+                "what is missing"
+            )
+    columns = {key: [row[i] for row in rows] for i, key in enumerate(header)}
+    return pd.DataFrame(columns, columns=header, dtype=object)
+
+
+def read_number_table(path, name):
+    """Read a file whose columns are all numbers, as `read_text_table` reads text.
+
+    Returns float64 of shape (n_rows, n_columns). ValueError names a column that holds
+    something else.
+    """
+    import pandas as pd
+
+    path = os.fspath(path)
+    text, separator = _text(path, name), _separator(path)[0]
+    first = list(
+        itertools.islice(csv.reader(io.StringIO(text), delimiter=separator), 2)
+    )
+    if len({len(row) for row in first}) != 1 or first[1:] == []:
+        raise ValueError(
+            f"{path} is not a table of numbers; give columns of numbers separated by "
+            f"{_separator(path)[1]} under a row of names"
+        )
+    check_columns(first[0], path)
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=separator, index_col=False, keep_default_na=False
+        )
+    except pd.errors.ParserError as error:
+        line = " ".join(str(error).split())
+        raise ValueError(
+            f"{path} is not a table ({line}); give every row {len(first[0])} entries"
+        ) from error
+    return numbers(frame, path)
+
+
+def numbers(table, name):
+    """Return a table's columns as float64; ValueError names those that are no numbers.
+
+    Columns may hold numbers or text.
+    """
+    import pandas as pd
+
+    values = np.empty(table.shape)
+    for i, column in enumerate(table.columns):
+        read = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=float)
+        values[:, i] = read
+        if not np.isfinite(read).all():
+            row = int(np.flatnonzero(~np.isfinite(read))[0])
+            raise ValueError(
+                f"{name}: column {column} has {str(table[column].iloc[row])!r} in row "
+                f"{row + 1}, which is no finite number; give numbers in every row"
+            )
+    return values
+
+
+def check_columns(columns, name):
+    """Raise if columns have the same name, or none."""
+    columns = list(columns)
+    twice = sorted({str(key) for key in columns if columns.count(key) > 1})
+    if twice:
+        raise ValueError(
+            f"{name} has more than one column {', '.join(map(repr, twice))}; keep one"
+        )
+    if any(isinstance(key, str) and not key.strip() for key in columns):
+        raise ValueError(f"{name} has a column without a name; name every column")
+
+
+def text_column(table, column, name):
+    """Return a column as text, "" where the entry is missing (n/a) or empty.
+
+    Entries of a DataFrame that are None or NaN are missing too. Raises ValueError if an
+    entry begins or ends with a blank, or if two different entries are the same text.
+    """
+    values = table[column]
+    missing = values.isna().to_numpy()
+    text = values.astype(str).to_numpy(dtype=object)
+    text[missing | (text == MISSING)] = ""
+    for row, entry in enumerate(text, start=1):
+        if entry != entry.strip():
+            raise ValueError(
+                f"{name}: column {column} has {entry!r} in row {row}, which begins or "
+                "ends with a blank; remove it"
+            )
+    known = values[~missing]
+    if known.nunique() > len(set(text[~missing])) + int((known == MISSING).any()):
+        raise ValueError(
+            f"{name}: column {column} holds entries of different types that are the "
+            "same text; convert the column to text"
+        )
+    return text.astype(str)
+
+
+def _rows(path, name):
+    """Return the rows of a file as lists of text, without empty lines at its end."""
+    text = _text(path, name)
+    try:
+        lines = csv.reader(
+            io.StringIO(text, newline=""), delimiter=_separator(path)[0], strict=True
+        )
+        rows = list(lines)
+    except csv.Error as error:
+        raise ValueError(
+            f"{path} is not a table ({error}); give columns separated by "
+            f"{_separator(path)[1]} under a row of names"
+        ) from error
+    while rows and not any(rows[-1]):
+        if rows[-1] and len(rows[-1]) > 1:  # separators alone: a row of empty entries
+            break
+        rows.pop()
+    return rows
+
+
+def _text(path, name):
+    """Return the text of a file, compressed or not."""
+    if not os.path.isfile(path):
+        raise ValueError(f"{name}: no file {path}; check the path")
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            raw = file.read()
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path} is not a table of UTF-8 text (line {line}); save it as UTF-8"
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path} cannot be decompressed ({error}); copy or compress it again"
+        ) from error
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise ValueError(
+            f"{path} has a NUL byte in line {line}; it is damaged or not text, save it "
+            "as UTF-8 text"
+        )
+    return text
+
+
+def _separator(path):
+    """Return what separates columns, and its name."""
+    commas = path.lower().endswith(_COMMAS)
+    return (",", "commas") if commas else ("\t", "tabs")

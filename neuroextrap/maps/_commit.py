@@ -1,0 +1,136 @@
+"""Files that take their places together: staged, made durable, listed, then moved.
+
+A folder of results cannot be swapped in one move: it may be a mount point, hold files
+of others, or hold several analyses under BIDS names. So new files are written to a
+hidden folder beside the old ones. Once they are whole and on disk, the list of moves is
+written there, in one step: from then on the new results count. A process that is killed
+before leaves the old results; one that is killed later leaves a list, and the next
+reader or writer finishes it.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+from neuroextrap.margins._locks import Lock
+
+STAGING = ".neuroextrap-partial-"
+"""What the names of hidden folders with new files begin with."""
+_LIST = "commit.json"
+
+
+def new_staging(folder):
+    """Make a hidden folder for new files and lock it; return it and its lock."""
+    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
+    return staging, Lock(staging)
+
+
+def remove_abandoned(folder):
+    """Remove hidden folders whose process ended before its files were whole."""
+    for staging in Path(folder).glob(f"{STAGING}*"):
+        lock = Lock(staging)
+        if lock.held and not (staging / _LIST).exists():
+            shutil.rmtree(staging, ignore_errors=True)
+        lock.release()
+
+
+def commit(staging, moves, remove=()):
+    """Move staged files to their names in the folder above, all or none.
+
+    `moves` is a dict of names in the staging folder to names in the folder; files named
+    in `remove` are deleted. Until the list is written nothing has changed.
+    """
+    for name in moves:
+        _sync(staging / name)
+    text = json.dumps({"move": dict(moves), "remove": sorted(remove)}, indent=1)
+    partial = staging / f"{_LIST}.partial"
+    partial.write_text(text, encoding="utf-8")
+    _sync(partial)
+    _sync(staging)
+    os.replace(partial, staging / _LIST)
+    _sync(staging)
+    try:
+        _finish(staging)
+    except KeyboardInterrupt:
+        _finish(staging)
+        raise KeyboardInterrupt("the results had been written") from None
+
+
+def is_committed(staging):
+    """Return whether the files of a staging folder count."""
+    return (staging / _LIST).exists()
+
+
+def finish_interrupted(folder, *, below=False):
+    """Finish moves that a killed process began in a folder; warn where there are some.
+
+    With `below`, in all folders below it too. ValueError where they cannot be finished.
+    """
+    pattern = f"{STAGING}*/{_LIST}"
+    lists = Path(folder).rglob(pattern) if below else Path(folder).glob(pattern)
+    for path in sorted(lists):
+        try:
+            _finish(path.parent)
+        except OSError as error:
+            raise ValueError(
+                f"{path.parent.parent} holds results that an interrupted run has "
+                f"written in part, and they cannot be completed "
+                f"({error.strerror or error}); make the folder writable and read again"
+            ) from error
+        warnings.warn(
+            f"{path.parent.parent}: completed the results of a run that was killed "
+            "while it moved them into place",
+            stacklevel=2,
+        )
+
+
+def _finish(staging):
+    """Carry out the list of a staging folder, as far as that is not yet done."""
+    folder = staging.parent
+    plan = _read_list(staging)
+    for name, target in plan["move"].items():
+        with suppress(FileNotFoundError):  # moved before
+            os.replace(staging / name, folder / target)
+    for name in plan["remove"]:
+        (folder / name).unlink(missing_ok=True)
+    _sync(folder)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _read_list(staging):
+    """Return the list of a staging folder; names in it are plain."""
+    path = staging / _LIST
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        names = [*plan["move"], *plan["move"].values(), *plan["remove"]]
+    except FileNotFoundError:  # another process has finished it
+        return {"move": {}, "remove": []}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged ({type(error).__name__}); remove {staging} and write "
+            "the results again"
+        ) from error
+    if any(Path(name).name != name for name in names):
+        raise ValueError(
+            f"{path} is damaged (files elsewhere); remove {staging} and write the "
+            "results again"
+        )
+    return plan
+
+
+def _sync(path):
+    """Ask the system to put a file or folder on disk now, where it can."""
+    is_folder = os.path.isdir(path)
+    try:
+        handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not is_folder:  # not every system can do it with folders
+            raise

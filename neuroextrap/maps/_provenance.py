@@ -1,0 +1,185 @@
+"""Where results come from: parameters, inputs, seed, versions, files."""
+
+import os
+import platform
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import neuroextrap
+from neuroextrap.images._image_hash import image_hash, is_image
+from neuroextrap.images._opening import is_surface_image
+from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
+from neuroextrap.maps._file_hash import file_stamp, source_hash
+from neuroextrap.margins._array_hash import array_hash
+from neuroextrap.margins._described import described
+
+_PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as it was when it was read; it is hashed later, if at all."""
+
+    path: str
+    stamp: tuple | None
+
+    @classmethod
+    def of(cls, path):
+        """Note the state of a file."""
+        try:
+            return cls(os.fspath(path), file_stamp(path))
+        except OSError:
+            return cls(os.fspath(path), None)
+
+    def described(self):
+        """Return name and hash; one that was changed since has no hash, and says so."""
+        if SourceFile.of(self.path).stamp != self.stamp:
+            about = describe_file(self.path, hashed=False)
+            return {**about, "changed_since_it_was_read": True}
+        return describe_file(self.path)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What results were made of, and how.
+
+    `sources` has the files by role, such as ``{"imgs": [SourceFile.of(path)]}``, or
+    what :func:`describe_file` returned for them. `samples` are the options by which
+    samples were made of them (detrending, say). Both are the same for equal runs, and
+    stand in every sidecar; `record`, such as the command, in ``provenance.json`` only.
+    `parameters` describes those that an analysis read from a folder could not restore.
+    """
+
+    sources: dict = field(default_factory=dict)
+    samples: dict = field(default_factory=dict)
+    record: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+
+    @property
+    def paths(self):
+        """Paths of the files that were analyzed."""
+        listed = [file for files in self.sources.values() for file in files]
+        return [file.path for file in listed if isinstance(file, SourceFile)]
+
+    def described(self):
+        """Return sources (with their hashes) and sample options as JSON values."""
+        return {
+            "sources": {
+                role: [
+                    file.described() if isinstance(file, SourceFile) else file
+                    for file in files
+                ]
+                for role, files in self.sources.items()
+                if files
+            },
+            "samples": described_value(self.samples),
+        }
+
+    def sidecar(self):
+        """Return what sidecars say of sources and samples, in BIDS keys too."""
+        about = self.described()
+        maker = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
+        return {
+            **about,
+            "Sources": bids_sources(about["sources"]),
+            "GeneratedBy": [maker],
+        }
+
+
+def versions():
+    """Return the versions of Python and of the packages that results depend on."""
+    found = {package: metadata.version(package) for package in _PACKAGES}
+    return {"python": platform.python_version(), **found}
+
+
+def provenance(*, parameters=None, inputs=None, random_state=None):
+    """Return where maps come from: parameters, inputs, seed and versions.
+
+    Arrays in the dict `inputs` are kept as their SHA-256, not as values, and so are
+    large arrays, images and files among the parameters.
+    """
+    return {
+        "parameters": described_value(dict(parameters or {})),
+        "input_sha256": {name: array_hash(a) for name, a in (inputs or {}).items()},
+        "random_state": described_value(random_state),
+        "versions": versions(),
+    }
+
+
+def described_value(value):
+    """Return what a parameter is, in JSON values: no memory addresses, no paths."""
+    return described(value, _special)
+
+
+def describe_file(path, *, hashed=True):
+    """Return name and SHA-256 of a file; in a BIDS data set, its path within.
+
+    A file that cannot be read, or is not to be `hashed`, has None instead of the hash.
+    """
+    path = Path(path).expanduser()
+    dataset = dataset_of(path)
+    name = path.name
+    if dataset is not None:
+        name = path.absolute().relative_to(dataset).as_posix()
+    try:
+        sha256 = source_hash(path) if hashed else None
+    except OSError:
+        sha256 = None
+    about = {"file": name, "sha256": sha256}
+    return about if dataset is None else {**about, "in_dataset": True}
+
+
+def bids_sources(sources):
+    """Return described files as the BIDS key ``Sources`` lists them.
+
+    >>> bids_sources({"imgs": [{"file": "sub-1/a.nii", "sha256": "", "in_dataset": 1}]})
+    ['bids:source:sub-1/a.nii']
+    """
+    return [
+        f"bids:{SOURCE_LINK}:{file['file']}" if file.get("in_dataset") else file["file"]
+        for files in sources.values()
+        for file in files
+    ]
+
+
+def relative_words(words):
+    """Return the words of a command without absolute paths.
+
+    Below the working folder paths become relative to it, elsewhere only the last part
+    is left.
+    """
+    return [_relative_word(str(word)) for word in words]
+
+
+def _relative_word(word):
+    """Shorten the path that a word is, or that follows its ``=``."""
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("--"):
+        return f"{option}={_relative_word(value)}"
+    path = Path(word).expanduser() if word[:1] in ("/", "~") else Path(word)
+    if not path.is_absolute():
+        return word
+    here = Path.cwd()
+    inside = path.is_relative_to(here)
+    return path.relative_to(here).as_posix() if inside else path.name
+
+
+def _special(value):
+    """Describe images and files; None for anything else."""
+    if isinstance(value, os.PathLike) or _is_file_name(value):
+        path = Path(value).expanduser()
+        return describe_file(path) if path.is_file() else path.name
+    if not is_image(value):
+        return None
+    kind = "surface" if is_surface_image(value) else "volume"
+    return {"image": kind, "sha256": image_hash(value)}
+
+
+def _is_file_name(value):
+    """Return whether a text is the path of a file, or an absolute path."""
+    if not isinstance(value, str) or len(value) > 4096 or "\n" in value:
+        return False
+    if os.path.isabs(value) or value.startswith("~"):
+        return True
+    return any(sign in value for sign in "/.") and os.path.isfile(value)

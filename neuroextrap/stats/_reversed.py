@@ -1,0 +1,44 @@
+"""Scores with the wrong sign: accuracy so far below chance that chance is no excuse."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+_FAR_BELOW = 0.25  # pairwise accuracy: half of what guessing gives
+_FALSE_ALARM = 1e-4
+
+
+def warn_if_reversed(
+    wins: NDArray[np.float64], n_test: int, *, stacklevel: int = 3
+) -> None:
+    """Warn where pairwise accuracy lies far below chance and nowhere far above.
+
+    `wins` (..., n_classes) rest on `n_test` test points each. Far is 0.25 from one
+    half, and farther than independent guesses get in one of 10,000 analyses: the number
+    of wins of a guess is uniform over 0..K-1.
+    """
+    n_classes = wins.shape[-1]
+    pairwise = (wins @ np.arange(n_classes) / (n_classes - 1)).ravel()
+    pairwise = pairwise[~np.isnan(pairwise)]
+    if not pairwise.size:
+        return
+    spread = np.sqrt((n_classes + 1) / (12 * (n_classes - 1)) / n_test)
+    quantile = -special.ndtri(_FALSE_ALARM / pairwise.size)
+    distance = max(_FAR_BELOW, quantile * spread)
+    below = np.count_nonzero(pairwise < 0.5 - distance)
+    if not below or (pairwise > 0.5 + distance).any():
+        return
+    where = f" in {below} of {pairwise.size} regions" if pairwise.size > 1 else ""
+    warnings.warn(
+        f"the true class beats another one in only {pairwise.min():.3f} of the pairs"
+        f"{where}, far below chance (0.5): margins must be larger for likelier "
+        "classes; put a minus before distances, divergences and costs. Where the sign "
+        "is right, see whether the folds leave fewer training samples to the classes "
+        "they test",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

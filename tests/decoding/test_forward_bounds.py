@@ -1,0 +1,283 @@
+"""Bounds and e-values by forward testing, from samples to maps and back from files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+
+from neuroextrap import stats
+from neuroextrap.decoding import IdentificationSearchLight
+
+N_RUNS, K = 6, 4
+
+
+def samples(seed=0, *, repeats=1, n_features=30, noise=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.repeat(np.arange(K), repeats), N_RUNS)
+    runs = np.repeat(np.arange(N_RUNS), K * repeats)
+    x = rng.normal(size=(K, n_features))[y]
+    return x + noise * rng.normal(size=(len(y), n_features)), y, runs
+
+
+def windows(n_features=30, width=5):
+    members = np.zeros((n_features - width + 1, n_features), dtype=bool)
+    for row in range(len(members)):
+        members[row, row : row + width] = True
+    return scipy.sparse.csr_array(members)
+
+
+def naive_counts(x, y, runs):
+    """Nearest class means, trained on the runs before, of every cyclic order."""
+    counts = np.zeros((N_RUNS, N_RUNS - 2))
+    for start in range(N_RUNS):
+        cycle = [(start + i) % N_RUNS for i in range(N_RUNS)]
+        for step in range(N_RUNS - 2):
+            train, test = np.isin(runs, cycle[: step + 2]), runs == cycle[step + 2]
+            means = np.array([x[train & (y == k)].mean(axis=0) for k in range(K)])
+            far = ((x[test][:, None] - means) ** 2).sum(axis=2)
+            counts[start, step] = (far.argmin(axis=1) == y[test]).sum()
+    return counts
+
+
+def test_maps_are_the_bounds_of_naive_counts():
+    x, y, runs = samples()
+    regions = windows()
+    fitted = IdentificationSearchLight(regions=regions).fit(x, y, groups=runs)
+    x = x.astype(np.float32).astype(float)
+    counts = np.stack(
+        [naive_counts(x[:, m], y, runs) for m in regions.toarray().astype(bool)]
+    )
+    design = {"first_steps": (0, 1)}
+    found = fitted.region_scores_
+    for n_regions, ending in ((1, ""), (len(counts), "_fwe")):
+        bound = np.maximum(
+            stats.forward_bayes_accuracy_lower_bound(
+                counts, K, n_regions=n_regions, **design
+            ),
+            1 / K,
+        )
+        np.testing.assert_allclose(
+            found[f"bayes_accuracy_bound{ending}"], bound, rtol=1e-6
+        )
+        np.testing.assert_allclose(
+            found[f"class_information_bound{ending}"],
+            stats.fano_information(bound, K),
+            atol=1e-6,
+        )
+    e_value = stats.forward_e_value(counts, K, 1 / K, **design)
+    np.testing.assert_allclose(found["e_value"], e_value, rtol=1e-6)
+    rate = stats.e_value_false_discovery_rate(e_value)
+    np.testing.assert_allclose(found["e_value_fdr"], rate, rtol=1e-6)
+    # the average: one test of four points in each of four runs of an order
+    accuracy = counts.mean(axis=(1, 2)) / K
+    average = stats.TestDesign(K, 4).average_bayes_accuracy_bound(accuracy, K)
+    np.testing.assert_allclose(
+        found["average_bayes_accuracy_bound"], average, rtol=1e-6
+    )
+    assert found["bayes_accuracy_bound"].max() > 0.4
+
+
+def test_the_chronological_order_alone_on_request():
+    x, y, runs = samples()
+    light = IdentificationSearchLight(e_value_order="chronological")
+    fitted = light.fit(x, y, groups=runs)
+    order = naive_counts(x, y, runs)[:1]
+    expected = stats.forward_e_value(order, K, 1 / K, first_steps=(0, 1))
+    np.testing.assert_allclose(fitted.region_scores_["e_value"], expected, rtol=1e-6)
+    # time is the order of the rows, whatever the runs are called
+    names = np.array(["f", "run 10", "run 2", "c", "b", "a"])[runs]
+    named = light.fit(x, y, groups=names)
+    np.testing.assert_array_equal(
+        named.region_scores_["e_value"], fitted.region_scores_["e_value"]
+    )
+
+
+def test_folders_and_levels_need_no_new_fit(tmp_path):
+    x, y, runs = samples()
+    light = IdentificationSearchLight(regions=windows()).fit(x, y, groups=runs)
+    light.to_directory(tmp_path / "all")
+    read = IdentificationSearchLight.from_directory(tmp_path / "all")
+    for name, value in light.region_scores_.items():
+        np.testing.assert_array_equal(read.region_scores_[name], value, err_msg=name)
+    stricter = replace(read.results_, confidence_level=0.99).statistics()
+    light.set_params(confidence_level=0.99).fit(x, y, groups=runs)
+    for name, value in stricter.items():
+        np.testing.assert_array_equal(value, light.region_scores_[name], err_msg=name)
+    np.testing.assert_array_equal(read.bound_curve(3)[0], light.bound_curve(3)[0])
+
+
+@pytest.mark.parametrize("n_permutations", [0, 9])
+@pytest.mark.parametrize("estimator", ["nearest_centroid", "lda"])
+def test_shards_and_workers_change_nothing(estimator, n_permutations, tmp_path):
+    x, y, runs = samples(n_features=140)
+    options = {
+        "regions": windows(140),
+        "estimator": estimator,
+        "n_permutations": n_permutations,
+    }
+    whole = IdentificationSearchLight(**options).fit(x, y, groups=runs)
+    shards = [
+        IdentificationSearchLight(
+            **options, shard=(i, 2), n_jobs=2, checkpoint=tmp_path / str(i)
+        ).fit(x, y, groups=runs)
+        for i in (1, 2)
+    ]
+    resumed = IdentificationSearchLight(
+        **options, shard=(2, 2), checkpoint=tmp_path / "2"
+    ).fit(x, y, groups=runs)
+    for name, value in shards[1].region_scores_.items():
+        np.testing.assert_array_equal(resumed.region_scores_[name], value, err_msg=name)
+    shards[0].merge(shards[1])
+    for name, value in whole.region_scores_.items():
+        np.testing.assert_array_equal(
+            shards[0].region_scores_[name], value, err_msg=name
+        )
+
+
+def test_a_checkpoint_of_other_bounds_is_refused(tmp_path):
+    x, y, runs = samples()
+    light = IdentificationSearchLight(checkpoint=tmp_path, bounds="folds")
+    light.fit(x, y, groups=runs)
+    with pytest.raises(ValueError, match="another forward tests"):
+        light.set_params(bounds="auto").fit(x, y, groups=runs)
+
+
+def test_regions_that_were_not_analyzed_are_nan():
+    x, y, runs = samples()
+    x[:, 3] = np.nan
+    x[:, 20:25] = 1.0
+    fitted = IdentificationSearchLight(regions=windows()).fit(x, y, groups=runs)
+    empty = np.isnan(fitted.region_scores_["accuracy"])
+    assert 0 < empty.sum() < len(empty)
+    for name in ("bayes_accuracy_bound", "bayes_accuracy_bound_fwe", "e_value"):
+        np.testing.assert_array_equal(np.isnan(fitted.region_scores_[name]), empty)
+
+
+def test_folds_and_no_bounds_on_request():
+    x, y, runs = samples()
+    folds = IdentificationSearchLight(bounds="folds").fit(x, y, groups=runs)
+    expected = stats.bayes_accuracy_lower_bound(
+        folds.region_scores_["accuracy"], n_classes=K, n_repeats=np.ones((N_RUNS, K))
+    )
+    np.testing.assert_allclose(folds.region_scores_["bayes_accuracy_bound"], expected)
+    assert "e_value" not in folds.region_scores_
+    assert not any("count as one" in note for note in folds.notes_)
+    none = IdentificationSearchLight(bounds=None).fit(x, y, groups=runs)
+    assert not any("bound" in name for name in none.region_scores_)
+    assert "no lower bounds: bounds=None" in none.notes_
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"bounds": "hoeffding"}, {"test_units": "trials"}, {"e_value_order": "any"}],
+)
+def test_unknown_words_are_refused(parameters):
+    x, y, runs = samples()
+    with pytest.raises(ValueError, match=f"{next(iter(parameters))}=.* must be one of"):
+        IdentificationSearchLight(**parameters).fit(x, y, groups=runs)
+
+
+def test_runs_as_units_and_after_centering_within_runs():
+    x, y, runs = samples(noise=0.3)
+    single = IdentificationSearchLight().fit(x, y, groups=runs)
+    whole = IdentificationSearchLight(test_units="runs").fit(x, y, groups=runs)
+    expected = stats.forward_bayes_accuracy_lower_bound(
+        naive_counts(x, y, runs) / K, 1, first_steps=(0, 1)
+    )
+    np.testing.assert_allclose(
+        whole.region_scores_["bayes_accuracy_bound"], max(expected, 1 / K), rtol=1e-6
+    )
+    assert (
+        whole.region_scores_["bayes_accuracy_bound"]
+        < single.region_scores_["bayes_accuracy_bound"]
+    )
+    centered = IdentificationSearchLight(within_runs="center").fit(x, y, groups=runs)
+    assert centered.results_.forward.n_units.max() == 1
+    assert any("within_runs='center'" in note for note in centered.notes_)
+    with pytest.raises(ValueError, match="needs the run of every sample"):
+        IdentificationSearchLight(test_units="runs", cv=3).fit(x, y)
+
+
+@pytest.mark.parametrize(("n_classes", "n_runs"), [(40, 3), (8, 6), (2, 2)])
+@pytest.mark.parametrize("test_units", ["samples", "runs"])
+def test_many_classes_in_few_runs(n_classes, n_runs, test_units):
+    rng = np.random.default_rng(n_classes)
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    x = rng.normal(size=(n_classes, 20))[y] + 0.3 * rng.normal(size=(len(y), 20))
+    fitted = IdentificationSearchLight(test_units=test_units).fit(x, y, groups=runs)
+    bound = fitted.region_scores_["bayes_accuracy_bound"][0]
+    if test_units == "samples" and n_classes > 2:
+        assert bound > 0.8
+    assert 1 / n_classes <= bound < 1
+
+
+def test_whole_runs_of_a_single_split():
+    x, y, runs = samples(noise=0.3)
+    split = [(np.flatnonzero(runs < 3), np.flatnonzero(runs >= 3))]
+    whole = IdentificationSearchLight(cv=split, test_units="runs")
+    whole.fit(x, y, groups=runs)
+    assert whole.results_.forward.n_units.tolist() == [[3]]
+    single = IdentificationSearchLight(cv=split).fit(x, y, groups=runs)
+    assert single.results_.forward is None
+    assert (
+        whole.region_scores_["bayes_accuracy_bound"]
+        < single.region_scores_["bayes_accuracy_bound"]
+    )
+
+
+def test_folds_without_groups_are_tested_forward_too():
+    x, y, _ = samples(repeats=2)
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    fitted = IdentificationSearchLight(cv=cv).fit(x, y)
+    assert fitted.results_.forward.n_units.shape == (4, 2)
+    assert fitted.results_.forward.n_units.sum() == 2 * len(y)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.5])
+def test_designs_that_cannot_be_tested_forward_say_so(shrinkage):
+    x, y, runs = samples()
+    cv = [(np.flatnonzero(runs != r), np.flatnonzero(runs == r)) for r in range(3)]
+    cv[0] = (cv[0][0][:-1], cv[0][1])  # a sample that neither trains nor tests
+    light = IdentificationSearchLight(cv=cv, estimator="lda", shrinkage=shrinkage)
+    light.fit(x, y, groups=runs)
+    assert light.results_.forward is None
+    assert any("do not leave whole runs out" in note for note in light.notes_)
+    with pytest.raises(ValueError, match="bounds='forward' must have runs"):
+        light.set_params(bounds="forward").fit(x, y, groups=runs)
+    whole = light.set_params(bounds="auto", test_units="runs").fit(x, y, groups=runs)
+    assert "bayes_accuracy_bound" not in whole.region_scores_
+    assert any("whole runs as test units" in note for note in whole.notes_)
+
+
+def test_classifiers_that_need_more_samples_keep_the_bounds_of_folds():
+    x, y, runs = samples(noise=0.5)
+    greedy = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 2]}, cv=5)
+    light = IdentificationSearchLight(estimator=greedy)
+    light.fit(x, y, groups=runs)  # five samples per class, two of them at the start
+    assert light.results_.forward is None
+    assert any("cannot be trained on the 2 samples" in note for note in light.notes_)
+    with pytest.raises(ValueError, match="cannot be trained on the 2 samples"):
+        light.set_params(bounds="forward").fit(x, y, groups=runs)
+
+
+@pytest.mark.parametrize(
+    "estimator", ["gaussian_nb", "qda", "nearest_neighbor", "ridge", "svc", "lda"]
+)
+def test_every_classifier_has_them(estimator):
+    x, y, runs = samples(repeats=2, noise=0.7)
+    fitted = IdentificationSearchLight(estimator=estimator).fit(x, y, groups=runs)
+    assert fitted.results_.forward is not None
+    assert 0.4 < fitted.region_scores_["bayes_accuracy_bound"][0] < 1
+
+
+def test_cost_counts_forward_tests():
+    x, y, runs = samples(n_features=140)
+    light = IdentificationSearchLight(regions=windows(140))
+    memory = {
+        bounds: light.set_params(bounds=bounds).estimate_cost(x, y, runs)["memory"]
+        for bounds in ("folds", "forward")
+    }
+    assert memory["forward"] > memory["folds"]

@@ -1,0 +1,256 @@
+"""Files that take their places together, whatever happens on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from contextlib import suppress
+
+import pytest
+
+from neuroextrap.maps import _commit, _transaction
+from neuroextrap.maps._commit import STAGING, finish_interrupted
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
+
+BIDS = {"sub": "01"}
+
+
+def write(folder, content, names=("a", "b", "c"), bids=None, **options):
+    with replaced_results(
+        ResultFiles.below(folder, bids), overwrite=True, **options
+    ) as staging:
+        for name in names:
+            (staging / f"{name}.txt").write_text(content)
+
+
+def content(folder):
+    """Return the text of every file in a folder but the record."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*.txt"))
+    }
+
+
+def listing(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_files_that_have_no_successor_go_and_those_of_others_stay(tmp_path):
+    write(tmp_path, "old", provenance={"command": "first"})
+    (tmp_path / "mine.txt").write_text("mine")
+    write(tmp_path, "new", names=("b", "d"), provenance={"command": "second"})
+    assert content(tmp_path) == {"b.txt": "new", "d.txt": "new", "mine.txt": "mine"}
+    record = json.loads((tmp_path / "provenance.json").read_text())
+    assert record["command"] == "second"
+    assert record["files"].keys() == {"b.txt", "d.txt"}
+
+
+def fail_half_way(files, error):
+    with replaced_results(files, overwrite=True) as staging:
+        (staging / "a.txt").write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("bids", [None, BIDS])
+def test_a_failure_leaves_everything_as_it_was(tmp_path, bids):
+    class OddError(BaseException):
+        pass
+
+    for folder, before in ((tmp_path / "new", []), (tmp_path / "old", ["a"])):
+        if before:
+            write(folder, "old", names=before, bids=bids)
+        kept = listing(tmp_path)
+        for error in (OddError, OSError, KeyboardInterrupt):
+            files = ResultFiles.below(folder, bids)
+            with pytest.raises(error):
+                fail_half_way(files, error)
+            assert listing(tmp_path) == kept
+
+
+# a child process that is killed at its n-th change of the file system
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
+
+root, bids = Path(sys.argv[1]), {"sub": "01"} if sys.argv[2] == "bids" else None
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
+
+def die_at(last):
+    count = 0
+    def hook(event, args):
+        nonlocal count
+        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in CHANGES or writes:
+            count += 1
+            if count == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+n = 0
+while True:
+    n += 1
+    child = os.fork()
+    if child == 0:
+        die_at(n)
+        files = ResultFiles.below(root / str(n), bids)
+        with replaced_results(files, overwrite=True) as staging:
+            for name in "bcd":
+                (staging / f"{name}.txt").write_text("new")
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        break
+print(n - 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("bids", [None, BIDS])
+def test_killed_at_every_change_either_old_or_new_is_there(tmp_path, bids):
+    for n in range(1, 60):
+        write(tmp_path / str(n), "old", bids=bids)
+    old, stem = content(tmp_path / "1"), "" if bids is None else "bids"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _KILLED, str(tmp_path), stem],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    n_kills = int(done.stdout)
+    assert 20 < n_kills < 59
+    write(tmp_path / "reference", "old", bids=bids)
+    write(tmp_path / "reference", "new", names="bcd", bids=bids)
+    new, found = content(tmp_path / "reference"), []
+    for n in range(1, n_kills + 1):
+        folder = tmp_path / str(n)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ResultFiles.find(folder, "maps.json")  # what every reader does first
+        visible = {
+            name: text for name, text in content(folder).items() if STAGING not in name
+        }
+        assert visible in (old, new)
+        found.append(visible == new)
+        if told:
+            assert "completed the results of a run that was killed" in str(
+                told[0].message
+            )
+            assert visible == new
+        write(folder, "later", names="a", bids=bids)
+        assert list(content(folder).values()) == ["later"]
+        assert not list(folder.rglob(f"{STAGING}*"))
+    assert found == sorted(found)  # old until the list of moves stands, then new
+    assert {True, False} == set(found)
+
+
+def test_readers_complete_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
+    def killed(staging):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_commit, "_finish", killed)
+        with suppress(SystemExit):
+            write(tmp_path, "new")
+    with monkeypatch.context() as patch:
+
+        def refuse(source, target):
+            raise PermissionError(13, "Permission denied")
+
+        patch.setattr(os, "replace", refuse)
+        with pytest.raises(
+            ValueError, match=r"written in part.*make the folder writab"
+        ):
+            finish_interrupted(tmp_path)
+    [staging] = tmp_path.glob(f"{STAGING}*")
+    plan = json.loads((staging / "commit.json").read_text())
+    plan["move"]["a.txt"] = "../a.txt"
+    (staging / "commit.json").write_text(json.dumps(plan))
+    with pytest.raises(ValueError, match="files elsewhere"):
+        finish_interrupted(tmp_path)
+    (staging / "commit.json").write_text("{")
+    with pytest.raises(ValueError, match=r"commit\.json is damaged.*remove"):
+        finish_interrupted(tmp_path)
+    assert content(tmp_path / staging.name) != {}
+
+
+def test_ctrl_c_while_files_move_waits_until_all_have(tmp_path, monkeypatch):
+    write(tmp_path, "old")
+    replace, calls = os.replace, []
+
+    def interrupted(source, target):
+        calls.append(source)
+        if len(calls) == 4:  # the list, two files, and here
+            os.kill(os.getpid(), signal.SIGINT)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, "new")
+    assert set(content(tmp_path).values()) == {"new"}
+    assert not list(tmp_path.glob(f"{STAGING}*"))
+
+
+def test_two_writers_do_not_mix(tmp_path, monkeypatch):
+    files = ResultFiles.below(tmp_path)
+    with replaced_results(files) as first:
+        (first / "a.txt").write_text("first")
+        with replaced_results(files) as second:
+            (second / "a.txt").write_text("second")
+            assert first != second  # neither takes the other for a leftover
+            assert first.is_dir()
+        with pytest.raises(ValueError, match="is not empty"):
+            files.check()
+        (tmp_path / "a.txt").unlink()
+        (tmp_path / "provenance.json").unlink()
+    assert content(tmp_path) == {"a.txt": "first"}
+    monkeypatch.setattr(_transaction, "_PATIENCE", 0.1)
+    lock = _transaction.Lock(tmp_path)
+    with pytest.raises(ValueError, match="is being written by another process"):
+        write(tmp_path, "third")
+    lock.release()
+    assert content(tmp_path) == {"a.txt": "first"}
+
+
+def write_into_a_folder_that_fills(folder):
+    with replaced_results(ResultFiles.below(folder)) as staging:
+        (staging / "a.txt").write_text("first")
+        (folder / "theirs.txt").write_text("meanwhile")
+
+
+def test_who_comes_second_without_overwrite_is_told(tmp_path):
+    with pytest.raises(ValueError, match="is not empty"):
+        write_into_a_folder_that_fills(tmp_path)
+    assert content(tmp_path) == {"theirs.txt": "meanwhile"}
+
+
+def test_folders_without_locks_work_too(tmp_path, monkeypatch):
+    from neuroextrap.margins import _locks
+
+    monkeypatch.setattr(_locks, "fcntl", None)
+    write(tmp_path, "old")
+    write(tmp_path, "new")
+    assert set(content(tmp_path).values()) == {"new"}
+
+
+def test_outputs_that_cannot_be_made_are_found_by_trying(tmp_path):
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for name in ("nowhere", "loop"):
+        with pytest.raises(ValueError, match=r"is a link to .*, which is not there"):
+            ResultFiles.below(tmp_path / name).check()
+    ResultFiles.below(tmp_path / "link").check()
+    ResultFiles.below(tmp_path / "link" / "below").check()
+    assert listing(tmp_path) == ["link", "loop", "nowhere", "real"]
+    write(tmp_path / "link", "new")
+    assert content(tmp_path / "real").keys() == {"a.txt", "b.txt", "c.txt"}
+    if sys.platform == "linux":
+        for path in ("/proc/neuroextrap", "/proc/self/neuroextrap/out"):
+            with pytest.raises(ValueError, match=r"cannot be (written|created)"):
+                ResultFiles.below(path).check()

@@ -1,0 +1,97 @@
+"""What lies under the maps of a report: nobody's brain but the subject's own."""
+
+import re
+
+import numpy as np
+import pytest
+
+from neuroextrap.datasets import simulate_brain
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images._space import new_volume, space_code
+from neuroextrap.reporting import identification_report, interactive_viewer
+from neuroextrap.reporting._anatomy import fitted_background
+
+
+def _fit(code, offset=1000.0):
+    """An analysis of images whose header has a code, with a mean far from zero."""
+    brain = simulate_brain(resolution=10, n_classes=3, n_runs=3)
+    mask = brain.masker.mask_img_
+    mask = new_volume(np.asarray(mask.dataobj), mask, code)
+    data = np.nan_to_num(brain.imgs.get_fdata()) + offset
+    data *= np.linspace(1, 2, data.shape[0])[:, None, None, None]
+    light = IdentificationSearchLight(mask, radius=15.0)
+    imgs = new_volume(data.astype(np.float32), mask, code)
+    return light.fit(imgs, brain.y, groups=brain.runs)
+
+
+@pytest.fixture(scope="module")
+def native():
+    return _fit(1)
+
+
+def _glass(page):
+    return re.search(r'"glass": (null|\{)', page).group(1) != "null"
+
+
+def _notes(page):
+    return re.findall(r"not on the MNI template, because ([^;]*);", page)
+
+
+def test_native_maps_lie_over_their_mean_and_say_so(native, caplog):
+    with caplog.at_level("INFO", logger="neuroextrap"):
+        page = identification_report(native).get_standalone()
+    assert not _glass(page)
+    assert "alt=&quot;&quot;" not in page
+    assert len(_notes(page)) == 1
+    assert "code 1, scanner" in _notes(page)[0]
+    said = [r.getMessage() for r in caplog.records if "template" in r.getMessage()]
+    assert len(said) == 1
+    assert "over the mean image" in said[0]
+
+
+def test_the_viewer_alone_says_so_too(native):
+    page = interactive_viewer(native, max_regions=20).get_standalone()
+    assert not _glass(page)
+    assert len(_notes(page)) == 1
+
+
+def test_the_user_can_ask_for_the_template_or_nothing(native):
+    page = identification_report(native, bg_img="mni152").get_standalone()
+    assert _glass(page)
+    assert not _notes(page)
+    page = identification_report(native, bg_img=False).get_standalone()
+    assert not _glass(page)
+    assert not _notes(page)
+
+
+def test_mni_maps_lie_on_the_template():
+    page = identification_report(_fit(4)).get_standalone()
+    assert _glass(page)
+    assert not _notes(page)
+
+
+def test_signed_samples_have_no_anatomy():
+    fitted = _fit(2, offset=0.0)
+    assert fitted.bg_img_ is None
+    assert "drawn without an anatomy" in fitted_background(fitted, None).why
+    assert not _glass(identification_report(fitted).get_standalone())
+
+
+@pytest.mark.parametrize("code", [1, 4])
+def test_folders_keep_space_and_mean(code, tmp_path):
+    fitted = _fit(code)
+    fitted.to_directory(tmp_path / "out", bids={"sub": "01"})
+    read = IdentificationSearchLight.from_directory(tmp_path / "out")
+    assert {space_code(img) for img in read.maps_.values()} == {code}
+    assert space_code(read.masker_.mask_img_) == code
+    first, second = (fitted_background(f, None) for f in (fitted, read))
+    assert first.in_mni152 is second.in_mni152 is (code == 4)
+    np.testing.assert_array_equal(first.img.get_fdata(), second.img.get_fdata())
+    assert first.why == second.why
+
+
+def test_arrays_and_surfaces_have_no_volume_below():
+    rng = np.random.default_rng(0)
+    y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    fitted = IdentificationSearchLight().fit(rng.normal(size=(18, 9)), y, groups=runs)
+    assert fitted_background(fitted, None) == (None, False, "")
