@@ -9,7 +9,7 @@ import numpy as np
 # a message ends in what to do: a rule that the value must keep, or an instruction
 REMEDY = re.compile(
     r"\b(must|needs?|give|use|choose|set|leave|name|raise|lower|install|check|fit|write"
-    r"|read|make|delete|convert|see|take|repair|run|remove|merge|free|resample|binarize|call|count|drop|say|test|pass|mask|exclude|rescale|regroup)\b"
+    r"|read|make|delete|convert|see|take|repair|run|remove|merge|free|resample|binarize|call|count|drop|say|test|pass|mask|exclude|save|correct|rescale|regroup)\b"
 )
 # what a user should never be shown
 FOREIGN = re.compile(r"np\.(str_|int64|float64)\(|allow_pickle|object at 0x|Traceback")

@@ -104,7 +104,7 @@ def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("by_joblib", [False, True])
 def test_workers_killed_at_random_moments_change_no_bit(
     cluster, small_tasks, monkeypatch, seed, by_joblib

@@ -83,8 +83,10 @@ def test_the_description_of_the_data_set(tmp_path):
     assert about["DatasetType"] == "derivative"
     assert about["GeneratedBy"][0].keys() == {"Name", "Version"}
     assert about["SourceDatasets"] == [{"DOI": doi["DatasetDOI"]}]
-    assert [p.name for p in (tmp_path / "new" / "out").iterdir()] == [
-        "dataset_description.json"
+    assert sorted(p.name for p in (tmp_path / "new" / "out").iterdir()) == [
+        ".bidsignore",
+        "README",
+        "dataset_description.json",
     ]
     again = tmp_path / "new" / "out" / "dataset_description.json"
     again.write_text("mine")
