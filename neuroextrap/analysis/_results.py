@@ -1,6 +1,7 @@
 """What a run found in every region, and everything that follows from it."""
 
 from dataclasses import dataclass, field
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -190,6 +191,9 @@ class RegionResults:
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise ValueError(f"{path} is damaged; write the results again") from error
         return cls(**read_arrays(arrays, cls))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._validation import random_generator
 from neuroextrap.stats._wins import count_wins, spread_ties
 
 _MOST_TIES = 0.05
@@ -109,7 +110,7 @@ class WinSample:
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         tested = np.unique(self.y_true)
         halves = [
             half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)
