@@ -155,7 +155,8 @@ def _check_tables(tables, named):
         if not is_timed(table):
             raise ValueError(
                 f"{name} lacks columns ['onset', 'duration'], it has "
-                f"{list(table.columns)}; single-trial betas need BIDS events, give such a table"
+                f"{list(table.columns)}; single-trial betas need BIDS events, give "
+                "such a table"
             )
 
 
