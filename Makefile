@@ -8,7 +8,8 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: demo test test-slow faults coverage lint docs bench clean minimum newest wheel licenses bad-calls
+.PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean minimum newest
+.PHONY: wheel licenses bad-calls
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +46,14 @@ faults: $(VENV)/.test  ## kills, full disks, damaged files; prints how many and 
 coverage: $(VENV)/.test  ## every line and branch of the statistics runs in their tests
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 tests/stats
+
+validity: $(VENV)/.test  ## simulate every guarantee, write the page of the guide
+	$(BIN)/python -m benchmarks.validity
+
+mutation: $(VENV)/.test  ## change the formulas of the statistics: do tests notice?
+	$(BIN)/python -m pip install --quiet --editable ".[mutation]"
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
 
 docs: $(VENV)/.docs  ## documentation and gallery, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -83,5 +92,5 @@ bad-calls: $(VENV)/.test  ## wrong calls, each with its error; the count is prin
 	$(BIN)/python -m pytest tests/bad_calls
 
 clean:
-	rm -rf dist .venv-minimum .venv-newest .venv-wheel
+	rm -rf dist .venv-minimum .venv-newest .venv-wheel mutants
 	rm -rf $(VENV) demo_output docs/_build docs/auto_examples docs/api/generated

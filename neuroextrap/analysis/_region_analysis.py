@@ -281,7 +281,7 @@ class RegionAnalysis(RegionIntervals, FittedAttributes, BaseEstimator, ABC):
         """
         return self.results_.bound_curve(self.find_region(region))
 
-    def extrapolate(self, set_sizes, *, method="auto"):
+    def extrapolate(self, set_sizes, *, method="auto", confidence_level=None):
         """Predict every region's accuracy among more classes than were measured.
 
         From margins, which are computed again; from ``wins_`` for results of a folder.
@@ -294,11 +294,16 @@ class RegionAnalysis(RegionIntervals, FittedAttributes, BaseEstimator, ABC):
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``. "gaussian_mixture" and
             "gaussian" need ``wins_`` only and take all regions at once, a brain of
             70,000 spheres in about a minute; others some 0.03 seconds per region.
+        confidence_level : float or None, default=None
+            Confidence level of intervals, which "auto" has; see
+            ``neuroextrap.stats.AccuracyExtrapolator.predict_interval``. If None, none
+            are predicted.
 
         Returns
         -------
         images : dict of images (dict of ndarray for array input)
-            One map of accuracy (proportions) for every set size, which is its key. Its
+            One map of accuracy (proportions) for every set size, which is its key; the
+            ends of intervals are maps in its attributes ``lower`` and ``upper``. Its
             attributes ``method``, ``source`` ("margins" or "wins") and ``notes`` say
             what it was made from, as do the sidecars of ``images.to_directory(path)``.
 
@@ -308,7 +313,9 @@ class RegionAnalysis(RegionIntervals, FittedAttributes, BaseEstimator, ABC):
             When set sizes, method or ``max_memory`` will not do, before any work.
         """
         check_has_results(self)
-        return extrapolated_maps(self, set_sizes, method=method)
+        return extrapolated_maps(
+            self, set_sizes, method=method, confidence_level=confidence_level
+        )
 
     def extrapolator(self, region, method="auto"):
         """Return a fitted extrapolator of one region's accuracy curve.

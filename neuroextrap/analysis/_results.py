@@ -74,6 +74,7 @@ class RegionResults:
                 confidence_level=self.confidence_level,
                 forward=self.forward,
                 n_correct=scores.n_correct,
+                n_best=self._n_best,
             )
         if len(scores.maxima):
             values |= permutation_statistics(
@@ -88,6 +89,17 @@ class RegionResults:
             )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    @property
+    def _n_best(self):
+        """Numbers of correct outcomes of a single split of independent points, or None.
+
+        Where blocks or runs are the test units there are fewer units than points.
+        """
+        units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
+        n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
+        is_split = len(units) == 1 and self.forward is None
+        return self.scores.n_best if is_split and n_units == self.n_test else None
 
     def information_notes(self, values):
         """Return what to say of the implied information among named numbers."""

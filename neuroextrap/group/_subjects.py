@@ -23,11 +23,12 @@ class SubjectMaps(NamedTuple):
     masker: object
 
 
-def read_subjects(imgs, mask, name, *, allow_native_space=False):
+def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=False):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
-    Without a mask, every voxel that is finite in all subjects is usable. `name` is the
-    argument's, for messages. Unless `allow_native_space`, images must lie in one space.
+    Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
+    them, is usable. `name` is the argument's, for messages. Unless
+    `allow_native_space`, images must lie in one space.
     """
     if isinstance(imgs, np.ndarray):
         if mask is not None:
@@ -41,17 +42,25 @@ def read_subjects(imgs, mask, name, *, allow_native_space=False):
 
         if not allow_native_space:
             check_one_space(list_images(imgs, name), name)
-        masker = resolve_masker(_everywhere(imgs) if mask is None else mask)
+        everywhere = min_subjects is not None
+        masker = resolve_masker(_finite(imgs, everywhere) if mask is None else mask)
         values = load_samples(imgs, masker)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
             "map for each of at least two subjects"
         )
-    usable = np.isfinite(values).all(axis=0)
+    least = len(values) if min_subjects is None else min_subjects
+    if least > len(values):
+        raise ValueError(
+            f"min_subjects={min_subjects} is more than the {len(values)} subjects of "
+            f"{name}; give a smaller number"
+        )
+    usable = np.isfinite(values).sum(axis=0) >= least
     if not usable.any():
         raise ValueError(
-            f"{name} has no voxel that is finite in all {len(values)} subjects; check "
+            f"{name} has no voxel that is finite in "
+            f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
             "the images and the mask"
         )
     return SubjectMaps(values, usable, masker)
@@ -115,12 +124,16 @@ def _floating(values):
     return values if values.dtype.kind == "f" else values.astype(float)
 
 
-def _everywhere(imgs):
-    """Return the mask of where the first subject's image is finite."""
+def _finite(imgs, in_any):
+    """Return the mask of where the first subject's image, or any, is finite."""
     from neuroextrap.images._masks import finite_mask
     from neuroextrap.images._opening import list_images
 
-    first = list_images(imgs)[0]
+    images = list_images(imgs)
+    first = images[0]
     if first.is_surface or first.n_samples is None:
-        return finite_mask(first.img)
-    return finite_mask(first.img.slicer[..., 0])
+        samples = [image.img for image in (images if in_any else images[:1])]
+    else:
+        n_samples = first.n_samples if in_any else 1
+        samples = [first.img.slicer[..., k] for k in range(n_samples)]
+    return finite_mask(*samples)

@@ -41,8 +41,9 @@ class RegionScores:
     ``maxima`` (n_permutations,) the largest statistic over regions for every
     permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
     kept. ``done`` (n_regions,) marks the regions analyzed in this run (all, but for a
-    shard). With forward tests ``n_correct`` (n_regions, n_sums) are their numbers of
-    correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
+    shard). ``n_best`` (n_regions,) is the number of test points whose class was
+    strictly the best. With forward tests ``n_correct`` (n_regions, n_sums) are their
+    numbers of correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
     """
 
     wins: np.ndarray
@@ -52,6 +53,7 @@ class RegionScores:
     maxima: np.ndarray
     null: np.ndarray | None
     done: np.ndarray
+    n_best: np.ndarray | None = None
     n_correct: np.ndarray | None = None
     forward_wins: np.ndarray | None = None
 
@@ -255,6 +257,7 @@ def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> Region
         weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
         score=np.full(n_regions, np.nan),
         n_reached=np.zeros(n_regions, dtype=np.int64),
+        n_best=np.full(n_regions, np.nan),
         maxima=np.full(plan.n_permutations, -np.inf),
         null=null,
         done=np.zeros(n_regions, dtype=bool),
@@ -275,6 +278,8 @@ def _fill_in(
     scores.weighted_wins[:, rows] = result["weighted_wins"]
     scores.score[rows] = result["score"]
     scores.n_reached[rows] = result["n_reached"]
+    if scores.n_best is not None:
+        scores.n_best[rows] = result["n_best"]
     scores.done[rows] = True
     if scores.n_correct is not None and scores.forward_wins is not None:
         scores.n_correct[rows] = result["n_correct"]
