@@ -104,12 +104,14 @@ def _volume_figure(img, mask_img, place, **options):
 
 
 def _surface_figure(img, grays, span, threshold):
-    """Draw the hemispheres from outside and from inside."""
+    """Draw the hemispheres with values, from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
-    sides, views = list(img.data.parts), ("lateral", "medial")
+    shades = dict(zip(img.data.parts, grays, strict=True))
+    sides = [s for s, part in img.data.parts.items() if np.isfinite(part).any()]
+    views = ("lateral", "medial")
     figure, axes = plt.subplots(
         len(views),
         len(sides),
@@ -122,7 +124,7 @@ def _surface_figure(img, grays, span, threshold):
         plot_surf_stat_map(
             mesh.parts[side],
             np.where(values > threshold, values, 0.0),  # transparent; a copy
-            bg_map=255.0 - grays[sides.index(side)],
+            bg_map=255.0 - shades[side],
             hemi=side,
             view=view,
             axes=ax,
