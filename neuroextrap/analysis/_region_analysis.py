@@ -85,7 +85,7 @@ class RegionAnalysis(
         """
         origin = origin_of(sources)  # the files in the state in which they were read
         results = run.results()
-        warn_if_reversed(results.scores.wins, results.n_test, stacklevel=4)
+        warn_if_reversed(results.scores.wins, results.n_units, stacklevel=4)
         self._run, self._origin = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img

@@ -18,10 +18,11 @@ def warn_if_reversed(
 ) -> None:
     """Warn where pairwise accuracy lies far below chance and nowhere far above.
 
-    `wins` (..., n_classes) rest on `n_test` test points each. Far is 0.25 from one
-    half, and farther than independent guesses get in one of 10,000 analyses: the number
-    of wins of a guess is uniform over 0..K-1. Guesses of cross-validation depend on one
-    another and get farther, so that among many regions one in a hundred must lie there.
+    `wins` (..., n_classes) rest on `n_test` independent test points each. Far is 0.25
+    from one half, and farther than independent guesses get in one of 10,000 analyses:
+    the number of wins of a guess is uniform over 0..K-1. Guesses of cross-validation
+    depend on one another and get farther, so that among many regions one in a hundred
+    must lie there.
     """
     n_classes = wins.shape[-1]
     pairwise = (wins @ np.arange(n_classes) / (n_classes - 1)).ravel()
