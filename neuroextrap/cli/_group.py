@@ -2,6 +2,8 @@
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
+from neuroextrap.cli._group_design import read_design
+from neuroextrap.cli._group_maps import records, summary
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
@@ -18,34 +20,21 @@ information.
 Results of maps with BIDS names go to OUT/group, and their names say of what
 they are: .._desc-accuracyPvaluefwe_stat.nii.gz.
 
+With a design, pairs, clusters or TFCE, rows of the design are permuted (signs
+flipped for a mean), the nuisance columns taken out first.
+
 examples:
   neuroextrap group --imgs sub-*/accuracy.nii.gz --baseline 0.125 group_mean
   neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
       --mask mask.nii.gz group_prevalence
   neuroextrap group --baseline 0.125 \\
       --imgs maps/sub-*/func/sub-*_desc-accuracy_stat.nii.gz maps
+  neuroextrap group --imgs sub-*/faces.nii.gz --paired-imgs sub-*/words.nii.gz \\
+      --two-sided --cluster-threshold 0.001 --tfce faces_words
+  neuroextrap group --imgs sub-*/accuracy.nii.gz --design participants.tsv \\
+      --contrast "patients - controls" --step-down patients
+  neuroextrap group --subjects results/sub-* group_information
 """
-
-_ALL_VOXELS = "all voxels at once"
-_TEXTS = {
-    "mean": ("Mean over subjects, minus the baseline", "as the maps"),
-    "t": ("One-sample t over subjects, against the baseline", "t"),
-    "minimum": ("Smallest score over subjects", "as the maps"),
-    "prevalence_bound": (
-        "Lower confidence bound on the prevalence, every voxel by itself",
-        "proportion",
-    ),
-    "prevalence_bound_fwe": (
-        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
-        "proportion",
-    ),
-}
-_P_VALUES = {
-    "p_value": "p of the null hypothesis, every voxel by itself",
-    "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
-    "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
-    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
-}
 
 
 def add_parser(subparsers):
@@ -53,7 +42,8 @@ def add_parser(subparsers):
     parser = subparsers.add_parser(
         "group",
         help="inference over subjects, from one map of each",
-        usage="neuroextrap group --imgs A B [C ...] [options] OUT",
+        usage="neuroextrap group --imgs A B [C ...] [options] OUT\n"
+        "       neuroextrap group --subjects DIR DIR [DIR ...] [options] OUT",
         description="Inference over subjects, from one map of each.",
         epilog=_EXAMPLES,
     )
@@ -69,9 +59,41 @@ def _add_input_options(parser):
     group.add_argument(
         "--imgs",
         nargs="+",
-        required=True,
         metavar="IMG",
         help="maps, one for each subject",
+    )
+    group.add_argument(
+        "--subjects",
+        nargs="+",
+        metavar="DIR",
+        help="folders of one analysis each, instead of maps: means, spread and lower "
+        "bounds of information over subjects",
+    )
+    group.add_argument(
+        "--allow-mixed",
+        action="store_true",
+        help="with --subjects: accept other classifiers, radii or set sizes in some "
+        "subjects",
+    )
+    group.add_argument(
+        "--paired-imgs",
+        nargs="+",
+        metavar="IMG",
+        help="a second map of each subject, subtracted from the first; in the same "
+        "order",
+    )
+    group.add_argument(
+        "--design",
+        metavar="TSV",
+        help="model of the subjects: a table with one row each; if it has a column "
+        "participant_id, rows are matched to the sub-<label> of the maps, else they "
+        "are in their order",
+    )
+    group.add_argument(
+        "--contrast",
+        metavar="TEXT",
+        help="what is tested of the design: a column, or an expression such as "
+        "'patients - controls'",
     )
     group.add_argument(
         "--null",
@@ -109,6 +131,22 @@ def _add_test_options(parser):
         help="test for means below the baseline as well as above it",
     )
     group.add_argument(
+        "--cluster-threshold",
+        type=float,
+        metavar="P",
+        help="test clusters of voxels above this p-value of t, such as 0.001",
+    )
+    group.add_argument(
+        "--tfce",
+        action="store_true",
+        help="test threshold-free cluster enhancement",
+    )
+    group.add_argument(
+        "--step-down",
+        action="store_true",
+        help="add step-down p-values, never larger than the family-wise ones",
+    )
+    group.add_argument(
         "--gamma",
         type=float,
         metavar="P",
@@ -125,8 +163,8 @@ def _add_test_options(parser):
         "--n-permutations",
         type=int,
         metavar="N",
-        help="number of sign flips (default: 1000), or of combinations of permuted "
-        "maps (default: 10000)",
+        help="number of sign flips (default: 1000), of permutations with a design or "
+        "clusters, or of combinations of permuted maps (both 10000)",
     )
     group.add_argument(
         "--random-state",
@@ -140,7 +178,8 @@ def _add_test_options(parser):
 
 def run(args):
     """Test and write maps."""
-    take_last_as_output(args, args.argv, ("imgs", "null"))
+    several = ("imgs", "null", "subjects", "paired_imgs")
+    take_last_as_output(args, args.argv, several)
     _check_options(args)
     from neuroextrap.maps._files import (
         check_output_directory,
@@ -149,17 +188,26 @@ def run(args):
     )
     from neuroextrap.maps._provenance import provenance
 
-    bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
+    bids, files = None, []
+    if args.imgs is not None:
+        bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
     if args.dry_run:
         say(_cost(args))
         return
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    origin = origin_of_command(args, imgs=files, null=args.null, mask=args.mask)
+    origin = origin_of_command(
+        args,
+        imgs=files,
+        paired_imgs=args.paired_imgs,
+        design=args.design,
+        null=args.null,
+        mask=args.mask,
+    )
     maps, options = _tested(args)
     about = origin.sidecar()
     about |= provenance(parameters=options, random_state=args.random_state)
-    records = _records()
-    metadata = {name: describe_map(records[name], about) for name in maps}
+    known = records()
+    metadata = {name: describe_map(known[name], about) for name in maps}
     sidecars = write_maps(
         args.out,
         maps,
@@ -168,50 +216,85 @@ def run(args):
         bids=bids,
         provenance=origin.record | about,
     )
-    say(_summary(maps, len(args.imgs), prevalence=args.null is not None))
+    n_subjects = len(args.subjects or files)
+    say(summary(maps, n_subjects, prevalence=args.null is not None))
     say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
 
 
-def _records():
-    """Return the records of the maps over subjects, by name."""
-    from neuroextrap.maps import MapRecord
+_SECOND_LEVEL = (
+    "paired_imgs",
+    "design",
+    "contrast",
+    "cluster_threshold",
+    "tfce",
+    "step_down",
+)
+_OPTIONS = {
+    "--subjects": ("confidence_level", "allow_mixed"),
+    "--null": ("gamma", "confidence_level"),
+    "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
+}
+"""Options that belong to one kind of test, which the key asks for."""
 
-    records = [
-        MapRecord(name=name, description=description, unit=unit)
-        for name, (description, unit) in _TEXTS.items()
-    ]
-    records += [
-        MapRecord(name=name, description=description, unit="p", tail="lower")
-        for name, description in _P_VALUES.items()
-    ]
-    return {record.name: record for record in records}
+
+def _kind(args):
+    """Return the option that says what is tested."""
+    if args.subjects is not None:
+        return "--subjects"
+    return "--imgs" if args.null is None else "--null"
+
+
+def _is_given(args, name):
+    """Return whether an option was given; 0 is a value."""
+    value = getattr(args, name)
+    return value is not None and value is not False
 
 
 def _check_options(args):
-    """Raise if an option belongs to the test that is not done."""
-    options_of = {False: ("baseline", "two_sided"), True: ("gamma", "confidence_level")}
-    prevalence = args.null is not None
-    for name in options_of[not prevalence]:
-        if getattr(args, name) not in (None, False):
-            option = f"--{name.replace('_', '-')}"
-            needed = "does not go with --null" if prevalence else "needs --null"
-            raise ValueError(f"{option} {needed}; leave it out")
+    """Raise if an option belongs to a test that is not done."""
+    if (args.imgs is None) == (args.subjects is None):
+        raise ValueError(
+            "give maps by --imgs or folders of analyses by --subjects, one of them"
+        )
+    kind = _kind(args)
+    if kind == "--subjects" and args.null is not None:
+        raise ValueError("--null does not go with --subjects; give maps by --imgs")
+    for other in _OPTIONS.keys() - {kind}:
+        for name in set(_OPTIONS[other]) - set(_OPTIONS[kind]):
+            if _is_given(args, name):
+                option = f"--{name.replace('_', '-')}"
+                needs = {"--null": "needs --null", "--subjects": "needs --subjects"}
+                text = needs.get(other, f"does not go with {kind}")
+                raise ValueError(f"{option} {text}; leave it out")
 
 
 def _tested(args, n_permutations=None):
     """Run the test that was asked for; return its maps and its options."""
-    from neuroextrap.group import prevalence_test, sign_flip_test
+    from neuroextrap import group
 
-    names = ["n_permutations", "baseline", "gamma", "confidence_level"]
-    options = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    kind = _kind(args)
+    shared = {name: getattr(args, name) for name in _SHARED}
+    names = (*_OPTIONS[kind], "n_permutations")
+    options = {name: getattr(args, name) for name in names if _is_given(args, name)}
     if n_permutations is not None:
         options["n_permutations"] = n_permutations
-    names = ("mask", "random_state", "allow_native_space")
-    shared = {name: getattr(args, name) for name in names}
-    if args.null is not None:
-        return prevalence_test(args.imgs, args.null, **shared, **options), options
+    if kind == "--subjects":
+        options.pop("n_permutations", None)
+        maps = group.group_information(args.subjects, **shared, **options)
+        return maps, options
+    if kind == "--null":
+        return group.prevalence_test(args.imgs, args.null, **shared, **options), options
     options["two_sided"] = args.two_sided
-    return sign_flip_test(args.imgs, **shared, **options), options
+    if not any(name in options for name in _SECOND_LEVEL):
+        return group.sign_flip_test(args.imgs, **shared, **options), options
+    given = dict(options)
+    path = given.pop("design", None)
+    design = None if path is None else read_design(path, args.imgs)
+    maps = group.second_level_test(args.imgs, design, **shared, **given)
+    return maps, options
+
+
+_SHARED = ("mask", "random_state", "allow_native_space")
 
 
 def _cost(args):
@@ -220,9 +303,14 @@ def _cost(args):
 
     import numpy as np
 
+    if _kind(args) == "--subjects":
+        return f"{len(args.subjects)} folders are read, no permutations are done"
     n_permutations = args.n_permutations
     if n_permutations is None:
-        n_permutations = 1000 if args.null is None else 10_000
+        plain = args.null is None and not any(
+            _is_given(args, name) for name in _SECOND_LEVEL
+        )
+        n_permutations = 1000 if plain else 10_000
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
         maps, _ = _tested(args, 2)
@@ -233,23 +321,3 @@ def _cost(args):
         f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"
     )
     return cost_line(what, seconds, n_bytes)
-
-
-def _summary(maps, n_subjects, *, prevalence):
-    """Describe the results in one or two lines."""
-    import numpy as np
-
-    p = maps["p_value_fwe"].get_fdata()
-    tested = np.isfinite(p)
-    n_significant = int((p[tested] <= 0.05).sum())
-    lines = [
-        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
-        f"{p[tested].min():.4g}, {n_significant} voxels at or below 0.05"
-    ]
-    if prevalence:
-        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
-        lines.append(
-            f"largest prevalence shown, all voxels at once: {bound.max():.3f}; "
-            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
-        )
-    return "\n".join(lines)

@@ -1,14 +1,6 @@
 """Is the mean over subjects above zero? Sign flips and the largest statistic."""
 
-import warnings
-
-import numpy as np
-
-from neuroextrap.group._subjects import check_count, read_subjects, to_maps
-from neuroextrap.stats._null_counts import NullCounts, tie_floor
-from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
-
-_BATCH_BYTES = 2**24
+from neuroextrap.group._second_level import second_level_test
 
 
 def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
@@ -29,7 +21,8 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     of a subject together, so the largest statistic over voxels controls the
     family-wise error whatever the correlation of voxels. Maps of accuracy are not
     symmetric about chance in general, and a mean above chance says nothing about how
-    many subjects carry the effect; see :func:`prevalence_test` for that.
+    many subjects carry the effect; see :func:`prevalence_test` for that, and
+    :func:`second_level_test` for groups, covariates, clusters and more.
 
     Parameters
     ----------
@@ -86,58 +79,18 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
     (0.001, True)
     """
-    check_count(n_permutations, "n_permutations")
     if statistic not in ("t", "mean"):
         raise ValueError(f"statistic={statistic!r} is not known; use 't' or 'mean'")
-    if not np.isfinite(baseline):
-        raise ValueError(f"baseline={baseline!r} must be a finite number")
-    subjects = read_subjects(imgs, mask, "imgs", allow_native_space=allow_native_space)
-    usable = subjects.usable & (subjects.values != subjects.values[:1]).any(axis=0)
-    if not usable.any():
-        raise ValueError("imgs are the same in all subjects; check that maps differ")
-    subjects = subjects._replace(usable=usable)
-    values = subjects.values[:, usable].astype(float) - baseline
-    _warn_if_few_flips(len(values), n_permutations, two_sided)
-    flips = sign_flips(
-        len(values), n_permutations, two_sided=two_sided, random_state=random_state
+    maps = second_level_test(
+        imgs,
+        mask=mask,
+        baseline=baseline,
+        statistic=statistic,
+        two_sided=two_sided,
+        n_permutations=n_permutations,
+        random_state=random_state,
+        allow_native_space=allow_native_space,
     )
-    return to_maps(_test(values, flips, statistic, two_sided), subjects)
-
-
-def _warn_if_few_flips(n_subjects, n_permutations, two_sided):
-    """Warn if all distinct flips are used, which limits how small p can get."""
-    n_flips = count_sign_flips(n_subjects, two_sided=two_sided)
-    if n_flips <= n_permutations + 1:
-        warnings.warn(
-            f"only {n_flips} distinct sign flips of {n_subjects} subjects exist; all "
-            f"are used and no p-value can be below {1 / n_flips:.3g}",
-            stacklevel=3,
-        )
-
-
-def _test(values, flips, statistic, two_sided):
-    """Compute means, t and p-values of all features (n_subjects, n_features).
-
-    Flips leave a feature's sum of squares as it is, so t grows with the mean of the
-    feature divided by its root mean square: one matrix product serves both statistics.
-    Features are taken a batch at a time; the first row of the product is the observed
-    statistic, so both sides of the comparison go through one product.
-    """
-    n_subjects, n_features = values.shape
-    mean = values.mean(axis=0)
-    t = mean / (values.std(axis=0, ddof=1) / np.sqrt(n_subjects))
-    if statistic == "t":
-        values = values / np.sqrt((values**2).mean(axis=0))
-    scale = np.abs(values).mean(axis=0)
-    signs = np.concatenate([np.ones((1, n_subjects)), flips])
-    counts = NullCounts.start(np.empty(n_features), len(flips))
-    width = max(1, _BATCH_BYTES // (8 * len(signs)))
-    for first in range(0, n_features, width):
-        batch = slice(first, first + width)
-        compared = signs @ values[:, batch] / n_subjects
-        if two_sided:
-            np.abs(compared, out=compared)
-        counts.score[batch] = tie_floor(compared[0], scale[batch])
-        counts.add(compared[1:].T, 0, batch)
-    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
-    return {"mean": mean, "t": t, **p_values}
+    return {"mean": maps["effect"]} | {
+        name: maps[name] for name in ("t", "p_value", "p_value_fwe")
+    }

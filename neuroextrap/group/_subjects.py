@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.group._spaces import check_one_space
+from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._validation import check_numbers
 
 
 class SubjectMaps(NamedTuple):
@@ -21,35 +23,44 @@ class SubjectMaps(NamedTuple):
     masker: object
 
 
-def read_subjects(imgs, mask, name, *, allow_native_space=False):
+def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=False):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
-    Without a mask, every voxel that is finite in all subjects is usable. `name` is the
-    argument's, for messages. Unless `allow_native_space`, images must lie in one space.
+    Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
+    them, is usable. `name` is the argument's, for messages. Unless
+    `allow_native_space`, images must lie in one space.
     """
     if isinstance(imgs, np.ndarray):
         if mask is not None:
             raise ValueError(
                 f"{name} is an array, so mask must be None; give images or no mask"
             )
-        values, masker = _floating(imgs), None
+        values, masker = _floating(check_numbers(imgs, name)), None
     else:
         from neuroextrap.images import load_samples, resolve_masker
         from neuroextrap.images._opening import list_images
 
         if not allow_native_space:
             check_one_space(list_images(imgs, name), name)
-        masker = resolve_masker(_everywhere(imgs) if mask is None else mask)
+        everywhere = min_subjects is not None
+        masker = resolve_masker(_finite(imgs, everywhere) if mask is None else mask)
         values = load_samples(imgs, masker)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
             "map for each of at least two subjects"
         )
-    usable = np.isfinite(values).all(axis=0)
+    least = len(values) if min_subjects is None else min_subjects
+    if least > len(values):
+        raise ValueError(
+            f"min_subjects={min_subjects} is more than the {len(values)} subjects of "
+            f"{name}; give a smaller number"
+        )
+    usable = np.isfinite(values).sum(axis=0) >= least
     if not usable.any():
         raise ValueError(
-            f"{name} has no voxel that is finite in all {len(values)} subjects; check "
+            f"{name} has no voxel that is finite in "
+            f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
             "the images and the mask"
         )
     return SubjectMaps(values, usable, masker)
@@ -64,7 +75,7 @@ def read_null(null_scores, masker, subject):
     name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
-        permuted = np.load(permuted, mmap_mode="r", allow_pickle=False)
+        permuted = load_array(permuted, mmap_mode="r")
     if not isinstance(permuted, np.ndarray):
         if masker is None:
             raise ValueError(
@@ -97,7 +108,8 @@ def to_maps(values, subjects):
 
 def check_count(value, name, least=1):
     """Check that a value is a whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or value < least:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
 
 
@@ -112,12 +124,16 @@ def _floating(values):
     return values if values.dtype.kind == "f" else values.astype(float)
 
 
-def _everywhere(imgs):
-    """Return the mask of where the first subject's image is finite."""
+def _finite(imgs, in_any):
+    """Return the mask of where the first subject's image, or any, is finite."""
     from neuroextrap.images._masks import finite_mask
     from neuroextrap.images._opening import list_images
 
-    first = list_images(imgs)[0]
+    images = list_images(imgs)
+    first = images[0]
     if first.is_surface or first.n_samples is None:
-        return finite_mask(first.img)
-    return finite_mask(first.img.slicer[..., 0])
+        samples = [image.img for image in (images if in_any else images[:1])]
+    else:
+        n_samples = first.n_samples if in_any else 1
+        samples = [first.img.slicer[..., k] for k in range(n_samples)]
+    return finite_mask(*samples)

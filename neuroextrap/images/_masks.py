@@ -48,15 +48,20 @@ def mni152_mask(resolution=3):
     return new_volume(np.asanyarray(mask.dataobj), mask, MNI)
 
 
-def finite_mask(img):
-    """Return the 8-bit mask of the finite voxels or vertices of one sample."""
-    if is_surface_image(img):
+def finite_mask(*imgs):
+    """Return the 8-bit mask of what is finite in at least one of some samples."""
+    first = imgs[0]
+    if is_surface_image(first):
         from nilearn.surface import SurfaceImage
 
         parts = {
-            name: np.isfinite(part).astype(np.uint8)
-            for name, part in img.data.parts.items()
+            name: _any_finite([img.data.parts[name] for img in imgs])
+            for name in first.data.parts
         }
-        return SurfaceImage(mesh=img.mesh, data=parts)
-    finite = np.isfinite(np.asanyarray(img.dataobj)).astype(np.uint8)
-    return new_volume(finite, img)
+        return SurfaceImage(mesh=first.mesh, data=parts)
+    return new_volume(_any_finite(np.asanyarray(i.dataobj) for i in imgs), first)
+
+
+def _any_finite(arrays):
+    """Return 1 where at least one of some arrays is finite."""
+    return np.logical_or.reduce([np.isfinite(a) for a in arrays]).astype(np.uint8)

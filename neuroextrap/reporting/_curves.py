@@ -4,14 +4,18 @@ import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.plotting import plot_accuracy_curve
+from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import add_legend, log_set_sizes
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import render
 
-EXTRAPOLATION = "gaussian_mixture"
+EXTRAPOLATION = "auto"
 """How curves are carried on beyond the classes of the data."""
+
+INTERVAL_LEVEL = 0.9
+"""Confidence level of the interval drawn about the extrapolation."""
 
 _FEWEST_CLASSES = 10
 _N_CURVES = 4
@@ -36,6 +40,7 @@ def curves_section(fitted, finding, peaks):
         extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
         bounded=fitted.results_.n_repeats is not None,
         method=EXTRAPOLATION.replace("_", " "),
+        level=f"{INTERVAL_LEVEL:.0%}",
         n_classes=len(fitted.classes_),
         tsv=tsv_uri(_curve_table(fitted, shown)),
     )
@@ -70,7 +75,8 @@ def curve_axes(fitted, region):
     `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
     there are no standard errors (results read from a folder), the bound where none
     holds, the extrapolation (to ten times the classes) with fewer than ten
-    classes. Returns the matplotlib axes, those of a new figure.
+    classes; its interval counts the classes drawn and the choice of a model.
+    Returns the matplotlib axes, those of a new figure.
     """
     sizes, accuracy = fitted.accuracy_curve(region)
     error = fitted.standard_error(region)
@@ -83,7 +89,8 @@ def curve_axes(fitted, region):
         label = f"average Bayes\naccuracy bound ({level:.0%})"
         ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label=label)
     if len(fitted.classes_) >= _FEWEST_CLASSES:
-        targets, beyond = _extrapolated(fitted, region)
+        targets, beyond, interval = _extrapolated(fitted, region)
+        draw_interval(ax, targets, interval, INTERVAL_LEVEL)
         ax.plot(targets, beyond, ":", color="#0072B2", label="extrapolated")
         log_set_sizes(ax)
     add_legend(ax)
@@ -91,11 +98,18 @@ def curve_axes(fitted, region):
 
 
 def _extrapolated(fitted, region):
-    """Predict the accuracy of one region up to ten times as many classes."""
+    """Predict the accuracy of one region up to ten times as many classes.
+
+    Returns set sizes, accuracy, and the ends of the interval as a pair.
+    """
     from neuroextrap.stats import AccuracyExtrapolator
 
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
     model = AccuracyExtrapolator(EXTRAPOLATION)
     model.fit_wins(fitted.wins_[fitted.find_region(region)], fitted.results_.n_test)
-    return targets, model.predict(targets)
+    return (
+        targets,
+        model.predict(targets),
+        model.predict_interval(targets, INTERVAL_LEVEL),
+    )

@@ -118,16 +118,24 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
 
 
 def _surface_figure(fitted, name, _, opacity, *, bg_img):
-    """Draw the hemispheres from outside and from inside."""
+    """Draw the hemispheres with values, from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
     from neuroextrap.images._geometry import surface_mesh
 
     img, span = fitted.maps_[name], color_range(fitted.region_scores_[name])
-    grays = surface_grays(fitted.masker_, bg_img)
+    sides = [
+        (side, gray)
+        for side, gray in zip(
+            surface_mesh(fitted.masker_),
+            surface_grays(fitted.masker_, bg_img),
+            strict=True,
+        )
+        if np.isfinite(img.data.parts[side.name]).any()
+    ]
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
-    sides, views = surface_mesh(fitted.masker_), ("lateral", "medial")
+    views = ("lateral", "medial")
     figure, axes = plt.subplots(
         len(views),
         len(sides),
@@ -135,14 +143,11 @@ def _surface_figure(fitted, name, _, opacity, *, bg_img):
         subplot_kw={"projection": "3d"},
         squeeze=False,
     )
-    for ax, (view, number) in zip(
-        axes.flat, product(views, range(len(sides))), strict=True
-    ):
-        side = sides[number]
+    for ax, (view, (side, gray)) in zip(axes.flat, product(views, sides), strict=True):
         plot_surf_stat_map(
             mesh.parts[side.name],
             _drawn_vertices(np.ravel(img.data.parts[side.name]), side, opacity),
-            bg_map=255.0 - grays[number],
+            bg_map=255.0 - gray,
             hemi=side.name,
             view=view,
             axes=ax,

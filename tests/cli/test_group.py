@@ -1,13 +1,21 @@
 """``neuroextrap group`` from files to maps."""
 
 import json
+import warnings
 
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.group import prevalence_test, sign_flip_test
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.group import (
+    group_information,
+    prevalence_test,
+    second_level_test,
+    sign_flip_test,
+)
 
 
 @pytest.fixture
@@ -52,9 +60,94 @@ def test_prevalence(subjects, tmp_path, capsys):
         np.testing.assert_array_equal(found, img.get_fdata())
 
 
+def test_groups_are_matched_by_the_subject(subjects, tmp_path, capsys):
+    imgs, _ = subjects
+    out, table = tmp_path / "out", tmp_path / "participants.tsv"
+    first = np.arange(8) % 2
+    rows = [f"sub-{k}\t{first[k]}\t{1 - first[k]}" for k in (3, 1, 2, 0, 7, 6, 5, 4)]
+    table.write_text("participant_id\ta\tb\n" + "\n".join(rows) + "\n")
+    words = ["group", "--imgs", *imgs, "--design", str(table), "--contrast", "a - b"]
+    words += ["--cluster-threshold", "0.05", "--tfce", "--step-down"]
+    assert main([*words, "--n-permutations", "69", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "by TFCE" in printed
+    design = pd.DataFrame({"a": first, "b": 1 - first})
+    expected = second_level_test(
+        imgs,
+        design,
+        contrast="a - b",
+        n_permutations=69,
+        cluster_threshold=0.05,
+        tfce=True,
+        step_down=True,
+    )
+    for name, img in expected.items():
+        found = nibabel.load(out / f"{name}.nii.gz").get_fdata()
+        np.testing.assert_array_equal(found, img.get_fdata())
+        assert json.loads((out / f"{name}.json").read_text())["description"]
+
+
+def test_pairs(subjects, tmp_path):
+    imgs, _ = subjects
+    out = tmp_path / "out"
+    words = ["group", "--imgs", *imgs[:4], "--paired-imgs", *imgs[4:], "--two-sided"]
+    with warnings.catch_warnings():  # few sign flips exist
+        warnings.simplefilter("ignore", UserWarning)
+        assert main([*words, str(out)]) == 0
+        expected = second_level_test(imgs[:4], paired_imgs=imgs[4:], two_sided=True)
+    found = nibabel.load(out / "effect.nii.gz").get_fdata()
+    np.testing.assert_array_equal(found, expected["effect"].get_fdata())
+
+
+def test_folders_of_analyses_give_information(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    y, runs = np.tile(np.arange(3), 20), np.repeat(np.arange(5), 12)
+    affine, folders = np.diag([3.0, 3, 3, 1]), []
+    mask = nibabel.Nifti1Image(np.ones((3, 2, 2), np.uint8), affine)
+    for k in range(3):
+        data = rng.normal(size=(3, 2, 2, 60)) + 2 * np.eye(3, 3)[y].T[:, None, None]
+        light = IdentificationSearchLight(mask, radius=4.0)
+        light.fit(nibabel.Nifti1Image(data, affine), y, groups=runs)
+        folders.append(str(tmp_path / f"sub-{k}"))
+        light.to_directory(folders[-1])
+    out = tmp_path / "out"
+    assert main(["group", "--subjects", *folders, str(out)]) == 0
+    assert "exactly these subjects, all voxels at once: at least" in (
+        capsys.readouterr().out
+    )
+    for name, img in group_information(folders).items():
+        found = nibabel.load(out / f"{name}.nii.gz").get_fdata()
+        np.testing.assert_array_equal(found, img.get_fdata())
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("a\n1\n2\n", "has 2 rows and --imgs 8 maps"),
+        ("participant_id\ta\nsub-0\t1\nsub-0\t2\n", "sub-0 in two rows"),
+        ("participant_id\ta\nsub-0\t1\n", "no row for sub-1"),
+        ("a\n" + "x\n" * 8, "number"),
+    ],
+)
+def test_a_design_that_does_not_fit_is_one_line(
+    subjects, tmp_path, capsys, table, message
+):
+    imgs, _ = subjects
+    path, out = tmp_path / "design.tsv", tmp_path / "out"
+    path.write_text(table)
+    words = ["group", "--imgs", *imgs, "--design", str(path), "--contrast", "a"]
+    assert main([*words, str(out)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
+        (["--null", "x.npy", "y.npy", "--tfce"], "--tfce does not go with --null"),
+        (["--subjects", "x", "y"], "one of them"),
+        (["--allow-mixed"], "--allow-mixed needs --subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
         (["--null", "x.npy", "y.npy", "--two-sided"], "--two-sided does not go with"),
         (["--mask", "nowhere.nii"], "no file nowhere.nii"),

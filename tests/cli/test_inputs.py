@@ -162,7 +162,9 @@ def _scans(tmp_path, labels):
     """An array of scans of six subjects and its table."""
     rng = np.random.default_rng(0)
     rows = [(s, label) for s in range(6) for label in labels]
-    np.save(tmp_path / "X.npy", rng.normal(size=(len(rows), 12)))
+    patterns = 5 * rng.normal(size=(len(labels), 12))
+    X = rng.normal(size=(len(rows), 12)) + np.tile(patterns, (6, 1))
+    np.save(tmp_path / "X.npy", X)
     text = "subject\tcondition\n" + "".join(f"{s}\t{label}\n" for s, label in rows)
     (tmp_path / "scans.tsv").write_text(text, encoding="utf-8")
     words = ["--array", str(tmp_path / "X.npy"), "--scans", str(tmp_path / "scans.tsv")]

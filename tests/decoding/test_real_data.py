@@ -129,6 +129,20 @@ def test_fingers_of_both_hands_in_twelve_hemispheres(real_data):
     assert max(accuracies) == pytest.approx(0.76, abs=0.02)
 
 
+def test_bounds_bite_with_eight_categories(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    fitted = IdentificationSearchLight(mask, radius=12.0)
+    found = fitted.fit(imgs, blocks.y, groups=blocks.runs).region_scores_
+    best = {name: np.nanmax(value) for name, value in found.items()}
+    assert best["bayes_accuracy_bound"] == pytest.approx(0.587, abs=0.01)
+    assert best["bayes_accuracy_bound_fwe"] == pytest.approx(0.475, abs=0.01)
+    assert best["class_information_bound"] == pytest.approx(0.86, abs=0.02)
+    assert best["class_information_bound_fwe"] == pytest.approx(0.53, abs=0.02)
+    folds = IdentificationSearchLight(mask, radius=12.0, bounds="folds")
+    folds.fit(imgs, blocks.y, groups=blocks.runs)
+    assert np.nanmax(folds.region_scores_["bayes_accuracy_bound"]) < 0.35
+
+
 def test_maps_of_the_slice_lie_on_its_grid(slice_blocks):
     blocks, imgs, mask = slice_blocks
     fitted = IdentificationSearchLight(mask, radius=12.0)

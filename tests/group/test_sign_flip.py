@@ -59,11 +59,11 @@ def test_random_flips_come_close_to_all_of_them():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _sign_flip
+    from neuroextrap.group import _rearrangement_test
 
     x = np.random.default_rng(3).normal(size=(14, 31))
     whole = sign_flip_test(x, n_permutations=100)
-    monkeypatch.setattr(_sign_flip, "_BATCH_BYTES", 8 * 101 * 4)
+    monkeypatch.setattr(_rearrangement_test, "_BATCH_NUMBERS", 31 * 7)
     parts = sign_flip_test(x, n_permutations=100)
     for name in ("p_value", "p_value_fwe"):
         np.testing.assert_array_equal(whole[name], parts[name])

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from neuroextrap.decoding import IdentificationSearchLight
 
 N_DRAWS = [
-    pytest.param(150, id="quick"),
+    pytest.param(60, id="quick"),
     pytest.param(3000, id="full", marks=pytest.mark.slow),
 ]
 
@@ -70,13 +70,13 @@ def test_scans_taken_as_independent_would_miss():
     # the blocks of the design above matter: without them the bound is false
     y, runs, blocks = null_design("blocks of five scans")
     rng, missed = np.random.default_rng(2), 0
-    for _ in range(150):
+    for _ in range(60):
         x = rng.normal(size=(blocks.max() + 1, 6))[blocks]
         light = IdentificationSearchLight().fit(
             x + 0.2 * rng.normal(size=(len(y), 6)), y, groups=runs
         )
         missed += light.region_scores_["bayes_accuracy_bound"][0] > 1 / 3 + 1e-9
-    assert too_often(missed, 150)
+    assert too_often(missed, 60)
 
 
 @pytest.mark.parametrize("n_draws", N_DRAWS)

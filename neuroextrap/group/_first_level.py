@@ -1,0 +1,65 @@
+"""Permuted first-level maps of every subject, and how they are combined."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuroextrap.group._subjects import read_null
+from neuroextrap.stats._validation import random_generator
+
+
+def read_nulls(null_scores, subjects):
+    """Return every subject's permuted maps, checked but not read."""
+    n_subjects, n_features = subjects.values.shape
+    if not isinstance(null_scores, (np.ndarray, Sequence)):
+        raise ValueError(
+            f"null_scores is a {type(null_scores).__name__}; give an array (n_subjects,"
+            " n_permutations, n_features) or one entry for each subject"
+        )
+    if len(null_scores) != n_subjects:
+        raise ValueError(
+            f"null_scores has {len(null_scores)} subjects, scores has {n_subjects}; "
+            "give the permuted maps of every subject"
+        )
+    nulls = [read_null(n, subjects.masker, k) for k, n in enumerate(null_scores)]
+    for k, null in enumerate(nulls):
+        if null.shape[1] != n_features:
+            raise ValueError(
+                f"null_scores[{k}] has {null.shape[1]} features, scores has "
+                f"{n_features}; use one mask for all subjects and both"
+            )
+    return nulls
+
+
+def combinations(n_maps, n_permutations, random_state):
+    """Return which map each subject contributes, shape (n_combinations, n_subjects).
+
+    Map 0 of a subject is the observed one. The combination of all observed maps is not
+    among those enumerated; `n_permutations` counts it.
+    """
+    total = math.prod(n_maps)
+    if total <= n_permutations:
+        grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
+        return np.stack([g.ravel() for g in grid], axis=1)[1:]
+    rng = random_generator(random_state)
+    # the first row drawn stands for the observed maps
+    return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
+
+
+def read_columns(nulls, subject, features):
+    """Return one subject's permuted maps of some features, (n_permutations, n)."""
+    permuted = np.asarray(nulls[subject][:, _as_slice(features)])
+    if np.isnan(permuted).any():
+        raise ValueError(
+            f"null_scores[{subject}] has NaN where all subjects' scores are "
+            "numbers; use the same mask and regions for both"
+        )
+    return permuted
+
+
+def _as_slice(index):
+    """Return a slice for consecutive indices, which reads a file without a copy."""
+    if index[-1] - index[0] + 1 == len(index):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index

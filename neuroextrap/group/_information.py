@@ -1,0 +1,238 @@
+"""How much information is there over subjects? Means, their spread, lower bounds."""
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import t as student
+
+from neuroextrap.group._analyses import align_regions, by_region, read_analyses
+from neuroextrap.group._subjects import check_count, check_fraction, to_maps
+from neuroextrap.stats import fano_information
+from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._subject_bounds import (
+    population_accuracy_lower_bound,
+    subjects_accuracy_lower_bound,
+)
+from neuroextrap.stats._validation import random_generator
+
+_BATCH_NUMBERS = 2**22
+
+
+def group_information(
+    subjects,
+    *,
+    mask=None,
+    confidence_level=0.95,
+    n_bootstrap=2000,
+    allow_mixed=False,
+    allow_native_space=False,
+    random_state=0,
+):
+    """Summarize how much information several subjects' brains carry, with bounds.
+
+    Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` speaks
+    of *these* subjects: the mean Bayes accuracy of the given classes over them is at
+    least that. It comes from the product of their e-values by forward testing, and
+    grows with every trial. ``population_bayes_accuracy_bound`` speaks of the
+    *population* from which the subjects were drawn at random; it grows with the number
+    of subjects only. By Fano's inequality each gives a bound on the mean information
+    about the given classes.
+
+    Parameters
+    ----------
+    subjects : list of path-like or of fitted analyses
+        One analysis of each subject: folders that ``to_directory`` (or the command
+        line) wrote, or fitted estimators, all in one space.
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to summarize. If None, wherever all subjects have a region.
+    confidence_level : float, default=0.95
+        Confidence level of intervals and lower bounds.
+    n_bootstrap : int, default=2000
+        Number of resamples of subjects behind the interval.
+    allow_mixed : bool, default=False
+        Whether subjects may differ in classifier, radius, set sizes or classes.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    maps : dict of ndarray of shape (n_regions,), or of images
+        ``implied_information`` and ``accuracy``, means over subjects; their bootstrap
+        interval ``implied_information_lower`` and ``_upper`` (bits), widened for few
+        subjects; ``implied_information_sd``, the standard deviation between subjects;
+        ``accuracy_heterogeneity``, the share of the variance of accuracies that is not
+        the chance of single trials (I squared, by the binomial error);
+        ``population_bayes_accuracy_bound`` and ``population_class_information_bound``;
+        ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
+        forward tests of equal design were stored for all subjects. Every bound also
+        with ``_fwe``, for all regions at once. NaN where a subject has no region.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two subjects, their grids or numbers of classes differ,
+        or anything else that changes the meaning of a number and is not allowed to.
+
+    Notes
+    -----
+    Bounds need what those of a subject need; see the guide. Where a subject's design
+    has no bound, the bounds are left out.
+
+    References
+    ----------
+    Hesterberg 2015, "What teachers should know about the bootstrap", The American
+    Statistician 69, section 5.1 (the widened interval). Higgins & Thompson 2002,
+    "Quantifying heterogeneity in a meta-analysis", Statistics in Medicine 21.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.group import group_information
+    >>> rng, subjects = np.random.default_rng(0), []
+    >>> y, runs = np.tile(np.arange(4), 30), np.repeat(np.arange(6), 20)
+    >>> for _ in range(6):
+    ...     X = rng.normal(size=(120, 10)) + 2 * np.eye(4, 10)[y]
+    ...     subjects.append(IdentificationSearchLight().fit(X, y, groups=runs))
+    >>> maps = group_information(subjects)
+    >>> bool(maps["accuracy"][0] > maps["population_bayes_accuracy_bound"][0] > 0.25)
+    True
+    """
+    check_fraction(confidence_level, "confidence_level")
+    check_count(n_bootstrap, "n_bootstrap")
+    random_generator(random_state)
+    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
+    aligned = align_regions(analyses, mask, allow_native_space)
+    # voxels of one atlas region in all subjects are one column
+    index, column = np.unique(
+        aligned.values[:, aligned.usable], axis=1, return_inverse=True
+    )
+    column = column.ravel()
+    statistics = [subject.results.statistics() for subject in analyses]
+    rows = index.astype(np.intp)
+
+    def gathered(name):
+        values = [s[name][row] for s, row in zip(statistics, rows, strict=True)]
+        return np.stack(values)
+
+    accuracy, information = gathered("accuracy"), gathered("implied_information")
+    known = np.isfinite(accuracy).all(axis=0)
+    if not known.any():
+        raise ValueError(
+            "subjects share no region that was analyzed in all of them; check masks"
+        )
+    index, accuracy, information = (
+        index[:, known],
+        accuracy[:, known],
+        information[:, known],
+    )
+    n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
+    maps = _means(accuracy, information, n_test)
+    maps |= _bootstrap(information, confidence_level, n_bootstrap, random_state)
+    maps |= _bounds(analyses, index, confidence_level)
+    spread = spread_known(known, maps)
+    return to_maps({name: value[column] for name, value in spread.items()}, aligned)
+
+
+def _means(accuracy, information, n_test):
+    """Return means over subjects and their spread."""
+    n_subjects = len(accuracy)
+    noise = (accuracy * (1 - accuracy) / n_test[:, np.newaxis]).mean(axis=0)
+    between = accuracy.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heterogeneity = np.where(between > 0, 1 - noise / between, 0.0)
+    return {
+        "accuracy": accuracy.mean(axis=0),
+        "implied_information": information.mean(axis=0),
+        "implied_information_sd": information.std(axis=0, ddof=1),
+        "accuracy_heterogeneity": np.maximum(heterogeneity, 0.0),
+        "n_subjects": np.full(accuracy.shape[1], float(n_subjects)),
+    }
+
+
+def _bootstrap(information, confidence_level, n_bootstrap, random_state):
+    """Return the interval of the mean by resampling subjects, the same everywhere.
+
+    Percentiles are moved outward so that the interval of a normal mean is that of
+    Student's t.
+    """
+    n_subjects, n_regions = information.shape
+    rng = random_generator(random_state)
+    picks = rng.multinomial(
+        n_subjects, np.full(n_subjects, 1 / n_subjects), n_bootstrap
+    )
+    tail = (1 - confidence_level) / 2
+    wider = np.sqrt(n_subjects / (n_subjects - 1)) * student.isf(tail, n_subjects - 1)
+    ends = ndtr([-wider, wider])
+    interval = np.empty((2, n_regions))
+    width = max(1, _BATCH_NUMBERS // n_bootstrap)
+    for first in range(0, n_regions, width):
+        batch = slice(first, first + width)
+        means = picks @ information[:, batch] / n_subjects
+        interval[:, batch] = np.quantile(means, ends, axis=0)
+    names = ("implied_information_lower", "implied_information_upper")
+    return dict(zip(names, interval, strict=True))
+
+
+def _bounds(analyses, index, confidence_level):
+    """Return the lower bounds that the subjects' designs allow, by name."""
+    results = [subject.results for subject in analyses]
+    if any(result.n_repeats is None for result in results):
+        return {}
+    n_classes = len(analyses[0].classes)
+    chance = 1 / n_classes
+    maps = {}
+    for suffix, n_bounds in (("", 1), ("_fwe", index.shape[1])):
+        options = {"confidence_level": confidence_level, "n_regions": n_bounds}
+        tested = by_region(analyses, index, _bound_accuracy)
+        bounds = {"population": population_accuracy_lower_bound(tested, **options)}
+        if _share_forward_tests(results):
+            bounds["subjects"] = _of_these_subjects(analyses, index, options)
+        for whose, bound in bounds.items():
+            name = f"{whose}_bayes_accuracy_bound{suffix}"
+            maps[name] = np.maximum(bound, chance)
+            maps[f"{whose}_class_information_bound{suffix}"] = fano_information(
+                maps[name], n_classes
+            )
+    return maps
+
+
+def _bound_accuracy(results):
+    """Return the accuracy that bounds may rest on, every fold weighing alike."""
+    return results.bound_wins[:, -1]
+
+
+def _share_forward_tests(results):
+    """Return whether all subjects have forward tests of one design, of equal units."""
+    designs = [result.forward for result in results]
+    if any(design is None for design in designs):
+        return False
+    first = designs[0]
+    return all(
+        np.array_equal(design.n_units, first.n_units)
+        and np.array_equal(design.first_steps, first.first_steps)
+        and np.allclose(design.unit_weights * design.n_units, 1)
+        for design in designs
+    )
+
+
+def _of_these_subjects(analyses, index, options):
+    """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
+    forward = analyses[0].results.forward
+    width = max(1, _BATCH_NUMBERS // (len(analyses) * forward.n_units.size))
+    bounds = []
+    for first in range(0, index.shape[1], width):
+        part = index[:, first : first + width]
+        counts = by_region(analyses, part, lambda results: results.scores.n_correct)
+        bounds.append(
+            subjects_accuracy_lower_bound(
+                counts.reshape(*part.shape, *forward.n_units.shape),
+                forward.n_units,
+                first_steps=forward.first_steps,
+                **options,
+            )
+        )
+    return np.concatenate(bounds)

@@ -1,0 +1,193 @@
+"""Is there information on average? Permuted first-level maps, combined and averaged."""
+
+import numpy as np
+
+from neuroextrap.group._first_level import combinations, read_columns, read_nulls
+from neuroextrap.group._neighbors import usable_neighbors
+from neuroextrap.group._subjects import (
+    check_count,
+    check_fraction,
+    read_subjects,
+    to_maps,
+)
+from neuroextrap.stats._cluster_statistics import find_clusters
+from neuroextrap.stats._null_counts import NullCounts, tie_floor
+from neuroextrap.stats._pvalues import max_statistic_p_value
+
+_BATCH_BYTES = 2**27
+_BYTE = 8  # features whose marks fit a byte
+
+
+def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
+    scores,
+    null_scores,
+    *,
+    mask=None,
+    cluster_threshold=None,
+    adjacency=None,
+    allow_native_space=False,
+    n_permutations=10_000,
+    random_state=0,
+):
+    """Test the mean over subjects by combining their permuted first-level maps.
+
+    For each second-level permutation one map of every subject is drawn (the observed
+    one is one of them) and the maps are averaged, as in Stelzer et al. 2013. Nothing is
+    assumed of the distribution of accuracies, and clusters are formed by a threshold of
+    each voxel's own. What is tested is the global null hypothesis: that nobody carries
+    information. Where true accuracies cannot lie below chance, its rejection says that
+    somebody does; :func:`prevalence_test` tells in how many.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_subjects, n_features), images, or paths
+        Every subject's observed map, larger where there is more information.
+    null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
+        Permuted maps of the same statistic, as for :func:`prevalence_test`; files are
+        read a part at a time.
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects is tested.
+    cluster_threshold : float or None, default=None
+        Cluster-forming threshold as a p-value (0.001): voxels whose mean lies above
+        this share of their own permuted means. If None, clusters are not tested.
+    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
+        Which features are neighbors, for clusters of arrays; images have theirs.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    n_permutations : int, default=10_000
+        Number of second-level permutations, the observed maps included, at least 2.
+        All combinations are used if there are no more than that.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the combinations.
+
+    Returns
+    -------
+    maps : dict of ndarray of shape (n_features,), or of images
+        ``mean`` over subjects, ``p_value`` (each voxel by itself) and ``p_value_fwe``
+        (family-wise, by the largest mean, which suits maps of one scale such as
+        accuracies); with clusters ``cluster_extent`` (voxels) and
+        ``p_value_fwe_cluster_extent`` (by the largest cluster). NaN where a subject has
+        no value.
+
+    Raises
+    ------
+    ValueError
+        If subjects, features or options do not fit, permuted scores are NaN where the
+        observed ones are not, or there are too few permutations for the threshold.
+
+    References
+    ----------
+    Stelzer, Chen & Turner 2013, "Statistical inference and multiple testing correction
+    in classification-based multi-voxel pattern analysis", NeuroImage 65. (Clusters are
+    corrected there by the false discovery rate, here by the largest one.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.group import group_permutation_test
+    >>> rng = np.random.default_rng(0)
+    >>> null = rng.normal(size=(8, 99, 2))
+    >>> scores = rng.normal(size=(8, 2)) + [3.0, 0.0]
+    >>> maps = group_permutation_test(scores, null, n_permutations=1000)
+    >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
+    (0.001, True)
+    """
+    check_count(n_permutations, "n_permutations", least=2)
+    subjects = read_subjects(
+        scores, mask, "scores", allow_native_space=allow_native_space
+    )
+    nulls = read_nulls(null_scores, subjects)
+    picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
+    neighbors = None
+    if cluster_threshold is not None:
+        _check_threshold(cluster_threshold, len(picks))
+        neighbors = usable_neighbors(subjects, adjacency)
+    usable = np.flatnonzero(subjects.usable)
+    counts = NullCounts.start(np.empty(len(usable)), len(picks))
+    mean = np.empty(len(usable))
+    above = _Marks(1 + len(picks), len(usable) if neighbors is not None else 0)
+    for batch in _batches(len(usable), len(picks), nulls):
+        means = _means(subjects.values, nulls, picks, usable[batch])
+        floor = tie_floor(means[0], np.abs(means[0]))
+        mean[batch], counts.score[batch] = means[0], floor
+        counts.add(means[1:].T, 0, batch)
+        if neighbors is not None:
+            above.keep(means, batch, cluster_threshold)
+    maps = {
+        "mean": mean,
+        "p_value": counts.p_value(),
+        "p_value_fwe": counts.p_value_fwe(),
+    }
+    if neighbors is not None:
+        maps |= _cluster_maps(above, neighbors)
+    return to_maps(maps, subjects)
+
+
+class _Marks:
+    """Which features lie above their threshold in which combination, a bit for each."""
+
+    def __init__(self, n_maps, n_features):
+        self.n_features = n_features
+        self._bits = np.zeros((n_maps, -(-n_features // _BYTE)), dtype=np.uint8)
+
+    def keep(self, means, batch, level):
+        """Mark the means (n_maps, n) of a batch that begins at a multiple of 8."""
+        n_above = max(1, int(level * len(means)))
+        # a mean is above when fewer than a share `level` of all are as large
+        cut = np.partition(means, -n_above - 1, axis=0)[-n_above - 1]
+        bits = np.packbits(means > cut, axis=1)
+        first = batch.start // _BYTE
+        self._bits[:, first : first + bits.shape[1]] = bits
+
+    def __iter__(self):
+        """Yield the marks (n_features,) of every map, the observed one first."""
+        for row in self._bits:
+            yield np.unpackbits(row, count=self.n_features)
+
+
+def _cluster_maps(above, neighbors):
+    """Return the extent of the observed clusters and its family-wise p-values."""
+    marks = iter(above)
+    observed = find_clusters(next(marks).astype(float), neighbors)
+    maxima = [
+        find_clusters(mark.astype(float), neighbors).extent.max(initial=0.0)
+        for mark in marks
+    ]
+    extent = observed.spread(observed.extent)
+    p = max_statistic_p_value(extent, maxima)
+    return {
+        "cluster_extent": extent,
+        "p_value_fwe_cluster_extent": np.where(extent > 0, p, 1.0),
+    }
+
+
+def _check_threshold(level, n_combinations):
+    """Check that the threshold can be told from so many permutations."""
+    check_fraction(level, "cluster_threshold")
+    if level * (n_combinations + 1) < 1:
+        raise ValueError(
+            f"cluster_threshold={level} needs at least {int(np.ceil(1 / level))} "
+            f"second-level permutations, got {n_combinations + 1}; raise "
+            "n_permutations or the threshold"
+        )
+
+
+def _batches(n_features, n_combinations, nulls):
+    """Yield slices of features that fit the memory, each a multiple of 8 wide."""
+    rows = 2 * n_combinations + max(len(null) for null in nulls)
+    width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
+    for first in range(0, n_features, width):
+        yield slice(first, min(first + width, n_features))
+
+
+def _means(scores, nulls, picks, features):
+    """Return means over subjects (1 + n_combinations, n_features), observed first."""
+    rows = np.concatenate([np.zeros((1, picks.shape[1]), dtype=picks.dtype), picks])
+    total = np.zeros((len(rows), len(features)))
+    for subject in range(len(nulls)):
+        permuted = read_columns(nulls, subject, features)
+        own_scores = scores[subject, features].astype(permuted.dtype)
+        total += np.concatenate([own_scores[None], permuted])[rows[:, subject]]
+    return total / len(nulls)

@@ -1,0 +1,281 @@
+"""Does a contrast over subjects differ from zero? Permutations of subjects' maps."""
+
+import numpy as np
+from scipy.stats import t as student
+
+from neuroextrap.group._neighbors import usable_neighbors
+from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
+from neuroextrap.group._second_level_input import (
+    count_known,
+    per_subject,
+    read_second_level,
+)
+from neuroextrap.group._second_level_options import Asked
+from neuroextrap.group._subjects import check_count, to_maps
+from neuroextrap.images._smoothing import variance_smoother
+from neuroextrap.margins._progress import Progress
+from neuroextrap.stats import _linear_scores as linear_scores
+from neuroextrap.stats._arrangements import flipped, permuted
+from neuroextrap.stats._validation import random_generator
+
+
+def second_level_test(  # noqa: PLR0913
+    imgs,
+    design_matrix=None,
+    *,
+    contrast=None,
+    paired_imgs=None,
+    mask=None,
+    baseline=0.0,
+    blocks=None,
+    whole_blocks=False,
+    errors=None,
+    variance_groups=None,
+    statistic="t",
+    variance_fwhm=None,
+    two_sided=False,
+    step_down=False,
+    cluster_threshold=None,
+    tfce=False,
+    adjacency=None,
+    min_subjects=None,
+    allow_native_space=False,
+    n_permutations=10_000,
+    random_state=0,
+    n_jobs=1,
+    verbose=0,
+):
+    """Test a contrast over subjects by permutations, corrected over the whole map.
+
+    Subjects are the rows of a linear model, as in nilearn's second level. Residuals
+    under the null hypothesis are rearranged over subjects, the same in all voxels
+    (Freedman-Lane), so the largest statistic, the largest cluster and the largest
+    enhanced value control the family-wise error whatever the correlation of voxels.
+
+    ============================  =====================================================
+    question                      call
+    ============================  =====================================================
+    mean over subjects            ``second_level_test(imgs)``
+    difference of two conditions  ``second_level_test(imgs, paired_imgs=others)``
+    difference of two groups      ``design_matrix`` with one column of 0 and 1 a group,
+                                  ``contrast="patients - controls"``
+    slope on a covariate          ``design_matrix`` with the covariate, nuisance
+                                  covariates and an intercept; ``contrast="age"``
+    ============================  =====================================================
+
+    Parameters
+    ----------
+    imgs : array-like of shape (n_subjects, n_features), images, or paths
+        One map of each subject: 3-D images, surface images, or one 4-D image.
+    design_matrix : DataFrame, array-like of shape (n_subjects, n_columns), or None
+        Linear model of the subjects, in the order of `imgs`. If None (the default), the
+        mean over subjects is tested. All columns that are not tested are nuisance.
+    contrast : str, array-like of shape (n_columns,), or None, default=None
+        What is tested: a column, an expression of columns, or one weight per column.
+        May be None where the design has one column.
+    paired_imgs : like `imgs`, default=None
+        A second map of each subject, subtracted from the first.
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects (or in
+        `min_subjects`); zeros are values, so give a mask where they mean "outside".
+    baseline : float, default=0.0
+        Value subtracted from every map (the chance level of accuracies).
+    blocks : array-like of shape (n_subjects,) or None, default=None
+        Exchangeability block of each row: rows are rearranged within blocks (scanners,
+        families).
+    whole_blocks : bool, default=False
+        Whether blocks are rearranged as wholes instead (several maps of a subject
+        that are compared between subjects). Blocks of one size change places; rows
+        keep their order.
+    errors : {"exchangeable", "symmetric"} or None, default=None
+        What the null hypothesis says of residuals. Exchangeable ones are permuted,
+        symmetric ones change their sign. If None, "symmetric" for a mean over
+        subjects, where permutations change nothing, else "exchangeable".
+    variance_groups : array-like of shape (n_subjects,) or None, default=None
+        Rows of one group have one variance; t becomes the Aspin-Welch v. Permuting
+        between groups of different variance is then right for many subjects only.
+    statistic : {"t", "mean", "median"}, default="t"
+        What is compared: Student's t (v with `variance_groups`), the estimate of the
+        contrast, or the median over subjects (without a design only).
+    variance_fwhm : float or None, default=None
+        Full width at half maximum, in mm, of the Gaussian that smooths the variance of
+        t in volumes (pseudo-t): gains power with few subjects.
+    two_sided : bool, default=False
+        Whether a contrast below zero counts as evidence too.
+    step_down : bool, default=False
+        Whether to add step-down p-values (``p_value_fwe_step_down``), never larger.
+    cluster_threshold : float or None, default=None
+        Cluster-forming threshold, as the p-value of Student's t at a voxel (0.001).
+        If None, clusters are not tested.
+    tfce : bool, default=False
+        Whether to test threshold-free cluster enhancement (extent power 0.5, height
+        power 2, integrated exactly).
+    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
+        Which features are neighbors, for clusters of arrays. Images have theirs:
+        voxels that share a face, vertices that share an edge.
+    min_subjects : int or None, default=None
+        Test voxels that are finite in at least so many subjects, each over the
+        subjects that it has (without a design only). If None, all subjects.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    n_permutations : int, default=10000
+        Number of rearrangements. If no more distinct ones exist, each is used once.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the rearrangements.
+    n_jobs : int or None, default=1
+        Number of threads; does not affect results.
+    verbose : int, default=0
+        If positive, progress is logged at level INFO.
+
+    Returns
+    -------
+    maps : dict of ndarray of shape (n_features,), or of images
+        ``effect`` (estimate of the contrast), ``t`` (Student's), the statistic if it is
+        another (``v``, ``pseudo_t``, ``median``), ``p_value`` (each voxel by itself),
+        ``p_value_fwe`` (family-wise, by the largest statistic) and, unless all
+        arrangements were listed, ``p_value_fwe_tail`` (small ones refined by a
+        generalized Pareto tail, see :func:`neuroextrap.stats.tail_p_value`). With
+        clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
+        the threshold), ``p_value_fwe_cluster_extent`` and
+        ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
+        `min_subjects` ``n_subjects``. NaN where nothing can be tested.
+
+    Raises
+    ------
+    ValueError
+        If images lie on different grids, the design does not determine the contrast,
+        rearrangements cannot change it, or options contradict one another.
+
+    Warns
+    -----
+    UserWarning
+        If all distinct rearrangements are used; says how small a p-value can get.
+
+    Notes
+    -----
+    A p-value of a cluster says that somewhere in it there is an effect, not where.
+    Permutations are exact where residuals under the null hypothesis are exchangeable;
+    with nuisance covariates they are nearly so (Winkler et al. 2014).
+
+    References
+    ----------
+    Winkler et al. 2014, "Permutation inference for the general linear model",
+    NeuroImage 92 (algorithm 1, equation 8). Nichols & Holmes 2002, "Nonparametric
+    permutation tests for functional neuroimaging", Human Brain Mapping 15. Smith &
+    Nichols 2009, "Threshold-free cluster enhancement", NeuroImage 44.
+
+    Examples
+    --------
+    Sixteen subjects, three features; the first differs between the groups:
+
+    >>> import numpy as np, pandas as pd
+    >>> from neuroextrap.group import second_level_test
+    >>> patients = np.repeat([1.0, 0.0], 8)
+    >>> design = pd.DataFrame({"patients": patients, "controls": 1 - patients})
+    >>> imgs = np.random.default_rng(0).normal(size=(16, 3))
+    >>> imgs[:8, 0] += 4
+    >>> maps = second_level_test(
+    ...     imgs, design, contrast="patients - controls", n_permutations=999
+    ... )
+    >>> float(maps["p_value_fwe"][0]), bool((maps["p_value_fwe"][1:] > 0.05).all())
+    (0.001, True)
+    """
+    asked = Asked(
+        statistic=statistic,
+        errors=errors,
+        two_sided=two_sided,
+        variance_fwhm=variance_fwhm,
+        cluster_threshold=cluster_threshold,
+        min_subjects=min_subjects,
+    )
+    check_count(n_permutations, "n_permutations")
+    random_generator(random_state)
+    subjects, test, values = read_second_level(
+        imgs,
+        paired_imgs,
+        design_matrix,
+        contrast,
+        mask,
+        baseline,
+        min_subjects,
+        allow_native_space=allow_native_space,
+    )
+    blocks = per_subject(blocks, "blocks", len(values))
+    asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)
+    n_known = count_known(values, min_subjects)
+    values = np.where(np.isfinite(values), values, 0.0)
+    scorer, name = _scorer(asked, test, values, n_known, variance_groups, subjects)
+    corrections = _corrections(
+        asked, test, subjects, n_known, adjacency, step_down=step_down, tfce=tfce
+    )
+    arrange = {
+        "whole_blocks": whole_blocks,
+        "n_permutations": n_permutations,
+        "random_state": random_state,
+    }
+    if asked.flips(test):
+        arrangements = flipped(test, blocks, two_sided=two_sided, **arrange)
+    else:
+        arrangements = permuted(test, blocks, **arrange)
+    maps = rearrangement_test(
+        scorer,
+        arrangements,
+        test.rows,
+        corrections,
+        n_jobs=n_jobs,
+        progress=Progress(verbose, unit="permutations"),
+    )
+    estimates = _estimates(test, values, n_known)
+    return to_maps({**estimates, name: maps.pop("statistic"), **maps}, subjects)
+
+
+def _estimates(test, values, n_known):
+    """Return the maps that are there whatever is compared: effect and Student's t."""
+    effect = linear_scores.Mean(values, np.linalg.norm(test.effect), n_known)
+    unit = linear_scores.unit_length(test.residuals(values))
+    t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
+    observed = test.rows[np.newaxis]
+    maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
+    return maps if n_known is None else maps | {"n_subjects": n_known}
+
+
+def _scorer(asked, test, values, n_known, variance_groups, subjects):
+    """Return the statistic as a function of designs, and its name among the maps."""
+    length = np.linalg.norm(test.effect)
+    residuals = test.residuals(values)
+    if asked.statistic == "mean":
+        return linear_scores.Mean(residuals, length, n_known), "effect"
+    if asked.statistic == "median":
+        return linear_scores.Median(residuals), "median"
+    if variance_groups is not None:
+        groups = per_subject(variance_groups, "variance_groups", len(values))
+        groups = np.unique(groups, return_inverse=True)[1]
+        linear_scores.check_variance_groups(groups, test)
+        return linear_scores.AspinWelch(residuals, groups), "v"
+    freedom = test.degrees_of_freedom
+    if asked.variance_fwhm is not None:
+        smooth = variance_smoother(
+            subjects.masker, np.flatnonzero(subjects.usable), asked.variance_fwhm
+        )
+        total = np.square(residuals).sum(axis=0)
+        return linear_scores.SmoothedT(residuals, total, freedom, smooth), "pseudo_t"
+    unit = linear_scores.unit_length(residuals)
+    return linear_scores.StudentT(unit, freedom, n_known), "t"
+
+
+def _corrections(asked, test, subjects, n_known, adjacency, *, step_down, tfce):
+    """Return what is corrected for, with the neighbors that clusters need."""
+    corrections = {"two_sided": asked.two_sided, "step_down": step_down}
+    if asked.cluster_threshold is None and not tfce:
+        return Corrections(**corrections)
+    neighbors = usable_neighbors(subjects, adjacency)
+    threshold = None
+    if asked.cluster_threshold is not None:
+        p = asked.cluster_threshold / (2 if asked.two_sided else 1)
+        freedom = test.degrees_of_freedom if n_known is None else n_known - 1
+        threshold = student.isf(p, freedom) * np.ones(subjects.usable.sum())
+    return Corrections(
+        **corrections, neighbors=neighbors, threshold=threshold, enhance=tfce
+    )

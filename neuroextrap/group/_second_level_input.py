@@ -1,0 +1,93 @@
+"""Subjects, the contrast, and the values that can be tested."""
+
+import numpy as np
+
+from neuroextrap.group._contrast import resolve_test
+from neuroextrap.group._subjects import SubjectMaps, read_subjects
+
+# residuals smaller than this part of the values are rounding
+_NOTHING = 1e-10
+
+
+def read_second_level(  # noqa: PLR0913 - what one call was given
+    imgs,
+    paired_imgs,
+    design_matrix,
+    contrast,
+    mask,
+    baseline,
+    min_subjects,
+    *,
+    allow_native_space,
+):
+    """Return subjects, the test, and the values (n_subjects, n_usable) to be tested."""
+    if not np.isfinite(baseline):
+        raise ValueError(f"baseline={baseline!r} must be a finite number")
+    subjects = read_subjects(
+        imgs, mask, "imgs", min_subjects, allow_native_space=allow_native_space
+    )
+    values = subjects.values.astype(float) - baseline
+    if paired_imgs is not None:
+        where = mask if subjects.masker is None else subjects.masker
+        others = read_subjects(
+            paired_imgs,
+            where,
+            "paired_imgs",
+            min_subjects,
+            allow_native_space=allow_native_space,
+        )
+        if others.values.shape != subjects.values.shape:
+            raise ValueError(
+                f"imgs and paired_imgs have shapes {subjects.values.shape} and "
+                f"{others.values.shape}; give two maps of each subject, in one order"
+            )
+        values = subjects.values.astype(float) - others.values - baseline
+        least = len(values) if min_subjects is None else min_subjects
+        usable = np.isfinite(values).sum(axis=0) >= least
+        subjects = subjects._replace(usable=usable)
+    test = resolve_test(design_matrix, contrast, len(values))
+    usable = subjects.usable.copy()
+    usable[usable] = _varies(test, values[:, usable])
+    if not usable.any():
+        raise ValueError(
+            "imgs are the same in all subjects, or the design fits them exactly; check "
+            "that maps differ"
+        )
+    return (
+        SubjectMaps(subjects.values, usable, subjects.masker),
+        test,
+        values[:, usable],
+    )
+
+
+def _varies(test, values):
+    """Return which features are not fitted exactly by the design."""
+    known = np.isfinite(values)
+    if known.all():
+        rows = test.rows
+        residuals = values - rows @ (rows.T @ values)
+    else:
+        mean = np.nanmean(values, axis=0)
+        residuals = np.where(known, values - mean, 0.0)
+    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
+    return np.abs(residuals).max(axis=0) > _NOTHING * size
+
+
+def per_subject(values, name, n_subjects):
+    """Return one value per subject as an array, or None."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != (n_subjects,):
+        raise ValueError(
+            f"{name} must have one entry per subject ({n_subjects}); got shape "
+            f"{array.shape}"
+        )
+    return array
+
+
+def count_known(values, min_subjects):
+    """Return how many subjects each feature has, or None where all have all."""
+    if min_subjects is None:
+        return None
+    return np.isfinite(values).sum(axis=0).astype(float)

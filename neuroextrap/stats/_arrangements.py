@@ -1,0 +1,133 @@
+"""Rearrangements of the rows of a design: permutations and sign flips, by blocks."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuroextrap.stats._linear_test import LinearTest
+from neuroextrap.stats._permutation import permute_labels
+from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
+from neuroextrap.stats._validation import FloatArray
+
+_DECIMALS = 10  # rows of a design that agree so far are one
+
+
+class Arrangements(NamedTuple):
+    """How a permutation test rearranges the rows of a design, observed first.
+
+    Arrangement ``b`` gives observation ``i`` row ``source[b, i]`` of the design, times
+    ``signs[b, i]``; both have shape (1 + n_permutations, n_observations).
+    """
+
+    source: NDArray[np.intp]
+    signs: NDArray[np.int8]
+    are_all: bool  # that exist: the test is exact by enumeration
+
+    @property
+    def n_permutations(self) -> int:
+        """Number of arrangements beside the observed one."""
+        return len(self.signs) - 1
+
+    def rows(self, design: FloatArray, batch: slice) -> FloatArray:
+        """Return rearranged designs, shape (n_arrangements, n_observations, ...)."""
+        signs = self.signs[batch].astype(design.dtype)
+        return design[self.source[batch]] * signs[..., np.newaxis]
+
+
+def flipped(
+    test: LinearTest,
+    blocks: ArrayLike | None,
+    *,
+    whole_blocks: bool,
+    two_sided: bool,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> Arrangements:
+    """Flip the signs of observations, or of whole blocks of them."""
+    n = test.n_observations
+    units = np.arange(n)
+    if blocks is not None and whole_blocks:
+        units = np.unique(np.asarray(blocks), return_inverse=True)[1]
+    n_units = int(units.max()) + 1
+    n_flips = count_sign_flips(n_units, two_sided=two_sided)
+    if n_flips <= n_permutations + 1:
+        warnings.warn(
+            f"only {n_flips} distinct sign flips of {n_units} "
+            f"{'blocks' if n_units < n else 'subjects'} exist; all are used and no "
+            f"p-value can be below {1 / n_flips:.3g}",
+            stacklevel=4,
+        )
+    flips = sign_flips(
+        n_units, n_permutations, two_sided=two_sided, random_state=random_state
+    )
+    signs = np.concatenate([np.ones((1, n_units)), flips])[:, units]
+    source = np.broadcast_to(np.arange(n), signs.shape)
+    return Arrangements(source, signs.astype(np.int8), n_flips <= n_permutations + 1)
+
+
+def permuted(
+    test: LinearTest,
+    blocks: ArrayLike | None,
+    *,
+    whole_blocks: bool,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> Arrangements:
+    """Permute observations freely, within blocks, or blocks as wholes.
+
+    Rows of the design that are equal are exchanged with no effect, so they count as
+    one label: few distinct arrangements are listed, each once.
+    """
+    n = test.n_observations
+    labels = _equal_rows(test.rows)
+    if blocks is None or not whole_blocks:
+        changed = permute_labels(
+            labels,
+            groups=blocks,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        example = np.zeros(labels.max() + 1, dtype=np.intp)
+        example[labels] = np.arange(n)
+        source = np.concatenate([np.arange(n)[np.newaxis], example[changed]])
+    else:
+        source = _whole_blocks(labels, blocks, n_permutations, random_state)
+    are_all = len(source) <= n_permutations
+    return Arrangements(source, np.ones(source.shape, dtype=np.int8), are_all)
+
+
+def _equal_rows(rows: FloatArray) -> NDArray[np.intp]:
+    """Return a number for each row of a design, one for rows equal up to rounding."""
+    scale = np.abs(rows).max(axis=0)
+    numbers = np.round(rows / np.where(scale > 0, scale, 1), _DECIMALS)
+    return np.unique(numbers + 0.0, axis=0, return_inverse=True)[1].ravel()
+
+
+def _whole_blocks(
+    labels: NDArray[np.intp],
+    blocks: ArrayLike,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> NDArray[np.intp]:
+    """Exchange blocks of equal size; rows keep their order within their block."""
+    number = np.unique(np.asarray(blocks), return_inverse=True)[1]
+    members = [np.flatnonzero(number == block) for block in range(number.max() + 1)]
+    sizes = np.array([len(rows) for rows in members])
+    patterns: dict[tuple[int, ...], int] = {}
+    codes = [
+        patterns.setdefault(tuple(labels[rows]), len(patterns)) for rows in members
+    ]
+    changed = permute_labels(
+        codes, groups=sizes, n_permutations=n_permutations, random_state=random_state
+    )
+    example = dict(zip(codes, members, strict=True))
+    source = np.tile(np.arange(len(labels)), (len(changed) + 1, 1))
+    for block, rows in enumerate(members):
+        for code in np.unique(changed[:, block]):
+            taken = np.flatnonzero(changed[:, block] == code) + 1
+            source[np.ix_(taken, rows)] = example[code]
+    return source

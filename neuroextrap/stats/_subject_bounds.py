@@ -1,0 +1,216 @@
+"""Lower bounds on the mean Bayes accuracy of subjects: of these, and of a population.
+
+Both come from e-values. Those of independent subjects multiply; what differs is which
+mean the product speaks of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from neuroextrap.stats._forward import LAMBDAS
+from neuroextrap.stats._validation import FloatArray, check_integer, check_level
+
+# shares of the largest bet, fixed before any data are seen
+_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
+_HALVINGS = 50
+_BATCH_NUMBERS = 2**22
+
+
+def population_accuracy_lower_bound(
+    accuracy: ArrayLike, *, confidence_level: float = 0.95, n_regions: int = 1
+) -> FloatArray:
+    """Bound the mean Bayes accuracy in the population that subjects were drawn from.
+
+    Each subject's test accuracy lies between 0 and 1, and is on average at most the
+    subject's Bayes accuracy for the classes at hand. With subjects drawn independently,
+    ``prod(1 - c + c accuracy / m)`` is an e-value against a population mean of at most
+    m, for every c between 0 and 1; the bound is the m at which the mean over a fixed
+    grid of c falls to ``n_regions / (1 - confidence_level)``. Nothing is assumed of how
+    accuracies are distributed.
+
+    Parameters
+    ----------
+    accuracy : array-like of shape (n_subjects, ...)
+        Cross-validated accuracy of every subject (each fold tests every class). NaN
+        gives NaN.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+
+    Returns
+    -------
+    bound : ndarray of shape (...)
+        Between 0 and 1; below 1 / K it says nothing.
+
+    Raises
+    ------
+    ValueError
+        If an accuracy lies outside 0..1, or the confidence level outside (0, 1).
+
+    References
+    ----------
+    Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+    betting", Journal of the Royal Statistical Society B 86, proposition 2.
+
+    Examples
+    --------
+    >>> population_accuracy_lower_bound([0.5, 0.55, 0.6, 0.45, 0.52, 0.58, 0.61, 0.49])
+    array(0.309...)
+    """
+    values = np.asarray(accuracy, dtype=np.float64)
+    level, n_bounds = _check(confidence_level, n_regions)
+    if values.ndim == 0 or ((values < 0) | (values > 1)).any():
+        raise ValueError(
+            "accuracy must hold proportions between 0 and 1, one row per subject; got "
+            f"shape {values.shape}"
+        )
+    goal = np.log(n_bounds / (1 - level))
+    flat = values.reshape(len(values), -1)
+
+    def log_e_value(mean: FloatArray) -> FloatArray:
+        total = np.full((len(_SHARES), flat.shape[1]), -np.log(len(_SHARES)))
+        with np.errstate(divide="ignore", over="ignore"):
+            for row in flat:
+                ratio = _SHARES[:, np.newaxis] * (row / mean - 1)
+                total += np.log1p(ratio)
+        return np.asarray(logsumexp(total, axis=0))
+
+    bound = _where_reached(log_e_value, goal, flat.shape[1])
+    known = ~np.isnan(flat).any(axis=0)
+    return np.where(known, bound, np.nan).reshape(values.shape[1:])
+
+
+def subjects_accuracy_lower_bound(
+    n_correct: ArrayLike,
+    n_units: ArrayLike,
+    *,
+    first_steps: ArrayLike = (0,),
+    confidence_level: float = 0.95,
+    n_regions: int = 1,
+) -> FloatArray:
+    """Bound the mean Bayes accuracy of exactly these subjects, from forward tests.
+
+    The forward tests of independent subjects multiply: by the concavity of log the
+    product of their e-values, at one lambda, is an e-value against a mean of at most
+    beta. It speaks of these subjects and no others, and needs no sample of a
+    population; it grows with the trials of each subject, so that few subjects suffice.
+
+    Parameters
+    ----------
+    n_correct : array-like of shape (n_subjects, ..., n_orders, n_steps)
+        Number of correct outcomes of every subject, as for
+        :func:`forward_bayes_accuracy_lower_bound`. NaN gives NaN.
+    n_units : int or array-like of int broadcast to (n_orders, n_steps)
+        Independent test units of each step, the same in all subjects.
+    first_steps : int or array-like of int of shape (n_first,), default=(0,)
+        Steps at which testing may begin.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+    n_regions : int, default=1
+        Number of regions whose bounds hold simultaneously.
+
+    Returns
+    -------
+    bound : ndarray of shape (...)
+        Between 0 and 1; below 1 / K it says nothing.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, outcomes lie outside 0..n_units, a first step does not
+        exist, or the number of units differs between orders from a first step on.
+
+    References
+    ----------
+    Shafer 2021, "Testing by betting". Dawid 1984, "The prequential approach".
+
+    Examples
+    --------
+    Five subjects, four tested runs of eight categories:
+
+    >>> import numpy as np
+    >>> n_correct = np.array([[[4, 5, 4, 6]]] * 5)
+    >>> subjects_accuracy_lower_bound(n_correct, 8)
+    array(0.5...)
+    """
+    counts = np.asarray(n_correct, dtype=np.float64)
+    level, n_bounds = _check(confidence_level, n_regions)
+    if counts.ndim < 3:
+        raise ValueError(
+            "n_correct must have shape (n_subjects, ..., n_orders, n_steps); got "
+            f"{counts.shape}"
+        )
+    units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
+    if ((counts < 0) | (counts > units + 1e-9)).any():
+        raise ValueError("n_correct must lie between 0 and n_units in every step")
+    sums, totals = _from_first_steps(counts, units, first_steps)
+    shape = counts.shape[1:-2]
+    flat = sums.reshape(len(counts), -1, *sums.shape[-2:])
+    goal = np.log(n_bounds / (1 - level))
+    width = max(1, _BATCH_NUMBERS // flat[:, 0].size)
+    bounds = [
+        _pooled_bound(flat[:, first : first + width], totals, goal)
+        for first in range(0, flat.shape[1], width)
+    ]
+    return np.concatenate(bounds).reshape(shape)
+
+
+def _from_first_steps(
+    counts: FloatArray, units: FloatArray, first_steps: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return outcomes and units from each first step on.
+
+    Shapes (..., n_first, n_orders) and (n_first,).
+    """
+    firsts = np.atleast_1d(np.asarray(first_steps))
+    n_steps = counts.shape[-1]
+    if firsts.dtype.kind not in "iu" or (firsts < 0).any() or (firsts >= n_steps).any():
+        raise ValueError(
+            f"first_steps={first_steps!r} must be whole numbers of 0..{n_steps - 1}"
+        )
+    sums = np.stack([counts[..., first:].sum(axis=-1) for first in firsts], axis=-2)
+    totals = np.stack([units[:, first:].sum(axis=-1) for first in firsts])
+    if (totals != totals[:, :1]).any():
+        raise ValueError(
+            "n_units from a first step on must be the same in every order; use "
+            "orders that test as many units"
+        )
+    return sums, totals[:, 0]
+
+
+def _pooled_bound(sums: FloatArray, totals: FloatArray, goal: float) -> FloatArray:
+    """Return bounds from sums (n_subjects, n_regions, n_first, n_orders)."""
+    scaled = LAMBDAS[:, np.newaxis, np.newaxis] * sums[..., np.newaxis, :, :]
+    by_order = logsumexp(scaled, axis=-1) - np.log(sums.shape[-1])
+    gained = by_order.sum(axis=0)  # (n_regions, n_lambda, n_first)
+    n_all = len(sums) * totals
+
+    def log_e_value(beta: FloatArray) -> FloatArray:
+        rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
+        terms = gained - rate[..., np.newaxis] * n_all
+        n_terms = terms.shape[1] * terms.shape[2]
+        return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
+
+    bound = _where_reached(log_e_value, goal, sums.shape[1])
+    return np.where(np.isnan(sums).any(axis=(0, 2, 3)), np.nan, bound)
+
+
+def _check(confidence_level: float, n_regions: int) -> tuple[float, int]:
+    """Return the level and the number of bounds, checked."""
+    level = check_level(confidence_level, "confidence_level")
+    return level, check_integer(n_regions, "n_regions", minimum=1)
+
+
+def _where_reached(log_e_value, goal: float, n_regions: int) -> FloatArray:  # type: ignore[no-untyped-def]
+    """Return the largest mean, rounded down, whose falling e-value reaches a goal."""
+    low, high = np.zeros(n_regions), np.ones(n_regions)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        reached = log_e_value(middle) >= goal
+        low = np.where(reached, middle, low)
+        high = np.where(reached, high, middle)
+    return low

@@ -1,0 +1,115 @@
+"""Information over subjects: naive twins, what may be mixed, arrays and images."""
+
+import nibabel
+import numpy as np
+import pytest
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.group import group_information
+from neuroextrap.stats import fano_information
+
+N_CLASSES, N_RUNS = 4, 6
+Y = np.tile(np.arange(N_CLASSES), 5 * N_RUNS)
+RUNS = np.repeat(np.arange(N_RUNS), 5 * N_CLASSES)
+
+
+def samples(rng, strength):
+    return rng.normal(size=(len(Y), 10)) + strength * np.eye(N_CLASSES, 10)[Y]
+
+
+def fitted(rng, strength, **options):
+    return IdentificationSearchLight(**options).fit(
+        samples(rng, strength), Y, groups=RUNS
+    )
+
+
+@pytest.fixture(scope="module")
+def subjects():
+    rng = np.random.default_rng(0)
+    return [fitted(rng, s) for s in (0.5, 1.0, 1.5, 0.0, 1.2, 2.0, 0.7, 0.9)]
+
+
+def test_means_and_spread_are_numpys(subjects):
+    maps = group_information(subjects)
+    for name in ("accuracy", "implied_information"):
+        values = np.array([s.region_scores_[name][0] for s in subjects])
+        assert maps[name][0] == pytest.approx(values.mean())
+    assert maps["implied_information_sd"][0] == pytest.approx(values.std(ddof=1))
+    accuracy = np.array([s.region_scores_["accuracy"][0] for s in subjects])
+    noise = (accuracy * (1 - accuracy) / len(Y)).mean()
+    share = 1 - noise / accuracy.var(ddof=1)
+    assert maps["accuracy_heterogeneity"][0] == pytest.approx(share)
+    low, high = (maps[f"implied_information_{end}"][0] for end in ("lower", "upper"))
+    assert low < maps["implied_information"][0] < high
+    error = values.std(ddof=1) / np.sqrt(8)
+    assert (high - low) / 2 == pytest.approx(2.36 * error, rel=0.25)
+
+
+def test_bounds_are_ordered_and_speak_of_bits(subjects):
+    maps = group_information(subjects)
+    for whose in ("population", "subjects"):
+        bound = maps[f"{whose}_bayes_accuracy_bound"][0]
+        assert 1 / N_CLASSES < bound < maps["accuracy"][0]
+        bits = maps[f"{whose}_class_information_bound"][0]
+        assert bits == pytest.approx(float(fano_information(bound, N_CLASSES)))
+        assert maps[f"{whose}_bayes_accuracy_bound_fwe"][0] == pytest.approx(bound)
+    assert (
+        maps["subjects_bayes_accuracy_bound"] > maps["population_bayes_accuracy_bound"]
+    )
+
+
+def test_saved_subjects_give_the_same(subjects, tmp_path):
+    folders = []
+    for number, subject in enumerate(subjects):
+        folders.append(tmp_path / f"sub-{number}")
+        subject.to_directory(folders[-1])
+    maps, again = group_information(subjects), group_information(folders)
+    for name, values in maps.items():
+        np.testing.assert_array_equal(again[name], values)
+
+
+def test_images_are_put_together_where_all_subjects_have_a_region():
+    rng = np.random.default_rng(1)
+    affine = np.diag([3.0, 3, 3, 1])
+    subjects = []
+    for number in range(4):
+        mask = np.zeros((4, 3, 3), dtype=np.uint8)
+        mask[number % 2 : 3 + number % 2] = 1  # the masks differ by a slice
+        data = rng.normal(size=(4, 3, 3, len(Y)))
+        data[1:3, ..., :] += 2 * np.eye(N_CLASSES, 9)[Y].T.reshape(3, 3, -1)
+        light = IdentificationSearchLight(nibabel.Nifti1Image(mask, affine), radius=3.0)
+        subjects.append(light.fit(nibabel.Nifti1Image(data, affine), Y, groups=RUNS))
+    maps = group_information(subjects)
+    accuracy = maps["accuracy"].get_fdata()
+    assert np.isnan(accuracy[[0, 3]]).all()
+    assert np.isfinite(accuracy[1:3]).all()
+    naive = np.mean([s.maps_["accuracy"].get_fdata() for s in subjects], axis=0)
+    np.testing.assert_allclose(accuracy, naive, rtol=1e-6)
+
+
+def test_what_differs_is_named(subjects):
+    rng = np.random.default_rng(2)
+    other = fitted(rng, 1.0, estimator="lda")
+    with pytest.raises(ValueError, match="differ in estimator"):
+        group_information([subjects[0], other])
+    assert group_information([subjects[0], other], allow_mixed=True)
+    with pytest.raises(ValueError, match="at least two subjects"):
+        group_information(subjects[:1])
+    with pytest.raises(TypeError, match=r"subjects\[1\] is a int"):
+        group_information([subjects[0], 3])
+    few = IdentificationSearchLight().fit(
+        samples(rng, 1.0)[Y < 3], Y[Y < 3], groups=RUNS[Y < 3]
+    )
+    with pytest.raises(ValueError, match=r"4 classes and .* 3"):
+        group_information([subjects[0], few], allow_mixed=True)
+
+
+@pytest.mark.parametrize("n_sets", [25, pytest.param(300, marks=pytest.mark.slow)])
+def test_nothing_is_claimed_where_there_is_nothing(n_sets):
+    rng = np.random.default_rng(3)
+    hits = {"population": 0, "subjects": 0}
+    for _ in range(n_sets):
+        maps = group_information([fitted(rng, 0.0) for _ in range(5)], n_bootstrap=10)
+        for whose in hits:
+            hits[whose] += maps[f"{whose}_bayes_accuracy_bound"][0] > 1 / N_CLASSES
+    assert max(hits.values()) <= 0.05 * n_sets + 3 * np.sqrt(0.05 * n_sets)

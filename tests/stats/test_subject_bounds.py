@@ -1,0 +1,106 @@
+"""Bounds on the mean Bayes accuracy of subjects: naive twins and coverage."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy import stats as scipy_stats
+
+from neuroextrap.stats import forward_bayes_accuracy_lower_bound
+from neuroextrap.stats._forward import LAMBDAS
+from neuroextrap.stats._subject_bounds import (
+    population_accuracy_lower_bound,
+    subjects_accuracy_lower_bound,
+)
+
+
+def test_the_population_bound_is_the_root_of_the_mean_wager():
+    accuracy = np.random.default_rng(0).uniform(0.3, 0.9, size=(9, 3))
+    bounds = population_accuracy_lower_bound(accuracy, n_regions=5)
+    shares = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0]
+    for voxel in range(3):
+
+        def excess(mean, x=accuracy[:, voxel]):
+            wagers = [np.prod(1 - c + c * x / mean) for c in shares]
+            return np.mean(wagers) - 5 / 0.05
+
+        expected = optimize.brentq(excess, 1e-3, 1)
+        assert bounds[voxel] == pytest.approx(expected)
+
+
+def test_one_subject_has_the_forward_bound():
+    rng = np.random.default_rng(1)
+    n_correct = rng.integers(3, 9, size=(1, 6, 4, 5))
+    options = {"first_steps": (0, 2), "n_regions": 6}
+    bounds = subjects_accuracy_lower_bound(n_correct, 8, **options)
+    expected = forward_bayes_accuracy_lower_bound(n_correct[0], 8, **options)
+    np.testing.assert_allclose(bounds, expected, atol=1e-9)
+
+
+def test_the_bound_of_these_subjects_is_a_product_of_e_values():
+    rng = np.random.default_rng(2)
+    n_correct = rng.integers(2, 8, size=(4, 3, 5))  # subjects, orders, steps
+    bound = subjects_accuracy_lower_bound(n_correct, 8, first_steps=(0, 2))
+    values = []
+    for rate in LAMBDAS:
+        for first in (0, 2):
+            n = 8 * (5 - first)
+            product = 1.0
+            for subject in n_correct:
+                sums = subject[:, first:].sum(axis=1)
+                cost = (1 - bound + bound * np.exp(rate)) ** n
+                product *= np.mean(np.exp(rate * sums)) / cost
+            values.append(product)
+    assert np.mean(values) == pytest.approx(20, rel=1e-6)
+
+
+def test_more_subjects_say_more_and_nothing_is_nan():
+    few = population_accuracy_lower_bound(np.full((8, 2), 0.6))
+    many = population_accuracy_lower_bound(np.full((32, 2), 0.6))
+    assert (few > 0).all()
+    assert (few < many).all()
+    assert (many < 0.6).all()
+    accuracy = np.full((8, 2), 0.6)
+    accuracy[3, 1] = np.nan
+    np.testing.assert_array_equal(
+        np.isnan(population_accuracy_lower_bound(accuracy)), [False, True]
+    )
+    n_correct = np.full((5, 2, 1, 4), 6.0)
+    n_correct[0, 1, 0, 0] = np.nan
+    np.testing.assert_array_equal(
+        np.isnan(subjects_accuracy_lower_bound(n_correct, 8)), [False, True]
+    )
+    assert population_accuracy_lower_bound(np.zeros(5)) == 0
+    assert population_accuracy_lower_bound(np.ones(5)) < 1
+
+
+@pytest.mark.parametrize("n_sets", [400, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("spread", ["none", "beta", "two kinds"])
+def test_the_bounds_cover(spread, n_sets):
+    rng = np.random.default_rng(3)
+    n_subjects, n_trials = 12, 32
+    true = {
+        "none": np.full((n_subjects, n_sets), 0.3),
+        "beta": rng.beta(3, 7, size=(n_subjects, n_sets)),
+        "two kinds": np.where(rng.random((n_subjects, n_sets)) < 0.25, 0.75, 0.15),
+    }[spread]
+    outcomes = rng.binomial(n_trials // 4, np.repeat(true[..., None], 4, axis=-1))
+    population = population_accuracy_lower_bound(outcomes.sum(axis=-1) / n_trials)
+    these = subjects_accuracy_lower_bound(outcomes[:, :, None], n_trials // 4)
+    for bound, truth in ((population, 0.3), (these, true.mean(axis=0))):
+        misses = int((bound > truth).sum())
+        p = scipy_stats.binomtest(misses, n_sets, 0.05, alternative="greater").pvalue
+        assert p > 1e-4, misses / n_sets
+        assert np.median(bound) > 0.1  # it says something
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        population_accuracy_lower_bound([0.5, 1.5])
+    with pytest.raises(ValueError, match="n_subjects"):
+        subjects_accuracy_lower_bound([[1, 2]], 8)
+    with pytest.raises(ValueError, match="between 0 and n_units"):
+        subjects_accuracy_lower_bound([[[9.0]]], 8)
+    with pytest.raises(ValueError, match="whole numbers"):
+        subjects_accuracy_lower_bound([[[4.0]]], 8, first_steps=(1,))
+    with pytest.raises(ValueError, match="same in every order"):
+        subjects_accuracy_lower_bound(np.zeros((2, 2, 2)), [[8, 8], [8, 7]])
