@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
+from neuroextrap.analysis._fitted import FittedAttributes, check_has_results
 from neuroextrap.analysis._origin import origin_of
 from neuroextrap.analysis._presentation import (
     joined_standard_errors,
@@ -21,7 +21,7 @@ from neuroextrap.reporting import identification_report
 from neuroextrap.stats._reversed import warn_if_reversed
 
 
-class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
+class RegionAnalysis(RegionIntervals, FittedAttributes, BaseEstimator, ABC):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -126,7 +126,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             Files that were analyzed and options by which samples were made of them, as
             far as they are known.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return self._origin
 
     @property
@@ -138,7 +138,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         results : RegionResults
             Scores, regions, test points, set sizes, confidence level and notes.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return self._results
 
     @property
@@ -155,7 +155,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         ValueError
             When the results were read from a folder, which holds no data.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         if self._run is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins, "
@@ -232,7 +232,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             When there is no region of that index or name, several have the name, or
             the place lies in no region; the nearest one is named.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         choice = self._results.choice
         asked = self.get_params(deep=False)
         radius = None if asked.get("n_nearest") is not None else asked.get("radius")
@@ -284,7 +284,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         """
         return self.results_.bound_curve(self.find_region(region))
 
-    def extrapolate(self, set_sizes, *, method="auto"):
+    def extrapolate(self, set_sizes, *, method="auto", confidence_level=None):
         """Predict every region's accuracy among more classes than were measured.
 
         From margins, which are computed again; from ``wins_`` for results of a folder.
@@ -297,11 +297,16 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``. "gaussian_mixture" and
             "gaussian" need ``wins_`` only and take all regions at once, a brain of
             70,000 spheres in about a minute; others some 0.03 seconds per region.
+        confidence_level : float or None, default=None
+            Confidence level of intervals, which "auto" has; see
+            ``neuroextrap.stats.AccuracyExtrapolator.predict_interval``. If None, none
+            are predicted.
 
         Returns
         -------
         images : dict of images (dict of ndarray for array input)
-            One map of accuracy (proportions) for every set size, which is its key. Its
+            One map of accuracy (proportions) for every set size, which is its key; the
+            ends of intervals are maps in its attributes ``lower`` and ``upper``. Its
             attributes ``method``, ``source`` ("margins" or "wins") and ``notes`` say
             what it was made from, as do the sidecars of ``images.to_directory(path)``.
 
@@ -310,8 +315,10 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         ValueError
             When set sizes, method or ``max_memory`` will not do, before any work.
         """
-        check_is_fitted(self, "region_scores_")
-        return extrapolated_maps(self, set_sizes, method=method)
+        check_has_results(self)
+        return extrapolated_maps(
+            self, set_sizes, method=method, confidence_level=confidence_level
+        )
 
     def extrapolator(self, region, method="auto"):
         """Return a fitted extrapolator of one region's accuracy curve.
@@ -348,7 +355,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
             named and placed as BIDS derivatives. If None, names are plain.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         write_analysis(self, path, overwrite=overwrite, bids=bids)
 
     @classmethod
@@ -451,5 +458,5 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         report : nilearn.reporting.HTMLReport
             The page; ``report.save_as_html(path)`` writes it.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return identification_report(self, title, bg_img=bg_img)

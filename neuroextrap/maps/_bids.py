@@ -23,6 +23,19 @@ SOURCE_LINK = "source"
 """Name by which BIDS addresses in results refer to the data set that was analyzed."""
 _VERSION = "1.8.0"
 
+# what BIDS has no suffix for yet: statistical maps, their tables, and the report
+_IGNORED = """\
+*_stat.*
+group/
+*provenance*
+"""
+_README = """\
+Maps of how much every region of a brain tells about a stimulus, made by neuroextrap.
+
+The JSON file beside each map says what it is (Description, Units) and how it was made.
+The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
+"""
+
 
 def shared_entities(paths):
     """Return the entities that all of several BIDS files share, in BIDS order.
@@ -87,9 +100,10 @@ def check_dataset(root, *, overwrite):
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    The folder is created when missing. Of the data sets that the files `sources`
-    belong to, the DOI is named where they tell it, and a relative path leads to the
-    first of them. Returns the file's path.
+    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for
+    what the standard has no name for. Of the data sets that the files `sources` belong
+    to, the DOI is named where they tell it, and a relative path leads to the first of
+    them. Returns the file's path.
     """
     root = Path(root).expanduser()
     path = root / DESCRIPTION
@@ -109,6 +123,9 @@ def describe_dataset(root, sources=()):
         link = os.path.relpath(datasets[0], root.absolute())
         about["DatasetLinks"] = {SOURCE_LINK: Path(link).as_posix()}
     root.mkdir(parents=True, exist_ok=True)
+    for name, text in ((".bidsignore", _IGNORED), ("README", _README)):
+        if not (root / name).exists():
+            (root / name).write_text(text, encoding="utf-8")
     partial = path.with_name(f".partial-{uuid.uuid4().hex}")
     try:
         partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
