@@ -137,30 +137,36 @@ def _events_of(path, entities, folders):
     """Return the most specific table of events whose entities are the series' own."""
     best = []
     for folder in folders:
-        levels = [folder, folder / f"sub-{entities['sub']}"]
-        if "ses" in entities:
-            levels.append(levels[-1] / f"ses-{entities['ses']}")
-        levels += [level / "func" for level in levels[1:]]
-        for level in levels:
-            for table in sorted(level.glob("*_events.tsv")):
-                own = loose_entities(table)
-                if all(_agree(entities.get(key), own[key]) for key in own):
-                    best.append((len(own), len(table.parts), table))
-        if best:
-            break
+        best = best or _tables_for(entities, folder)
     if not best:
         places = " or ".join(str(folder) for folder in folders)
         raise ValueError(
             f"{path.name} has no events in {places}; name the data set that has them "
             "(raw, --raw)"
         )
-    best.sort(key=lambda entry: entry[:2])
     if len(best) > 1 and best[-1][:2] == best[-2][:2]:
         raise ValueError(
             f"{path.name} has two tables of events, {best[-2][2].name} and "
             f"{best[-1][2].name}; keep one"
         )
     return best[-1][2]
+
+
+def _tables_for(entities, folder):
+    """Return (n_entities, depth, path) of the tables that fit, the most specific last.
+
+    A table fits where each entity of its name is the series' own.
+    """
+    levels = [folder, folder / f"sub-{entities['sub']}"]
+    if "ses" in entities:
+        levels.append(levels[-1] / f"ses-{entities['ses']}")
+    levels += [level / "func" for level in levels[1:]]
+    found = []
+    for table in (t for level in levels for t in level.glob("*_events.tsv")):
+        own = loose_entities(table)
+        if all(_agree(entities.get(key), own[key]) for key in own):
+            found.append((len(own), len(table.parts), table))
+    return sorted(found)
 
 
 def _agree(label, other):
