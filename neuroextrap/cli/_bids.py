@@ -128,9 +128,9 @@ def _add_input_options(parser):
         nargs="+",
         default=["motion"],
         metavar="NAME",
-        help="confounds of fMRIPrep that are regressed out, by nilearn's names: motion, "
-        "wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; or none "
-        "(default: motion)",
+        help="confounds of fMRIPrep that are regressed out, by nilearn's names: "
+        "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
+        "or none (default: motion)",
     )
 
 
@@ -239,7 +239,8 @@ def _run_group(args):
     if args.n_permutations:
         options["n_permutations"] = args.n_permutations
     maps = analyze_group(args.out, participants=args.participant_label, **options)
-    n_subjects = int(maps["n_subjects"].get_fdata().max())
+    counts = maps["n_subjects"].get_fdata()
+    n_subjects = int(counts[counts == counts].max())
     say(summary(maps, n_subjects, prevalence=False))
     say(f"open {args.out}/index.html")
     return 0

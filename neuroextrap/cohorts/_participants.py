@@ -1,6 +1,5 @@
 """One participant after another, whatever happens to one of them."""
 
-import inspect
 import logging
 import time
 from collections import Counter
@@ -21,12 +20,22 @@ from neuroextrap.images import to_img
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._event_samples import check_event_options
 from neuroextrap.maps._json import read_json
-from neuroextrap.maps._parameters import changed_parameters
+from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.reporting import peak_table
 
 logger = logging.getLogger(__name__)
 
+_PYTHON_ONLY = (
+    "blocks",
+    "cv",
+    "noise_covariance",
+    "per_fold",
+    "regions",
+    "set_sizes",
+    "within_runs",
+)
+"""Parameters of the searchlight that no option of the command line says."""
 _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
@@ -244,16 +253,21 @@ def _write(fitted, participant, out, writing):
 def _options(request, runs):
     """Return options as a configuration has them, with those that were inferred."""
     own = runs[0].entities if runs else {}
-    parameters = changed_parameters(request.searchlight)
-    plain = inspect.signature(IdentificationSearchLight).parameters
-    kept = {
-        name: getattr(request.searchlight, name) for name in plain if name in parameters
+    kept = changed_parameters(request.searchlight)
+    decisive = described_parameters(request.searchlight)
+    kept = {name: value for name, value in kept.items() if name in decisive}
+    given = {name: _plain(getattr(request.searchlight, name)) for name in kept}
+    names = {"process_mask_img": "process_mask"}
+    plain = {
+        names.get(name, name): value
+        for name, value in given.items()
+        if name not in _PYTHON_ONLY and value is not None
     }
-    if "process_mask_img" in kept:
-        kept["process_mask"] = kept.pop("process_mask_img")
-    if "bounds" in kept and kept["bounds"] is None:
-        kept["bounds"] = "none"
-    kept = {name: _plain(value) for name, value in kept.items()}
+    if "bounds" in given and given["bounds"] is None:
+        plain["bounds"] = "none"
+    python = {
+        name: str(kept[name]) for name in kept if names.get(name, name) not in plain
+    }
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     return {
         "task": request.task or own.get("task"),
@@ -262,7 +276,8 @@ def _options(request, runs):
         "raw": None if request.raw is None else str(request.raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.options.items()},
-        **kept,
+        **plain,
+        "python": python,
     }
 
 

@@ -11,7 +11,7 @@ from neuroextrap.maps._bids import check_dataset, describe_dataset
 FOLDER = "code"
 """Where BIDS has room for how data were made."""
 _IGNORED = "*.html\ncode/\n"
-_RECORD = ("runs", "outcome")
+_RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
 
 
@@ -31,7 +31,10 @@ def prepare_dataset(out, derivatives):
 def write_record(out, label, options, runs, outcome):
     """Write the record of a participant, a configuration of exactly this analysis."""
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
-    lines += _lines({**options, "participant_label": [label]})
+    plain = {name: value for name, value in options.items() if name != "python"}
+    lines += _lines({**plain, "participant_label": [label]})
+    python = options.get("python", {})
+    lines += ["", "[python]", *_lines(python)] if python else []
     for run in runs:
         files = {"bold": run.bold, "events": run.events}
         more = {"mask": run.mask, "confounds_file": run.confounds}
