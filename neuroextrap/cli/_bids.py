@@ -239,8 +239,9 @@ def _run_group(args):
     if args.n_permutations:
         options["n_permutations"] = args.n_permutations
     maps = analyze_group(args.out, participants=args.participant_label, **options)
-    counts = maps["n_subjects"].get_fdata()
-    n_subjects = int(counts[counts == counts].max())
+    import numpy as np
+
+    n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
     say(summary(maps, n_subjects, prevalence=False))
     say(f"open {args.out}/index.html")
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._index_page import write_index
-from neuroextrap.cohorts._records import prepare_dataset, write_record
+from neuroextrap.cohorts._records import prepare_dataset, read_outcome, write_record
 from neuroextrap.cohorts._request import (
     Request,
     find_participant,
@@ -192,24 +192,40 @@ def _labels(participants, present):
 def _outcome(request, label, out, writing):
     """Analyze one participant, and put on record how it ended."""
     start, participant, reason = time.monotonic(), None, ""
+    status = "done"
     try:
         participant = find_participant(request, label)
         files = ResultFiles.below(out, participant.bids)
         if _is_done(files, participant.identity):
-            return _entry(label, "skipped", participant, start)
-        files.check(overwrite=writing["overwrite"])
-        logger.info("sub-%s: %d runs", label, len(participant.runs))
-        _write(fit_participant(request, participant), participant, out, writing)
+            status = "skipped"
+        else:
+            files.check(overwrite=writing["overwrite"])
+            logger.info("sub-%s: %d runs", label, len(participant.runs))
+            _write(fit_participant(request, participant), participant, out, writing)
     except Exception as error:  # whatever it is, it is told, and others go on
-        reason = " ".join(str(error).split()) or type(error).__name__
+        status, reason = "failed", _one_line(error)
         logger.error("sub-%s failed: %s", label, reason)
         logger.debug("sub-%s", label, exc_info=True)
-    status = "failed" if reason else "done"
     entry = _entry(label, status, participant, start, reason)
+    _record(request, participant, out, entry)
+    return entry
+
+
+def _record(request, participant, out, entry):
+    """Put on record how it ended; whoever was done before stays so."""
+    label = entry["participant_id"].removeprefix("sub-")
+    if entry["status"] == "skipped":
+        if read_outcome(out, label).get("status") == "done":
+            return
+        entry = entry | {"status": "done"}
     runs = [] if participant is None else participant.runs
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
     write_record(out, label, _options(request, runs), runs, outcome)
-    return entry
+
+
+def _one_line(error):
+    """Return an exception's message on one line, or its type's name."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _entry(label, status, participant, start, reason=""):
@@ -300,7 +316,7 @@ def _plan(request, labels):
             if seconds is None:
                 seconds = _seconds(request, participant)
         except Exception as error:  # told in the table
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = _one_line(error)
         status = "failed" if reason else "planned"
         entry = _entry(label, status, participant, start, reason)
         entries.append(entry | {"seconds": 0.0 if reason else seconds})

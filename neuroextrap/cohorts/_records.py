@@ -10,7 +10,7 @@ from neuroextrap.maps._bids import check_dataset, describe_dataset
 
 FOLDER = "code"
 """Where BIDS has room for how data were made."""
-_IGNORED = "*.html\ncode/\n"
+_IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
 
@@ -23,8 +23,10 @@ def prepare_dataset(out, derivatives):
     elif out.exists():
         raise ValueError(f"out={str(out)!r} is a file; give a folder")
     describe_dataset(out, [Path(derivatives) / "sub"])
-    if not (out / ".bidsignore").exists():
-        write_text(out / ".bidsignore", _IGNORED)
+    ignored = out / ".bidsignore"
+    text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
+    if _IGNORED not in text.splitlines():
+        write_text(ignored, f"{text}{_IGNORED}\n")
     return out
 
 
@@ -50,6 +52,12 @@ def read_records(out):
     """Return the records of all participants, dicts by label."""
     paths = sorted((Path(out) / FOLDER).glob("sub-*.toml"))
     return {path.stem.removeprefix("sub-"): read_toml(path) for path in paths}
+
+
+def read_outcome(out, label):
+    """Return how a participant's analysis ended, empty if it never did."""
+    path = Path(out) / FOLDER / f"sub-{label}.toml"
+    return read_toml(path).get("outcome", {}) if path.is_file() else {}
 
 
 def read_configuration(path):

@@ -24,7 +24,7 @@ def save(data, path, t_r=None):
 
 
 def confounds_of(rng):
-    """Confounds of fMRIPrep: motion with derivatives and squares, one volume unsteady."""
+    """Confounds of fMRIPrep: motion with derivatives, squares; volume 0 not steady."""
     motion = pd.DataFrame(
         rng.normal(size=(N_VOLUMES, 6)).cumsum(axis=0), columns=MOTION
     )
@@ -34,6 +34,7 @@ def confounds_of(rng):
         table[f"{name}_power2"] = motion[name] ** 2
         table[f"{name}_derivative1_power2"] = motion[name].diff() ** 2
     table["csf"], table["white_matter"] = rng.normal(size=(2, N_VOLUMES))
+    table["non_steady_state_outlier00"] = np.eye(1, N_VOLUMES)[0]
     return table, motion.to_numpy()
 
 

@@ -51,7 +51,8 @@ def test_one_fault_does_not_stop_the_others(analyzed, caplog):
     for path in out.rglob("sub-*/*"):
         if path.is_file():
             assert file_entities(path), path
-    assert (out / ".bidsignore").read_text() == "*.html\ncode/\n"
+    ignored = (out / ".bidsignore").read_text().splitlines()
+    assert ignored.count("index.html") == 1
 
 
 def test_a_participant_equals_the_analysis_by_hand(analyzed, cohort):
@@ -62,6 +63,7 @@ def test_a_participant_equals_the_analysis_by_hand(analyzed, cohort):
     confounds, kept = fmriprep_confounds(imgs, ["motion"])
     assert len(confounds) == 4
     assert confounds[0].shape[1] == 24
+    assert kept[0].tolist() == list(range(1, 64))
     mask = nibabel.load(sorted(folder.glob("*_mask.nii.gz"))[0])
     samples = event_samples(
         imgs, events, mask, samples="lsa", confounds=confounds, sample_mask=kept
@@ -88,6 +90,13 @@ def test_who_is_done_is_skipped_until_something_changes(pair, tmp_path):
     changed = analyze(pair, out, smoothing_fwhm=4.0)
     assert changed["status"].tolist() == ["failed"] * 2
     assert "use overwrite=True" in changed["reason"].iloc[0]
+    record = out / "code" / "sub-01.toml"
+    assert tomllib.loads(record.read_text())["outcome"]["status"] == "failed"
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    assert tomllib.loads(record.read_text())["outcome"]["status"] == "done"
+    record.unlink()
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    assert record.is_file()
     path = next(pair.parents[1].glob("sub-02/func/*run-1_events.tsv"))
     events = pd.read_csv(path, sep="\t")
     events["trial_type"] = events["trial_type"].to_numpy()[::-1]
@@ -195,8 +204,7 @@ def test_configurations_are_checked(pair, tmp_path, capsys):
 
 def test_the_group_lacks_those_who_differ(analyzed, caplog):
     out, _ = analyzed
-    with pytest.warns(UserWarning):
-        maps = analyze_group(out, n_permutations=1000)
+    maps = analyze_group(out, n_permutations=1000)
     page = (out / "index.html").read_text()
     assert (
         "sub-06 is left out of the group: its conditions are chair dog" in caplog.text
@@ -216,3 +224,16 @@ def test_the_group_lacks_those_who_differ(analyzed, caplog):
     assert f"{start}informationImpliedinformation_stat.nii.gz" in names
     p = maps["p_value"].get_fdata()
     assert np.nanmin(p) == pytest.approx(1 / 64)  # all sign flips of six subjects
+
+
+def test_the_group_from_the_command_line(analyzed, cohort, capsys):
+    out, _ = analyzed
+    words = ["bids", str(cohort), str(out), "group", "--n-permutations", "100"]
+    options = ["--tfce", "--cluster-threshold", "0.05", "--overwrite", "--quiet"]
+    assert main([*words, *options]) == 0
+    assert "6 subjects, 47 voxels; smallest family-wise p" in capsys.readouterr().out
+    some = ["--participant-label", "01", "05", "--overwrite", "--quiet"]
+    assert main([*words, *some]) == 2
+    assert "has 1 participants to put together" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 2
+    assert "already holds" in capsys.readouterr().err
