@@ -61,6 +61,17 @@ class RegionResults:
             return scores.forward_wins
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
+    @property
+    def n_units(self):
+        """Number of test units, which may be blocks or runs: independent test points.
+
+        One for every class where the design does not tell.
+        """
+        n_classes = self.scores.wins.shape[1]
+        repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
+        units = repeats.sum() if repeats.ndim else repeats * n_classes
+        return int(min(units, self.n_test))
+
     def statistics(self):
         """Compute all the named numbers of every region: a dict of (n_regions,)."""
         scores = self.scores
