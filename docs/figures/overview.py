@@ -14,14 +14,14 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.plotting import plot_accuracy_curve, plot_map
 
 COLORS = ["#0072B2", "#D55E00", "#009E73"]
-BEYOND = np.array([48, 100, 300, 1000])
+BEYOND = np.array([32, 100, 300, 1000])
 
-# 48 stimuli in six runs; three spheres whose responses carry 6, 10 and 16 bits
+# 32 stimuli in six runs; three spheres whose responses carry 6, 10 and 16 bits
 brain = simulate_brain(
-    information=(6.0, 10.0, 16.0), n_classes=48, n_runs=6, resolution=5, radius=10
+    information=(6.0, 10.0, 16.0), n_classes=32, n_runs=6, resolution=6, radius=12
 )
 light = IdentificationSearchLight(
-    brain.masker, radius=10, n_permutations=100, bounds=None, random_state=0
+    brain.masker, radius=12, n_permutations=50, bounds=None, random_state=0
 )
 light.fit(brain.imgs, brain.y, groups=brain.runs)
 
@@ -60,9 +60,9 @@ for place, color in zip(brain.coordinates, COLORS, strict=True):
     how_much.fill_between(sizes, lower, upper, color=color, alpha=0.15, lw=0)
     predicted = light.extrapolator(region).predict(BEYOND)
     how_much.plot(BEYOND, predicted, ":", color=color)
-many = np.r_[2, 5, 10, 50, BEYOND[1:]]
+many = np.r_[2, 5, 10, 32, BEYOND[1:]]
 how_much.plot(many, 1 / many, color="0.6", lw=1, label="chance")
-how_much.axvline(48, color="0.8", lw=1, zorder=0)
+how_much.axvline(32, color="0.8", lw=1, zorder=0)
 how_much.set_xscale("log")
 how_much.set_title("one curve per region: measured, and beyond (dotted)")
 how_much.set_xlabel("number of stimuli to choose from")

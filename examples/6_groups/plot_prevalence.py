@@ -2,8 +2,8 @@
 In how many people? Prevalence instead of a mean
 ================================================
 
-Eight subjects are simulated on one grid. Everybody carries information at one place;
-at another place a quarter of them do. Both places stand out in the mean, but only the
+Six subjects are simulated on one grid. Everybody carries information at one place;
+at another place a third of them do. Both places stand out in the mean, but only the
 first is a finding about most people.
 """
 
@@ -23,17 +23,17 @@ from neuroextrap.decoding import IdentificationSearchLight
 places = [(33, -51, -18), (-42, -72, -6)]
 folder = Path(tempfile.mkdtemp())
 maps, nulls = [], []
-for subject in range(8):
+for subject in range(6):
     brain = simulate_brain(
         information=(5.0, 8.0 if subject < 2 else 0.0),
         coordinates=places,
-        resolution=8,
-        radius=16,
+        resolution=10,
+        radius=20,
         random_state=subject,
     )
     null = folder / f"sub-{subject + 1:02}.npy"
     light = IdentificationSearchLight(
-        brain.masker, radius=16, n_permutations=50, bounds=None, save_null=null
+        brain.masker, radius=20, n_permutations=50, bounds=None, save_null=null
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     maps.append(light.maps_["accuracy"])
@@ -48,7 +48,7 @@ from neuroextrap.group import prevalence_test
 
 found = prevalence_test(maps, nulls, mask=brain.masker)
 regions = [light.find_region(place) for place in places]
-for name, region in zip(("everybody", "two of eight"), regions, strict=True):
+for name, region in zip(("everybody", "two of six"), regions, strict=True):
     values = {key: brain.masker.transform(img)[0][region] for key, img in found.items()}
     scores = [brain.masker.transform(img)[0][region] for img in maps]
     print(
