@@ -8,7 +8,8 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: demo test test-slow faults coverage lint docs bench clean
+.PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean minimum newest
+.PHONY: wheel licenses bad-calls
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,7 +35,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint  ## lint, architecture, types, doctests, tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee
 	$(BIN)/python -m pytest -m slow
@@ -46,11 +47,50 @@ coverage: $(VENV)/.test  ## every line and branch of the statistics runs in thei
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 tests/stats
 
+validity: $(VENV)/.test  ## simulate every guarantee, write the page of the guide
+	$(BIN)/python -m benchmarks.validity
+
+mutation: $(VENV)/.test  ## change the formulas of the statistics: do tests notice?
+	$(BIN)/python -m pip install --quiet --editable ".[mutation]"
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
+
 docs: $(VENV)/.docs  ## documentation and gallery, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.test  ## tables of ratios; each checks equality before it times
 	for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
 
+# quick tests, in an environment of its own, which is kept; TESTS="tests/stats" runs some
+TESTS ?=
+QUICK = -m pytest -m "not slow" $(TESTS)
+
+minimum:  ## the tests under the lowest versions that pyproject.toml declares
+	$(PYTHON) -m venv .venv-minimum
+	$(PYTHON) .ci/lowest_versions.py > .venv-minimum/lowest.txt
+	.venv-minimum/bin/python -m pip install --quiet -r .venv-minimum/lowest.txt
+	.venv-minimum/bin/python -m pip install --quiet --no-deps --editable .
+	.venv-minimum/bin/python $(QUICK)
+
+newest:  ## the tests under the newest versions that can be had today
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
+		--editable ".[test]"
+	.venv-newest/bin/python $(QUICK)
+
+wheel:  ## build wheel and sdist, install each in a clean environment, run the demo there
+	rm -rf dist .venv-wheel
+	$(PYTHON) -m venv .venv-wheel/build
+	.venv-wheel/build/bin/python -m pip install --quiet build
+	.venv-wheel/build/bin/python -m build --outdir dist .
+	$(PYTHON) .ci/try_package.py dist .venv-wheel
+
+licenses: $(VENV)/.test  ## what the dependencies are licensed under
+	$(BIN)/python .ci/licenses.py > docs/licenses.tsv
+
+bad-calls: $(VENV)/.test  ## wrong calls, each with its error; the count is printed
+	$(BIN)/python -m pytest tests/bad_calls
+
 clean:
+	rm -rf dist .venv-minimum .venv-newest .venv-wheel mutants
 	rm -rf $(VENV) demo_output docs/_build docs/auto_examples docs/api/generated

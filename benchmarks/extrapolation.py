@@ -8,7 +8,11 @@ maps  70,000 regions of 120 classes to 10,000, all at once against one by one.
 B3  win probabilities with a closed-form curve: bias at 2, 10 and 100 times K and
     coverage of the jackknife interval.
 
+families  twenty-one simulated populations and real drawings: errors of every method,
+    coverage and width of intervals (`--tuning`: the ten on which rules were tuned).
+
     python benchmarks/extrapolation.py [--quick | --full] [--only maps B1 B2 B3]
+    python benchmarks/extrapolation.py --families [--tuning] [--seed SEED] [--quick]
 """
 
 import argparse
@@ -16,6 +20,7 @@ import itertools
 import time
 
 import numpy as np
+from families import benchmark_families
 from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
@@ -262,7 +267,7 @@ def benchmark_maps(n_regions, n_classes=120, n_test=600, n_single=40):
         beaten = rng.binomial(n_classes - 1, win)
         wins[np.arange(n_regions), beaten] += 1 / n_test
     print(f"\nmaps: {n_regions} regions of {n_classes} classes to 10,000")
-    for method in ("gaussian", "gaussian_mixture"):
+    for method in ("gaussian", "gaussian_mixture", "auto"):
         start = time.perf_counter()
         single = [
             AccuracyExtrapolator(method).fit_wins(w, n_test).predict(10_000)
@@ -286,7 +291,14 @@ def main():
     parser.add_argument("--full", action="store_true", help="hours: published sizes")
     parser.add_argument("--only", nargs="+", default=["maps", "B1", "B2", "B3"])
     parser.add_argument("--auto", action="store_true", help="the default method only")
+    parser.add_argument("--families", action="store_true", help="populations alone")
+    parser.add_argument("--tuning", action="store_true", help="the tuning families")
+    parser.add_argument("--seed", type=int, default=2026, help="of the populations")
     args = parser.parse_args()
+    if args.families:
+        repeats = dict.fromkeys((8, 20, 50), 1) if args.quick else None
+        benchmark_families(tuning=args.tuning, seed=args.seed, repeats=repeats)
+        return
     scale = 0 if args.quick else 2 if args.full else 1
     methods_b1, methods_b2 = (("auto",),) * 2 if args.auto else (ALL_B1, ALL_B2)
     start = time.perf_counter()

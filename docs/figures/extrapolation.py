@@ -21,15 +21,15 @@ measured = average_accuracy(
 )
 every = np.r_[sizes, beyond]
 truth = average_accuracy(win_distribution(margins, np.arange(n_all)), every)
-predicted, error = model.predict(beyond), model.standard_error(beyond)
+predicted = model.predict(beyond)
+lower, upper = model.predict_interval(beyond)
 
 figure, ax = plt.subplots(figsize=(7, 3.4))
 ax.plot(every, truth, color="0.5", lw=4, alpha=0.4, label="truth, all 1,000 classes")
 ax.plot(sizes, measured, "o", ms=4, color="#0072B2", label="measured, 100 classes")
 ax.plot(beyond, predicted, "--", color="#D55E00", label="predicted from the 100")
-band = predicted - 1.96 * error, predicted + 1.96 * error
 ax.fill_between(
-    beyond, *np.clip(band, 0, 1), color="#D55E00", alpha=0.15, lw=0, label="95% band"
+    beyond, lower, upper, color="#D55E00", alpha=0.15, lw=0, label="90% interval"
 )
 ax.axvline(n_shown, color="0.8", lw=1, zorder=0)
 ax.set(

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from neuroextrap.plotting import plot_extrapolation_fan
 from neuroextrap.stats import AccuracyExtrapolator, average_accuracy, win_distribution
 
 warnings.simplefilter("ignore", UserWarning)  # the spline says that it ends at 800
@@ -49,6 +50,26 @@ for method in ("auto", "spline", "radial_basis"):
     axis.plot(further, found.predict(further), "--", label=method)
 axis.set(xscale="log", xlabel="set size k", ylabel="identification accuracy")
 axis.legend(frameon=False)
+
+# %%
+# How far off may it be? The interval counts that 400 people are a sample and that the
+# methods differ. Here it is from 60 people to ten times as many, and the truth of all
+# 1,672 people falls inside.
+few = subsample(60)
+model = AccuracyExtrapolator().fit(*few)
+measured, further = sizes[sizes <= 60], np.arange(60, 601, 10)
+beyond = average_accuracy(win_distribution(margins, np.arange(1672)), further)
+lower, upper = model.predict_interval(further)
+plot_extrapolation_fan(
+    measured,
+    average_accuracy(win_distribution(*few), measured),
+    further,
+    {"auto": model.predict(further)},
+    interval=(lower, upper),
+    truth=beyond,
+)
+inside = np.mean((lower <= beyond) & (beyond <= upper))
+print(f"from 60 people: the truth lies inside at {inside:.0%} of the set sizes")
 
 # %%
 # How much does the prediction scatter? Ten random samples of each size.

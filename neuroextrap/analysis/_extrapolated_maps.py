@@ -12,7 +12,7 @@ from neuroextrap.maps._records import MapRecord
 from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_set_sizes
+from neuroextrap.stats._validation import check_level, check_set_sizes
 
 _BATCHED = ("gaussian", "gaussian_mixture")
 _COPIES = 8  # of one region's margins that a fit holds at once
@@ -31,12 +31,28 @@ class ExtrapolatedMaps(dict):
         What it was fitted to: scores of every region, or win distributions alone.
     notes : tuple of str
         What a reader should know of the predictions.
+    lower, upper : dict or None
+        Maps of the ends of the intervals by set size, where they were asked for.
     """
 
-    def __init__(self, maps, *, method, source, notes, fitted):
+    def __init__(self, maps, *, method, source, notes, fitted, ends=(None, None)):
         super().__init__(maps)
         self.method, self.source, self.notes = method, source, notes
+        self.lower, self.upper = ends
         self._fitted = fitted
+
+    def _named(self):
+        """Return all maps by file name, and their records."""
+        parts = {"": self, "_lower": self.lower, "_upper": self.upper}
+        asked = {end: maps for end, maps in parts.items() if maps is not None}
+        images = {
+            _name(size, end): image
+            for end, maps in asked.items()
+            for size, image in maps.items()
+        }
+        return images, {
+            _name(size, end): _record(size, end) for end in asked for size in self
+        }
 
     def to_directory(self, path, *, overwrite=False, bids=None):
         """Write the maps, each with a sidecar that names method, source and notes.
@@ -64,15 +80,17 @@ class ExtrapolatedMaps(dict):
             },
             inputs={"wins": fitted.wins_},
         )
-        sidecars = {_name(size): describe_map(_record(size), origin) for size in self}
-        named = {_name(size): image for size, image in self.items()}
+        named, records = self._named()
+        sidecars = {name: describe_map(records[name], origin) for name in named}
         write_maps(
             path, named, sidecars, overwrite=overwrite, bids=bids, provenance=origin
         )
 
 
-def extrapolated_maps(fitted, set_sizes, *, method):
+def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     """Predict the accuracy of every region of a fitted analysis (ExtrapolatedMaps).
+
+    With a confidence level, intervals are predicted as well, by method "auto" only.
 
     One region at a time, so that memory does not grow with them; ValueError before any
     work where a set size, the method or the memory will not do.
@@ -86,41 +104,72 @@ def extrapolated_maps(fitted, set_sizes, *, method):
             f"method={method!r} needs the scores, which results read from a folder do "
             "not hold; fit again, or use method='auto'"
         )
-    _check_memory(fitted, len(sizes), source)
+    if confidence_level is not None:
+        _check_interval(method, confidence_level)
+    _check_memory(fitted, len(sizes) * (1 if confidence_level is None else 3), source)
     known = ~np.isnan(fitted.wins_[:, 0])
-    if method in _BATCHED:
-        n_test = fitted.results_.n_test
-        accuracy = stats.extrapolate_wins(
-            fitted.wins_[known], n_test, sizes, method=method
-        )
+    at_once = method in _BATCHED or (method == "auto" and source == "wins")
+    if at_once and confidence_level is None:
+        predicted = stats.extrapolate_wins(
+            fitted.wins_[known], fitted.results_.n_test, sizes, method=method
+        )[None]
         notes = ()
     else:
         regions = np.flatnonzero(known)
-        accuracy, notes = _one_by_one(fitted, regions, sizes, method)
-    by_size = dict(zip(sizes.tolist(), accuracy.T, strict=True))
-    results = fitted.results_
-    images = region_images(spread_known(known, by_size), results.choice, fitted.masker_)
-    notes = (*results.notes, _source_note(method, source), *notes)
+        predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
+    maps, *ends = (_images(fitted, known, sizes, part) for part in predicted)
+    notes = (*fitted.results_.notes, _source_note(method, source), *notes)
+    if ends:
+        notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
     return ExtrapolatedMaps(
-        images, method=method, source=source, notes=notes, fitted=fitted
+        maps,
+        method=method,
+        source=source,
+        notes=notes,
+        fitted=fitted,
+        ends=ends or (None, None),
     )
 
 
-def _one_by_one(fitted, regions, sizes, method):
-    """Predict regions one after the other: accuracy (n_regions, n_sizes), notes."""
-    accuracy = np.empty((len(regions), len(sizes)))
+def _check_interval(method, confidence_level):
+    """Check what an interval needs before any work."""
+    check_level(confidence_level, "confidence_level")
+    if method != "auto":
+        raise ValueError(
+            f"method={method!r} has no calibrated interval; use method='auto', or "
+            "confidence_level=None"
+        )
+
+
+def _images(fitted, known, sizes, values):
+    """Turn predictions (n_known, n_sizes) into a dict of maps by set size."""
+    by_size = dict(zip(sizes.tolist(), values.T, strict=True))
+    placed = spread_known(known, by_size)
+    return region_images(placed, fitted.results_.choice, fitted.masker_)
+
+
+def _one_by_one(fitted, regions, sizes, method, confidence_level):
+    """Predict regions one after the other; return predictions and notes.
+
+    Accuracy, or accuracy and both ends: (1 or 3, n_regions, n_sizes).
+    """
+    n_parts = 1 if confidence_level is None else 3
+    predicted = np.empty((n_parts, len(regions), len(sizes)))
     progress, warned = Progress(fitted.verbose), {}
     for row, region in enumerate(regions):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            accuracy[row] = fitted.extrapolator(int(region), method).predict(sizes)
+            model = fitted.extrapolator(int(region), method)
+            predicted[0, row] = model.predict(sizes)
+            if confidence_level is not None:
+                predicted[1:, row] = model.predict_interval(sizes, confidence_level)
         for warning in caught:
             text = str(warning.message)
             warned[text.split(":")[0]] = text
         progress(row + 1, len(regions))
     for text in warned.values():  # once, however many regions said so
         warnings.warn(text, UserWarning, stacklevel=4)
-    return accuracy, tuple(warned.values())
+    return predicted, tuple(warned.values())
 
 
 def _check_memory(fitted, n_sizes, source):
@@ -144,16 +193,17 @@ def _source_note(method, source):
     return f"extrapolated by {method!r} from win distributions, without scores"
 
 
-def _name(size):
-    """Return the name of the map at a set size."""
-    return f"accuracy_among_{size}"
+def _name(size, end=""):
+    """Return the name of the map at a set size, or of an end of its interval."""
+    return f"accuracy_among_{size}{end}"
 
 
-def _record(size):
-    """Return the record of the map at a set size."""
+def _record(size, end=""):
+    """Return the record of the map at a set size, or of an end of its interval."""
+    what = f"{end.strip('_').capitalize()} end of the interval of the p" if end else "P"
     return MapRecord(
-        name=_name(size),
-        description=f"Predicted identification accuracy among {size} classes, "
+        name=_name(size, end),
+        description=f"{what}redicted identification accuracy among {size} classes, "
         "extrapolated from those of the data",
         unit="proportion",
         chance=1 / size,

@@ -14,6 +14,7 @@ _SCORES_AXES = {
     "weighted_wins": 1,
     "score": 0,
     "n_reached": 0,
+    "n_best": 0,
     "n_correct": 0,
     "forward_wins": 0,
 }

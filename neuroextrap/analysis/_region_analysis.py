@@ -4,24 +4,25 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap import stats
-from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
+from neuroextrap.analysis._fitted import FittedAttributes, check_has_results
 from neuroextrap.analysis._origin import origin_of
 from neuroextrap.analysis._presentation import (
-    joined_standard_errors,
     region_images,
     region_table,
 )
+from neuroextrap.analysis._region_files import RegionFiles
 from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.reporting import identification_report
 from neuroextrap.stats._reversed import warn_if_reversed
 
 
-class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
+class RegionAnalysis(
+    RegionFiles, RegionIntervals, FittedAttributes, BaseEstimator, ABC
+):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -84,7 +85,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         """
         origin = origin_of(sources)  # the files in the state in which they were read
         results = run.results()
-        warn_if_reversed(results.scores.wins, results.n_test, stacklevel=4)
+        warn_if_reversed(results.scores.wins, results.n_units, stacklevel=4)
         self._run, self._origin = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img
@@ -123,7 +124,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             Files that were analyzed and options by which samples were made of them, as
             far as they are known.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return self._origin
 
     @property
@@ -135,7 +136,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         results : RegionResults
             Scores, regions, test points, set sizes, confidence level and notes.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return self._results
 
     @property
@@ -152,7 +153,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         ValueError
             When the results were read from a folder, which holds no data.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         if self._run is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins, "
@@ -229,7 +230,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             When there is no region of that index or name, several have the name, or
             the place lies in no region; the nearest one is named.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         choice = self._results.choice
         asked = self.get_params(deep=False)
         radius = None if asked.get("n_nearest") is not None else asked.get("radius")
@@ -281,7 +282,7 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         """
         return self.results_.bound_curve(self.find_region(region))
 
-    def extrapolate(self, set_sizes, *, method="auto"):
+    def extrapolate(self, set_sizes, *, method="auto", confidence_level=None):
         """Predict every region's accuracy among more classes than were measured.
 
         From margins, which are computed again; from ``wins_`` for results of a folder.
@@ -294,11 +295,16 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``. "gaussian_mixture" and
             "gaussian" need ``wins_`` only and take all regions at once, a brain of
             70,000 spheres in about a minute; others some 0.03 seconds per region.
+        confidence_level : float or None, default=None
+            Confidence level of intervals, which "auto" has; see
+            ``neuroextrap.stats.AccuracyExtrapolator.predict_interval``. If None, none
+            are predicted.
 
         Returns
         -------
         images : dict of images (dict of ndarray for array input)
-            One map of accuracy (proportions) for every set size, which is its key. Its
+            One map of accuracy (proportions) for every set size, which is its key; the
+            ends of intervals are maps in its attributes ``lower`` and ``upper``. Its
             attributes ``method``, ``source`` ("margins" or "wins") and ``notes`` say
             what it was made from, as do the sidecars of ``images.to_directory(path)``.
 
@@ -307,8 +313,10 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         ValueError
             When set sizes, method or ``max_memory`` will not do, before any work.
         """
-        check_is_fitted(self, "region_scores_")
-        return extrapolated_maps(self, set_sizes, method=method)
+        check_has_results(self)
+        return extrapolated_maps(
+            self, set_sizes, method=method, confidence_level=confidence_level
+        )
 
     def extrapolator(self, region, method="auto"):
         """Return a fitted extrapolator of one region's accuracy curve.
@@ -332,104 +340,6 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
             return model.fit_wins(self.wins_[region], self._results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)
 
-    def to_directory(self, path, *, overwrite=False, bids=None):
-        """Write maps with sidecars, table and results; no pickle.
-
-        Parameters
-        ----------
-        path : path-like
-            A folder that does not exist yet, or is empty.
-        overwrite : bool, default=False
-            Whether to replace what is there.
-        bids : dict of str to str or None, default=None
-            BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
-            named and placed as BIDS derivatives. If None, names are plain.
-        """
-        check_is_fitted(self, "region_scores_")
-        write_analysis(self, path, overwrite=overwrite, bids=bids)
-
-    @classmethod
-    def from_directory(cls, path):
-        """Read what :meth:`to_directory` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            Folder of results, or one above it that holds no others.
-
-        Returns
-        -------
-        fitted : estimator of this class
-            Everything but the data, without which there are no margins.
-
-        Raises
-        ------
-        ValueError
-            When the folder holds no analysis, several, or one of another kind, or a
-            file in it is not the one that was written with the others.
-        """
-        saved = read_analysis(path, cls.kind)
-        fitted = cls()
-        known = fitted.get_params(deep=False).keys() & saved.parameters.keys()
-        fitted.set_params(**{name: saved.parameters[name] for name in known})
-        fitted._run = fitted.test_codes_ = None
-        fitted._origin = saved.origin
-        fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
-        fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
-        fitted._publish(saved.results)
-        fitted.table_ = saved.table  # with the standard errors, which need the data
-        return fitted
-
-    def merge(self, *others, allow_missing=False):
-        """Join the parts (shards) of one run.
-
-        Parts may come in any order, and parts that were joined may be joined again.
-        Once all are there, the results are those of the run in one piece, to the last
-        bit. Set sizes and confidence level are those of this part: no number that is
-        stored depends on them.
-
-        Parameters
-        ----------
-        *others : estimator of this class
-            The other parts, fitted or read from folders.
-        allow_missing : bool, default=False
-            Whether parts may be missing. The results are then marked as partial
-            (``notes_``, ``table_``, sidecars): family-wise p-values and simultaneous
-            bounds hold over the regions that are there only.
-
-        Returns
-        -------
-        self : estimator of this class
-            With the results of all parts.
-
-        Raises
-        ------
-        TypeError
-            When a part is of another class.
-        ValueError
-            When parts hold the same region or belong to different runs (the message
-            names what differs: data, labels, regions, ...), or some are missing.
-        """
-        for other in others:
-            if type(other) is not type(self):
-                raise TypeError(
-                    f"parts to be merged must all be {type(self).__name__}, got "
-                    f"{type(other).__name__}"
-                )
-        parts = [self, *others]
-        results = self.results_.merge(*(other.results_ for other in others))
-        if results.missing_parts and not allow_missing:
-            raise ValueError(
-                f"parts {', '.join(results.missing_parts)} are missing; merge all "
-                "parts, or set allow_missing=True (--allow-missing) for a partial "
-                "result"
-            )
-        errors = joined_standard_errors(parts)
-        self._publish(results)
-        if self.table_ is not None and errors is not None:
-            self.table_["standard_error"] = errors.ravel()
-        return self
-
     def generate_report(self, title=None, *, bg_img=None):
         """Make a self-contained HTML page of the results.
 
@@ -448,5 +358,5 @@ class RegionAnalysis(RegionIntervals, BaseEstimator, ABC):
         report : nilearn.reporting.HTMLReport
             The page; ``report.save_as_html(path)`` writes it.
         """
-        check_is_fitted(self, "region_scores_")
+        check_has_results(self)
         return identification_report(self, title, bg_img=bg_img)

@@ -1,6 +1,7 @@
 """What a run found in every region, and everything that follows from it."""
 
 from dataclasses import dataclass, field
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -60,6 +61,17 @@ class RegionResults:
             return scores.forward_wins
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
+    @property
+    def n_units(self):
+        """Number of test units, which may be blocks or runs: independent test points.
+
+        One for every class where the design does not tell.
+        """
+        n_classes = self.scores.wins.shape[1]
+        repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
+        units = repeats.sum() if repeats.ndim else repeats * n_classes
+        return int(min(units, self.n_test))
+
     def statistics(self):
         """Compute all the named numbers of every region: a dict of (n_regions,)."""
         scores = self.scores
@@ -73,6 +85,7 @@ class RegionResults:
                 confidence_level=self.confidence_level,
                 forward=self.forward,
                 n_correct=scores.n_correct,
+                n_best=self._n_best,
             )
         if len(scores.maxima):
             values |= permutation_statistics(
@@ -87,6 +100,17 @@ class RegionResults:
             )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    @property
+    def _n_best(self):
+        """Numbers of correct outcomes of a single split of independent points, or None.
+
+        Where blocks or runs are the test units there are fewer units than points.
+        """
+        units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
+        n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
+        is_split = len(units) == 1 and self.forward is None
+        return self.scores.n_best if is_split and n_units == self.n_test else None
 
     def information_notes(self, values):
         """Return what to say of the implied information among named numbers."""
@@ -178,6 +202,9 @@ class RegionResults:
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except (ValueError, EOFError, BadZipFile) as error:
+            raise ValueError(f"{path} is damaged; write the results again") from error
         return cls(**read_arrays(arrays, cls))

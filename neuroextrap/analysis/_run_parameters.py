@@ -10,6 +10,11 @@ from neuroextrap import stats
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
+from neuroextrap.stats._validation import (
+    check_n_jobs,
+    check_set_sizes,
+    random_generator,
+)
 
 _OF_REGIONS = (
     "radius",
@@ -19,6 +24,10 @@ _OF_REGIONS = (
     "process_mask_img",
     "stride",
 )
+
+
+_INTEGERS = (("n_nearest", 1), ("stride", 1), ("min_voxels", 1), ("n_permutations", 0))
+_OPTIONAL = ("n_nearest",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +57,7 @@ class RunParameters:
     @classmethod
     def of(cls, estimator):
         """Take them from an estimator, and check them before any data are read."""
+        random_generator(estimator.random_state)
         return cls(
             **{field.name: getattr(estimator, field.name) for field in fields(cls)}
         )
@@ -56,12 +66,16 @@ class RunParameters:
         """Raise ValueError if a parameter is out of range or two exclude each other."""
         self._check_range("radius", np.inf, "a length in mm above 0")
         self._check_range("confidence_level", 1, "a number between 0 and 1")
-        for name, least in (("min_voxels", 1), ("stride", 1), ("n_permutations", 0)):
+        for name, least in _INTEGERS:
             value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if name in _OPTIONAL and value is None:
+                continue
+            if not whole or value < least:
                 raise ValueError(
                     f"{name}={value!r} must be an integer of at least {least}"
                 )
+        check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
         self._check_paths()
@@ -88,7 +102,8 @@ class RunParameters:
     def _check_range(self, name, high, allowed):
         """Raise unless a parameter is a number above 0 and below `high`."""
         value = getattr(self, name)
-        if not isinstance(value, (int, float, np.number)) or not 0 < value < high:
+        number = isinstance(value, (int, float, np.number))
+        if isinstance(value, bool) or not number or not 0 < value < high:
             raise ValueError(f"{name}={value!r} must be {allowed}")
 
     def choose_regions(self, masker, n_features):
@@ -104,4 +119,13 @@ class RunParameters:
         """Return the set sizes asked for, or the default ones of so many classes."""
         if self.set_sizes is None:
             return np.asarray(stats.default_set_sizes(n_classes))
-        return np.asarray(self.set_sizes)
+        try:
+            sizes = check_set_sizes(self.set_sizes, n_classes=n_classes)
+        except (TypeError, ValueError):
+            sizes = np.empty(0)
+        if sizes.ndim != 1 or not len(sizes):
+            raise ValueError(
+                f"set_sizes={self.set_sizes!r} must be a list of whole numbers from 2 "
+                f"to the {n_classes} classes; leave it None for the default"
+            )
+        return sizes

@@ -5,19 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.images import load_samples, resolve_masker
+from neuroextrap.images._caching import check_memory
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
+from neuroextrap.stats._validation import check_numbers
 
 _PART_SIZE = 2**24  # numbers that are centered at a time, in float64
-
-
-def check_not_masked(values, name):
-    """Raise for a numpy masked array, whose mask would be lost without a word."""
-    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
-        raise TypeError(
-            f"{name} is a masked array; leave masked samples out, or fill features "
-            f"with NaN by {name}.filled(numpy.nan)"
-        )
 
 
 class Samples(NamedTuple):
@@ -64,6 +57,7 @@ def read_samples(  # noqa: PLR0913
     >>> samples.X.tolist(), samples.usable.tolist()
     ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
+    check_memory(memory, memory_level)
     if isinstance(imgs, np.ndarray):
         data, masker, bg_img = _check_array(mask, imgs), None, None
     else:
@@ -114,13 +108,11 @@ def read_residuals(residuals, masker, usable):
 
 def _check_array(mask, data):
     """Return samples given as an array in floating point; float32 stays."""
-    check_not_masked(data, "imgs")
+    data = check_numbers(data, "imgs")
     if mask is not None:
         raise ValueError(
             "imgs is an array, so mask must be None; give images or no mask"
         )
-    if data.dtype.kind not in "buif":
-        raise TypeError(f"imgs must be real numbers, got dtype {data.dtype}")
     if data.ndim != 2:
         raise ValueError(
             f"imgs must have shape (n_samples, n_features), got {data.shape}"

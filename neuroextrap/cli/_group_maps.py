@@ -1,6 +1,7 @@
 """What the maps over subjects are called, and what is said of them."""
 
 _ALL_VOXELS = "all voxels at once"
+_OF_NOBODY = "corrected over voxels for the null that nobody carries information"
 _TEXTS = {
     "effect": ("Estimate of the contrast over subjects", "as the maps"),
     "n_subjects": ("Number of subjects that have the voxel", "count"),
@@ -34,7 +35,7 @@ _TEXTS = {
         "proportion",
     ),
     "prevalence_bound_fwe": (
-        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
+        f"Lower confidence bound on the prevalence, {_OF_NOBODY}",
         "proportion",
     ),
 }
@@ -56,7 +57,7 @@ _P_VALUES = {
     "p_value": "p of the null hypothesis, every voxel by itself",
     "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
     "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
-    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
+    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_OF_NOBODY}",
 }
 
 
@@ -110,7 +111,7 @@ def summary(maps, n_subjects, *, prevalence):
     if prevalence:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
-            f"largest prevalence shown, all voxels at once: {bound.max():.3f}; "
+            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
             f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
         )
     return "\n".join(lines)

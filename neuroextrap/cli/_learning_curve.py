@@ -238,10 +238,16 @@ def _cost(args, X, labels, groups):
 
 def _source(args):
     """Return images, or the array."""
-    import numpy as np
+    from neuroextrap.images._arrays import load_array
 
     if args.array is not None:
-        return np.load(args.array, allow_pickle=False)
+        array = load_array(args.array)
+        if array.ndim != 2:
+            raise ValueError(
+                f"--array {args.array} has shape {array.shape}; give one row for each "
+                "scan and one column for each feature"
+            )
+        return array
     return args.imgs if len(args.imgs) > 1 else args.imgs[0]
 
 

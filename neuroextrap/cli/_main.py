@@ -6,6 +6,7 @@ import logging
 import sys
 
 from neuroextrap.cli._console import console, one_line
+from neuroextrap.cli._dask import dask_cluster
 from neuroextrap.cli._parser import CommandParser
 
 logger = logging.getLogger(__name__)
@@ -100,7 +101,8 @@ def main(argv=None):
     args.argv = words
     with console(quiet=args.quiet, verbose=args.verbose):
         try:
-            return args.run(args) or 0
+            with dask_cluster(args):
+                return args.run(args) or 0
         except _BAD_INPUT as error:
             logger.error("%s", one_line(error), exc_info=args.debug)
             return 2

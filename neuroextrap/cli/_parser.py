@@ -2,6 +2,8 @@
 
 import argparse
 
+from neuroextrap.cli._dask import add_dask
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
@@ -222,6 +224,7 @@ def add_resource_options(parser):
     """Add the options of workers, memory and shards, which do not change results."""
     group = parser.add_argument_group("resources (without an effect on results)")
     add_n_jobs(group, default=1)
+    add_dask(group)
     group.add_argument(
         "--max-memory",
         default="2G",

@@ -143,6 +143,7 @@ def run(args):
         process_mask=args.process_mask,
     )
     samples = _read(args)
+    _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
         len(samples.y),
@@ -180,6 +181,16 @@ def _check_arguments(args, bids):
         logger.warning(
             "volumes are permuted one by one; if several belong to one block or trial "
             "use --samples blocks, or p-values are too small"
+        )
+
+
+def _check_runs(args, samples):
+    """Raise unless there are runs to leave out, or some to test on are named."""
+    if len(set(samples.runs.tolist())) < 2 and not args.test_runs:
+        raise ValueError(
+            f"--events {' '.join(args.events[:2])}: all samples are of one run, and "
+            "one run is left out at a time; give one image and table for each run, or "
+            "add a column run"
         )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.images._arrays import load_array
 from neuroextrap.images._tables import (
     numbers,
     read_number_table,
@@ -51,7 +52,7 @@ def read_features(table, is_train, *, features=None, images=None, model="gabor")
     if features is None:
         values, name = _other_columns(table), "--stimuli"
     elif Path(features).suffix == ".npy":
-        values, name = np.load(features, allow_pickle=False), features
+        values, name = load_array(features), features
     else:
         values, name = read_number_table(features, "--features"), features
     return _check_rows(values, len(is_train), name)
@@ -64,7 +65,7 @@ def read_responses(imgs, mask, is_train):
     None.
     """
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
-        data = _check_rows(np.load(imgs[0], allow_pickle=False), len(is_train), imgs[0])
+        data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
     from neuroextrap.images import load_samples, resolve_masker, to_img
 
@@ -127,7 +128,7 @@ def _image_features(path, model, is_train):
     from neuroextrap.models._gabor import GaborPyramid
     from neuroextrap.models._retinotopic import RetinotopicFeatures
 
-    pixels = _check_rows(np.load(path, allow_pickle=False), len(is_train), path)
+    pixels = _check_rows(load_array(path), len(is_train), path)
     transformers = {
         "gabor": GaborPyramid(luminance=True),
         "retinotopic": RetinotopicFeatures(),

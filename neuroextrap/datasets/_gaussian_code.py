@@ -7,6 +7,8 @@ snr = tau^2 / sigma^2, per voxel.
 
 import numpy as np
 
+from neuroextrap.stats._validation import random_generator
+
 
 def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
     """Compute the information that one response of a Gaussian code carries.
@@ -164,7 +166,7 @@ def gaussian_code_accuracy(
     training_noise = 0.0 if n_train is None else 1.0 / n_train
     if snr + training_noise == 0:  # all class means equal and known: a tie of all
         return 1.0 / set_sizes
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     length, distance = _draw_distances(
         n_features, snr, training_noise, _check_count(n_draws, "n_draws"), rng
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.models._gabor import GaborPyramid
+from neuroextrap.stats._validation import random_generator
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def simulate_visual_cortex(
     responsive = feature_coordinates(masker)[:, 1] < back
     if not responsive.any():
         raise ValueError(f"back={back} leaves no responsive voxel behind it; raise it")
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     n_stimuli = n_train + n_test
     stimuli = photo_patches(n_stimuli, size, random_state=rng)
     data = _noise(n_stimuli, len(responsive), rng)
@@ -146,7 +147,7 @@ def photo_patches(n_patches, size, *, random_state=0):
             f"n_patches={n_patches} must be at most {len(places)}, the patches of "
             f"{size} pixels in the photographs; ask for fewer or smaller ones"
         )
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     chosen = rng.permutation(len(places))[:n_patches]
     cut = [places[i] for i in chosen]
     patches = [gray[r : r + size, c : c + size] for gray, r, c in cut]

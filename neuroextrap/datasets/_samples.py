@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroextrap.datasets._gaussian_code import gaussian_code_snr
+from neuroextrap.stats._validation import random_generator
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def plant_codes(
         raise ValueError(
             f"n_classes={n_classes} must be >= 2 and n_runs={n_runs} must be >= 1"
         )
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     y = np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
     runs = np.repeat(np.arange(n_runs), n_classes)
     X = rng.standard_normal((len(y), n_features), dtype=np.float32)

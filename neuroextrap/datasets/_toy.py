@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import special
 
+from neuroextrap.stats._validation import random_generator
+
 _LARGEST_FEATURE = 9.0
 _N_FEATURES = 289
 _N_PANELS, _N_NODES = 64, 12
@@ -82,7 +84,7 @@ class BivariateNormalProblem:
                 f"n_classes={n_classes} must be at least 2 and "
                 f"n_repeats={n_repeats} at least 1"
             )
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         rho = self.correlation
         labels = rng.normal(size=n_classes)
         y_true = np.repeat(np.arange(n_classes), n_repeats)

@@ -6,6 +6,7 @@ import scipy.sparse
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.regions._usable import usable_regions
+from neuroextrap.stats._validation import random_generator
 
 
 def ensemble_information(
@@ -88,7 +89,7 @@ def ensemble_information(
     _check_options(n_voxels, n_draws)
     sample_set = read_sample_set(searchlight, imgs, y, groups)
     parts, names = _parts(searchlight, sample_set.samples)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     cells = _cells([len(part) for part in parts], n_voxels)
     sets = []
     for part, size in cells:

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._samples import check_not_masked
-from neuroextrap.stats._validation import check_real
+from neuroextrap.stats._labels import check_labels
 
 
 class Labels(NamedTuple):
@@ -41,24 +40,14 @@ def code_labels(y, classes, groups, blocks):
     be None. ValueError when lengths differ, a class is not there, or fewer than two
     are left.
     """
-    check_not_masked(y, "y")
-    y = np.asarray(check_real(y, "y"))
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; give one label for every sample")
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError("y has NaN; give a label for every sample")
-    for name, value in (("groups", groups), ("blocks", blocks)):
-        if value is not None and np.shape(value) != y.shape:
-            raise ValueError(
-                f"{name} has shape {np.shape(value)}, y has {y.shape}; give one entry "
-                "for every sample"
-            )
+    y = check_labels(y, "y")
+    groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
     present = np.unique(y)
-    chosen = present if classes is None else np.unique(np.asarray(classes))
+    chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
     if len(unknown):
         raise ValueError(
-            f"classes has {unknown.tolist()[:5]}, which y does not; y has "
+            f"classes has {unknown.tolist()[:5]}, which y does not; choose of "
             f"{present.tolist()[:10]}"
         )
     if len(chosen) < 2:
@@ -69,7 +58,19 @@ def code_labels(y, classes, groups, blocks):
     return Labels(
         codes=np.searchsorted(chosen, y[keep]),
         classes=chosen,
-        groups=None if groups is None else np.asarray(groups)[keep],
-        blocks=None if blocks is None else np.asarray(blocks)[keep],
+        groups=None if groups is None else groups[keep],
+        blocks=None if blocks is None else blocks[keep],
         keep=keep,
     )
+
+
+def _checked(values, name, y):
+    """Return runs or blocks of the samples, or None; raise unless they fit."""
+    if values is None:
+        return None
+    if np.shape(values) != y.shape:
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}, y has {y.shape}; give one entry "
+            "for every sample"
+        )
+    return check_labels(values, name)

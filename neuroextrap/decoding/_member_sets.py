@@ -36,6 +36,11 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     null maps, folds, or (unless `permuted`) permutations, which these analyses do not
     give, or when labels do not fit images.
     """
+    if not hasattr(searchlight, "get_params") or not hasattr(searchlight, "radius"):
+        raise TypeError(
+            f"searchlight must be an IdentificationSearchLight, got "
+            f"{type(searchlight).__name__}; give one with its options"
+        )
     parameters = searchlight.get_params(deep=False)
     for name, plain in _WHOLE_RUNS.items():
         if parameters[name] != plain and not (permuted and name == "n_permutations"):

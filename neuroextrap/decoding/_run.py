@@ -20,6 +20,7 @@ from neuroextrap.margins._engine import why_untrainable, with_path
 from neuroextrap.margins._folds import fold_weightings, make_design
 from neuroextrap.margins._operators import check_shrinkage
 from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 
@@ -47,6 +48,9 @@ def plan_decoding(searchlight, imgs, y, groups):
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     design = make_design(
         labels.codes, n_classes, cv=searchlight.cv, groups=labels.groups
+    )
+    check_labelings_fit(
+        searchlight.n_permutations, len(labels.codes), searchlight.max_memory
     )
     codes, pairing = permuted_codes(
         labels,

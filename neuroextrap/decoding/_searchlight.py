@@ -108,7 +108,8 @@ class IdentificationSearchLight(RegionAnalysis):
     memory : None, path or joblib.Memory, default=None
         Cache of what is read from image files (through the masker, and a computed
         mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read anew. If None, nothing is cached. Does
+        mesh and radius; a changed file is read anew. joblib keeps pickles there, so a
+        folder that others can write to is refused. If None, nothing is cached. Does
         not affect results.
     memory_level : int, default=1
         Caching happens at level 1 and above, as in nilearn; 0 caches nothing.

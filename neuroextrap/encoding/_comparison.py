@@ -8,6 +8,7 @@ from neuroextrap.analysis._presentation import region_images
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._validation import check_n_jobs
 
 
 def compare_encoding_models(
@@ -159,7 +160,7 @@ def _stimulus_scores(model, size, n_jobs):
         return np.bincount(place, chances) * share
 
     job = delayed(region_scores)
-    runner = Parallel(n_jobs=n_jobs, prefer="threads")
+    runner = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")
     rows = runner(job(region) for region in run.analyzed)
     for region, row in zip(run.analyzed, rows, strict=True):
         scores[region] = row

@@ -8,6 +8,7 @@ from neuroextrap import stats
 from neuroextrap.encoding._margins import mahalanobis_margins, noise_covariance
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features
 from neuroextrap.encoding._training import train_encoder
+from neuroextrap.stats._validation import random_generator
 
 
 class EnsembleCurve(NamedTuple):
@@ -82,7 +83,7 @@ def ensemble_size_curve(
     X_test = check_features(test[0], "test features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
     run = runner(data, encoder)

@@ -2,8 +2,8 @@
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils.validation import check_is_fitted
 
+from neuroextrap.analysis._fitted import check_trained
 from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
@@ -300,7 +300,7 @@ class EncodingIdentification(RegionAnalysis):
         responses : ndarray of shape (n_stimuli, n_elements_)
             Predicted responses; NaN where a voxel was not usable.
         """
-        check_is_fitted(self, "encoder_")
+        check_trained(self)
         scaling, location = self._training.scaling, self._training.location
         X = check_features(features, n_columns=len(scaling.mean))
         predicted = np.full((len(X), self.n_elements_), np.nan)
@@ -335,7 +335,7 @@ class EncodingIdentification(RegionAnalysis):
             When a test stimulus was trained on, candidates are identical, or rows do
             not match.
         """
-        check_is_fitted(self, "encoder_")
+        check_trained(self)
         check_choices(self)
         run = plan_identification(
             self, self._training, (features, distractors), (imgs, stimuli, groups)

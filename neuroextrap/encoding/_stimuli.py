@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_numbers
+
 
 class TestSet(NamedTuple):
     """Responses of an identification experiment, one row for each test point."""
@@ -21,12 +24,7 @@ def check_features(features, name="features", n_columns=None):
     ValueError when they are not two-dimensional, not finite or overflow, or have other
     than `n_columns` columns.
     """
-    X = np.asarray(features)
-    if X.dtype.kind not in "buif":
-        raise TypeError(
-            f"{name} must be real numbers, got dtype {X.dtype}; take the absolute "
-            "value, or real and imaginary parts as columns"
-        )
+    X = check_numbers(features, name)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "
@@ -42,7 +40,8 @@ def check_features(features, name="features", n_columns=None):
         )
     if n_columns is not None and X.shape[1] != n_columns:
         raise ValueError(
-            f"{name} have {X.shape[1]} columns, the model was trained with {n_columns}"
+            f"{name} have {X.shape[1]} columns, the model was trained with "
+            f"{n_columns}; give the same features"
         )
     return X
 
@@ -104,7 +103,7 @@ def check_candidates(candidates, n_tested, trained):
     """
     if len(candidates) < 2:
         raise ValueError(
-            f"identification needs at least two candidates, got {len(candidates)}; "
+            f"features has {len(candidates)} candidates, at least two are needed; "
             "give more test stimuli or distractors"
         )
     keys = row_keys(candidates)
@@ -139,12 +138,7 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
     (array([2., 5.]), array([2, 1]))
     """
     codes = _codes(stimuli, len(responses), n_stimuli)
-    if groups is not None and np.shape(groups) != (len(responses),):
-        raise ValueError(
-            f"groups must have one entry for every response ({len(responses)}), got "
-            f"shape {np.shape(groups)}"
-        )
-    groups = None if groups is None else np.asarray(groups)
+    groups = check_groups(groups, len(responses))
     if repeats == "keep":
         return TestSet(responses, codes, np.ones(len(codes), dtype=int), groups)
     present, first, counts = np.unique(codes, return_index=True, return_counts=True)
@@ -159,6 +153,18 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
             )
         groups = groups[first]
     return TestSet(total / counts[:, None], present, counts, groups)
+
+
+def check_groups(groups, n_responses):
+    """Return groups as an array with one entry for every response, or None."""
+    if groups is None:
+        return None
+    if np.shape(groups) != (n_responses,):
+        raise ValueError(
+            f"groups has shape {np.shape(groups)}, there are {n_responses} responses; "
+            "give one entry for every response"
+        )
+    return check_labels(groups, "groups")
 
 
 def _codes(stimuli, n_responses, n_stimuli):

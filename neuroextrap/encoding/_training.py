@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_predict
 
 from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.encoding._margins import COVARIANCES
-from neuroextrap.encoding._stimuli import FeatureScaling
+from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
 
@@ -43,6 +43,16 @@ def check_choices(model):
             raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
 
 
+def check_encoder(encoder):
+    """Raise TypeError unless an encoder is None or a scikit-learn regressor."""
+    usable = all(hasattr(encoder, name) for name in ("get_params", "fit", "predict"))
+    if encoder is not None and (isinstance(encoder, type) or not usable):
+        raise TypeError(
+            f"encoder={encoder!r} must be a scikit-learn regressor that is not fitted; "
+            "give an instance such as ElasticNetEncoder()"
+        )
+
+
 def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=None):
     """Fit an encoder (None: `ElasticNetEncoder`) and compute its residuals.
 
@@ -52,6 +62,8 @@ def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=No
     itself, inflated by the degrees of freedom it spent ("training"; elastic nets only,
     ValueError for others). Returns TrainedModel.
     """
+    check_encoder(encoder)
+    groups = check_groups(groups, len(X))
     encoder = ElasticNetEncoder(cv=cv) if encoder is None else clone(encoder)
     elastic = isinstance(encoder, ElasticNetEncoder)
     if residuals == "training" and not elastic:

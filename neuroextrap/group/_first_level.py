@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroextrap.group._subjects import read_null
+from neuroextrap.stats._validation import random_generator
 
 
 def read_nulls(null_scores, subjects):
@@ -41,7 +42,7 @@ def combinations(n_maps, n_permutations, random_state):
     if total <= n_permutations:
         grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
         return np.stack([g.ravel() for g in grid], axis=1)[1:]
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     # the first row drawn stands for the observed maps
     return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
 

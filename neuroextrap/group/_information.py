@@ -12,6 +12,7 @@ from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
+from neuroextrap.stats._validation import random_generator
 
 _BATCH_NUMBERS = 2**22
 
@@ -102,6 +103,7 @@ def group_information(
     """
     check_fraction(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
+    random_generator(random_state)
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
     aligned = align_regions(analyses, mask, allow_native_space)
     # voxels of one atlas region in all subjects are one column
@@ -158,7 +160,7 @@ def _bootstrap(information, confidence_level, n_bootstrap, random_state):
     Student's t.
     """
     n_subjects, n_regions = information.shape
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     picks = rng.multinomial(
         n_subjects, np.full(n_subjects, 1 / n_subjects), n_bootstrap
     )

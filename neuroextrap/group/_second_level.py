@@ -16,6 +16,7 @@ from neuroextrap.images._smoothing import variance_smoother
 from neuroextrap.margins._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
+from neuroextrap.stats._validation import random_generator
 
 
 def second_level_test(  # noqa: PLR0913
@@ -190,6 +191,7 @@ def second_level_test(  # noqa: PLR0913
         min_subjects=min_subjects,
     )
     check_count(n_permutations, "n_permutations")
+    random_generator(random_state)
     subjects, test, values = read_second_level(
         imgs,
         paired_imgs,

@@ -40,7 +40,7 @@ class Asked:
     def _check_numbers(self):
         """Check thresholds, widths and counts."""
         if not isinstance(self.two_sided, (bool, np.bool_)):
-            raise ValueError(f"two_sided={self.two_sided!r} must be True or False")
+            raise TypeError(f"two_sided={self.two_sided!r} must be True or False")
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
             if value is not None and self.statistic != "t":

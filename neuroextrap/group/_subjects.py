@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.group._spaces import check_one_space
+from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._validation import check_numbers
 
 
 class SubjectMaps(NamedTuple):
@@ -33,7 +35,7 @@ def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=Fal
             raise ValueError(
                 f"{name} is an array, so mask must be None; give images or no mask"
             )
-        values, masker = _floating(imgs), None
+        values, masker = _floating(check_numbers(imgs, name)), None
     else:
         from neuroextrap.images import load_samples, resolve_masker
         from neuroextrap.images._opening import list_images
@@ -73,7 +75,7 @@ def read_null(null_scores, masker, subject):
     name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
-        permuted = np.load(permuted, mmap_mode="r", allow_pickle=False)
+        permuted = load_array(permuted, mmap_mode="r")
     if not isinstance(permuted, np.ndarray):
         if masker is None:
             raise ValueError(
@@ -106,7 +108,8 @@ def to_maps(values, subjects):
 
 def check_count(value, name, least=1):
     """Check that a value is a whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or value < least:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
 
 

@@ -113,7 +113,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     if not any(keep.any() for _, keep in kept):
         raise ValueError(
             f"exclude={exclude!r} leaves no trial; conditions are "
-            f"{sorted(set(present) - {''})}; exclude fewer"
+            f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
     options = {"model": model, "noise_model": noise_model}
     options |= {"scaling": signal_scaling, "design": design_options or {}}
@@ -155,7 +155,8 @@ def _check_tables(tables, named):
         if not is_timed(table):
             raise ValueError(
                 f"{name} lacks columns ['onset', 'duration'], it has "
-                f"{list(table.columns)}; single-trial betas need BIDS events"
+                f"{list(table.columns)}; single-trial betas need BIDS events, give "
+                "such a table"
             )
 
 

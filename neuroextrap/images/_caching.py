@@ -2,6 +2,7 @@
 
 import copy
 import os
+import stat
 from pathlib import Path
 
 import joblib
@@ -15,6 +16,22 @@ def set_memory(masker, memory, memory_level=1):
 
     With `memory` None or `memory_level` 0 the masker keeps its own.
     """
+    check_memory(memory, memory_level)
+    if memory is None or memory_level == 0:
+        check_memory(masker.memory, masker.memory_level)
+        return
+    if isinstance(memory, (str, os.PathLike)):
+        memory = joblib.Memory(os.path.expanduser(os.fspath(memory)), verbose=0)
+    masker.set_params(memory=memory, memory_level=int(memory_level))
+
+
+def check_memory(memory, memory_level=1):
+    """Raise unless `memory` is None, a folder of the user's or a joblib.Memory.
+
+    What joblib keeps there are pickles, and reading a pickle runs what it says. A
+    folder that others can write to is therefore refused (where there are POSIX
+    permissions).
+    """
     whole = isinstance(memory_level, (int, np.integer))
     if not whole or isinstance(memory_level, bool) or memory_level < 0:
         raise ValueError(
@@ -23,14 +40,55 @@ def set_memory(masker, memory, memory_level=1):
         )
     if memory is None or memory_level == 0:
         return
-    if isinstance(memory, (str, os.PathLike)):
-        memory = joblib.Memory(os.path.expanduser(os.fspath(memory)), verbose=0)
-    if not isinstance(memory, joblib.Memory):
+    if not isinstance(memory, (str, os.PathLike, joblib.Memory)):
         raise TypeError(
-            f"memory must be None, a folder or a joblib.Memory, got "
+            f"memory={memory!r} must be None, a folder or a joblib.Memory, got "
             f"{type(memory).__name__}; give a folder"
         )
-    masker.set_params(memory=memory, memory_level=int(memory_level))
+    location = getattr(memory, "location", memory)
+    if isinstance(location, (str, os.PathLike)):
+        check_private(Path(location).expanduser())
+
+
+def check_private(folder):
+    """Raise where someone else could put pickles into a folder, or replace it.
+
+    The folder and what joblib has put into it, and the folder above, must be writable
+    by their owner alone, who is this user or root; a folder above may have the sticky
+    bit, as /tmp does. A group of the user's alone, of the same name, is no one else.
+    """
+    if os.name != "posix":
+        return
+    inside = [folder, folder / "joblib"]
+    for path in (*inside, folder.absolute().parent):
+        if not path.exists():
+            continue
+        status = path.stat()
+        sticky = path not in inside and status.st_mode & stat.S_ISVTX
+        mine = status.st_uid in (os.getuid(), 0)
+        if mine and (sticky or not _others_can_write(status)):
+            continue
+        raise ValueError(
+            f"memory={str(folder)!r} holds pickles, which run code when they are read, "
+            f"and others can write to {path}; use a folder of your own, or take the "
+            f"permission away: chmod go-w {path}"
+        )
+
+
+def _others_can_write(status):
+    """Return whether a file's permissions let anyone but its owner write to it."""
+    import grp
+    import pwd
+
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    if not status.st_mode & stat.S_IWGRP:
+        return False
+    try:
+        user, group = pwd.getpwuid(status.st_uid).pw_name, grp.getgrgid(status.st_gid)
+    except KeyError:
+        return True
+    return group.gr_name != user or bool(set(group.gr_mem) - {user})
 
 
 def cached(read, named, masker, *settings):

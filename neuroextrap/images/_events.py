@@ -122,7 +122,7 @@ def warn_unknown(exclude, present):
         _logger.warning(
             "condition %r is to be excluded but does not occur; there are %s",
             condition,
-            sorted(set(present) - {""}),
+            sorted({str(name) for name in present} - {""}),
         )
 
 

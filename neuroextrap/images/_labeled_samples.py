@@ -296,7 +296,7 @@ def _kept(labels, exclude):
     if not kept.any():
         raise ValueError(
             f"exclude={exclude!r} leaves no sample; conditions are "
-            f"{sorted(set(labels) - {''})}; exclude fewer"
+            f"{sorted(set(labels.tolist()) - {''})}; exclude fewer"
         )
     return kept
 

@@ -10,7 +10,15 @@ import numpy as np
 
 from neuroextrap.images._space import new_volume
 
-_UNREADABLE = (EOFError, OSError, zlib.error, ValueError, ExpatError)
+_UNREADABLE = (
+    EOFError,
+    OSError,
+    OverflowError,
+    MemoryError,
+    zlib.error,
+    ValueError,
+    ExpatError,
+)
 
 
 @dataclass(frozen=True)
@@ -61,17 +69,35 @@ def open_image(img, name):
                 f"{_with_file(name, path)} is no volume; of surface files make a "
                 "nilearn.surface.SurfaceImage"
             )
-        return NamedImage(_with_file(name, path), opened)
+        return _checked_volume(NamedImage(_with_file(name, path), opened))
     if is_surface_image(img):
         return NamedImage(name, img)
     if hasattr(img, "dataobj") and hasattr(img, "affine"):
         on_disk = not isinstance(img.dataobj, np.ndarray)
         path = img.get_filename() if on_disk else None
-        return NamedImage(_with_file(name, path), img)
+        return _checked_volume(NamedImage(_with_file(name, path), img))
     raise TypeError(
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"
     )
+
+
+def _checked_volume(named):
+    """Return a volume, or raise unless it holds real numbers in a place in space."""
+    affine = np.asarray(named.img.affine, dtype=float)
+    placed = np.isfinite(affine).all() and np.linalg.matrix_rank(affine[:3, :3]) == 3
+    if not placed:
+        raise ValueError(
+            f"{named.name} has an affine that is not finite or not invertible, so "
+            "voxels have no size; repair the sform and qform of its header"
+        )
+    dtype = named.img.dataobj.dtype
+    if dtype.kind not in "buif":
+        raise TypeError(
+            f"{named.name} has voxels of dtype {dtype}; give real numbers, such as "
+            "magnitudes of complex ones"
+        )
+    return named
 
 
 def list_images(imgs, name="imgs"):
@@ -124,9 +150,13 @@ def open_file(path, name):
 
     if not os.path.isfile(path):
         raise ValueError(f"{name}: no file {path}; check the path")
+    unknown = (
+        nibabel.filebasedimages.ImageFileError,
+        nibabel.spatialimages.HeaderDataError,
+    )
     try:
         return nibabel.load(path)
-    except (*_UNREADABLE, nibabel.filebasedimages.ImageFileError) as error:
+    except (*_UNREADABLE, *unknown) as error:
         raise ValueError(
             f"{_with_file(name, path)} is not a readable image ({_one_line(error)}); "
             "give NIfTI files"

@@ -105,6 +105,11 @@ def _atlas_choice(labels_img, masker, names):
     """Return the regions of an atlas."""
     labels, table = atlas_labels(labels_img, masker, names=names)
     members, values = label_regions(labels, background=0)
+    if not len(values):
+        raise ValueError(
+            "labels_img has no label but 0, which is background, inside the mask; give "
+            "an atlas that overlaps the mask"
+        )
     owner = np.where(labels == 0, -1, np.searchsorted(values, labels))
     return RegionChoice(
         members, owner=owner, names=[str(table[value]) for value in values]

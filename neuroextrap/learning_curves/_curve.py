@@ -16,6 +16,7 @@ from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._validation import check_integer
 
 _LOG = logging.getLogger(__name__)
 
@@ -191,8 +192,7 @@ def information_learning_curve(  # noqa: PLR0913
 
 def _check_options(run, sizes, n_splits, prior_weight):
     """Raise for options that would only fail inside a worker."""
-    if n_splits < 1:
-        raise ValueError(f"n_splits={n_splits!r} must be at least 1; use 150")
+    check_integer(n_splits, "n_splits", minimum=1)
     if isinstance(prior_weight, str) and prior_weight != "cross-validated":
         raise ValueError(
             f"prior_weight={prior_weight!r} must be a number between 0 and 1, "

@@ -9,6 +9,8 @@ from sklearn.utils.validation import has_fit_parameter
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_numbers, random_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,17 +86,17 @@ def prepare_run(  # noqa: PLR0913
         classifier=classifier,
         takes_groups=has_fit_parameter(classifier, "groups"),
         centered=center == "group",
-        seed=int(np.random.default_rng(random_state).integers(2**63)),
+        seed=int(random_generator(random_state).integers(2**63)),
     )
 
 
 def _check_samples(X, y, groups):
     """Return finite float64 samples, with one label and one group per row."""
-    X = np.asarray(X, dtype=np.float64)
+    X = check_numbers(X, "X").astype(np.float64, copy=False)
     if X.ndim != 2:
         raise ValueError(
-            f"X must have shape (n_samples, n_features), got {X.ndim} dimensions; give "
-            "one row per scan"
+            f"X must have shape (n_samples, n_features), got {X.shape}; give one row "
+            "per scan"
         )
     for name, values in (("y", y), ("groups", groups)):
         if np.shape(values) != (len(X),):
@@ -108,7 +110,7 @@ def _check_samples(X, y, groups):
             f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
             "features out"
         )
-    return X, np.asarray(y), np.asarray(groups)
+    return X, check_labels(y, "y"), check_labels(groups, "groups")
 
 
 def _check_classifier(classifier):
@@ -119,7 +121,7 @@ def _check_classifier(classifier):
         hasattr(classifier, "predict_proba") or hasattr(classifier, "predict_log_proba")
     ):
         raise TypeError(
-            f"{type(classifier).__name__} has no predict_proba, which information in "
+            f"classifier={classifier!r} has no predict_proba, which information in "
             "bits needs; use CanonicalVariates, LogisticRegression or the like"
         )
     return classifier

@@ -5,6 +5,9 @@ import logging
 
 import numpy as np
 
+from neuroextrap.images._caching import check_memory
+from neuroextrap.stats._validation import check_numbers
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -36,13 +39,14 @@ def read_scans(X, mask, *, memory=None):
     Images may be 4-D, a list of 3-D, paths, a glob pattern or on a surface; `mask` and
     `memory` (a cache for what is read from files) concern images only.
     """
+    check_memory(memory)
     if _is_array(X):
         if mask is not None:
             raise ValueError(
                 "mask is for images, but X is an array, whose columns are the features"
                 "; use mask=None"
             )
-        X = np.asarray(X, dtype=np.float64)
+        X = check_numbers(X, "X").astype(np.float64, copy=False)
         n_features = X.shape[1] if X.ndim == 2 else 0
         return Scans(X, None, np.ones(n_features, dtype=bool))
     from neuroextrap.images import load_samples, resolve_masker

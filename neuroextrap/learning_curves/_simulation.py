@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from neuroextrap.stats._validation import random_generator
+
 
 def binary_gaussian_information(separation):
     """Return the bits that one Gaussian measurement tells about a fair binary label.
@@ -76,7 +78,7 @@ def simulate_hierarchical_scans(
     """
     from sklearn.utils import Bunch
 
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     axes = _two_patterns(n_features, rng)
     states = np.tile(np.repeat(np.arange(4), n_repeats), n_subjects)
     groups = np.repeat(np.arange(n_subjects), 4 * n_repeats)

@@ -41,6 +41,11 @@ def learning_curve_table(curve):
     """
     import pandas as pd
 
+    if not hasattr(curve, "information"):
+        raise TypeError(
+            f"curve must come from information_learning_curve, got "
+            f"{type(curve).__name__}; give its result"
+        )
     information = curve.information.mean(axis=1)
     error, baseline = (
         curve.error_rate.mean(axis=1),

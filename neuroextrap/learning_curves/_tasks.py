@@ -14,6 +14,7 @@ from neuroextrap.learning_curves._patterns import (
     standardize_maps,
 )
 from neuroextrap.learning_curves._splits import draw_split
+from neuroextrap.stats._validation import check_n_jobs
 
 # fixed, so that results do not depend on the number of workers
 _SPLITS_PER_TASK = 10
@@ -23,6 +24,7 @@ def run_tasks(run, sizes, n_splits, *, n_jobs, options):
     """Evaluate all splits; return, for each size, the results of its tasks in order."""
     from joblib import Parallel, delayed
 
+    check_n_jobs(n_jobs)
     starts = range(0, n_splits, _SPLITS_PER_TASK)
     tasks = [
         (int(size), range(start, min(start + _SPLITS_PER_TASK, n_splits)))

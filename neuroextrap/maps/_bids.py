@@ -23,6 +23,21 @@ SOURCE_LINK = "source"
 """Name by which BIDS addresses in results refer to the data set that was analyzed."""
 _VERSION = "1.8.0"
 
+# what BIDS has no suffix for yet: statistical maps, their tables, and the report
+_IGNORED = """\
+*_stat.*
+group/
+*provenance*
+"""
+_README = """\
+Maps of how much every region of a brain tells about a stimulus, made by neuroextrap.
+
+The JSON file beside each map says what it is (Description, Units) and how it was made.
+The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
+"""
+BESIDE = {".bidsignore": _IGNORED, "README": _README}
+"""Files that stand beside the description of a data set, and what is in them."""
+
 
 def shared_entities(paths):
     """Return the entities that all of several BIDS files share, in BIDS order.
@@ -87,9 +102,10 @@ def check_dataset(root, *, overwrite):
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    The folder is created when missing. Of the data sets that the files `sources`
-    belong to, the DOI is named where they tell it, and a relative path leads to the
-    first of them. Returns the file's path.
+    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for
+    what the standard has no name for. Of the data sets that the files `sources` belong
+    to, the DOI is named where they tell it, and a relative path leads to the first of
+    them. Returns the file's path.
     """
     root = Path(root).expanduser()
     path = root / DESCRIPTION
@@ -115,6 +131,9 @@ def describe_dataset(root, sources=()):
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+    for name, text in BESIDE.items():
+        if not (root / name).exists():
+            (root / name).write_text(text, encoding="utf-8")
     return path
 
 

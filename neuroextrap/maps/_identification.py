@@ -48,8 +48,18 @@ def accuracy_statistics(wins, *, n_test, set_sizes):
     }
 
 
+# up to this chance of a miss the worst case of Clopper and Pearson is known
+_LARGEST_ALPHA = 0.25
+
+
 def bound_statistics(
-    wins, *, n_repeats, confidence_level=0.95, forward=None, n_correct=None
+    wins,
+    *,
+    n_repeats,
+    confidence_level=0.95,
+    forward=None,
+    n_correct=None,
+    n_best=None,
 ):
     """Compute the lower confidence bounds of every region.
 
@@ -59,7 +69,8 @@ def bound_statistics(
     information is in bits. Names ending in ``_fwe`` hold for all analyzed regions at
     once. The bounds for the given classes come from forward tests where there are: a
     ForwardDesign and its outcomes `n_correct` (n_regions, n_sums), with the e-values;
-    `n_repeats` is then the number, shape (), that has their noise.
+    `n_repeats` is then the number, shape (), that has their noise. In a single split of
+    independent points `n_best` (n_regions,) counts those whose class was strictly best.
     """
     n_analyzed = int((~np.isnan(wins[:, 0])).sum())
     sizes = bound_set_sizes(wins.shape[1])
@@ -69,17 +80,17 @@ def bound_statistics(
     )
     together = replace(design, n_regions=max(1, n_analyzed))
     tests = None if forward is None else (forward, n_correct)
-    pointwise = _bounds(curves, sizes, design, tests)
-    simultaneous = _bounds(curves, sizes, together, tests)
+    pointwise = _bounds(curves, sizes, design, tests, n_best)
+    simultaneous = _bounds(curves, sizes, together, tests, n_best)
     values = pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
     return values if tests is None else values | _e_values(*tests, design.n_classes)
 
 
-def _bounds(curves, sizes, design, tests):
+def _bounds(curves, sizes, design, tests, n_best):
     """Return the bounds of every region; curves (n_regions, n_sizes) up to K."""
     accuracy = curves[:, -1]
     if tests is None:
-        given = design.bayes_accuracy_bound(accuracy, method=_class_method(design))
+        given = _given_classes_bound(accuracy, design, n_best)
     else:
         forward, n_correct = tests
         given = forward.bayes_accuracy_bound(
@@ -105,15 +116,21 @@ def _e_values(forward, n_correct, n_classes):
     return {"e_value": e_value, "e_value_fdr": rate}
 
 
-def _class_method(design):
-    """Choose the bound for the given classes by the design, never by the data.
+def _given_classes_bound(accuracy, design, n_best):
+    """Bound the Bayes accuracy by the folds, a method chosen by the design alone.
 
-    With one split and equal repeats the Kullback-Leibler bound is the tighter one; ties
-    are allowed.
+    With one split and equal repeats by Clopper and Pearson, where a tie counts as wrong
+    (what is strictly right is right of a classifier that breaks its ties anyhow), or,
+    where outcomes are no whole numbers, by Kullback and Leibler; else by Hoeffding.
     """
     repeats = np.atleast_2d(design.n_repeats)
-    one_split = len(repeats) == 1 and np.ptp(repeats) == 0
-    return "kl" if one_split else "hoeffding"
+    if len(repeats) > 1 or np.ptp(repeats) > 0:
+        return design.bayes_accuracy_bound(accuracy, method="hoeffding")
+    n_points = repeats[0, 0] * design.n_classes
+    known_worst = design.alpha / design.n_bounds <= _LARGEST_ALPHA
+    if n_best is None or not known_worst:
+        return design.bayes_accuracy_bound(accuracy, method="kl")
+    return design.bayes_accuracy_bound(n_best / n_points, method="clopper_pearson")
 
 
 _PERMUTATION_MAPS = (

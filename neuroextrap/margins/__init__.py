@@ -1,13 +1,15 @@
 """Classifiers as batched margin functions, and the one loop over regions.
 
 ``CLASSIFIERS`` holds the classifiers that have names; ``MarginKernel`` is what a
-classifier of one's own has to be.
+classifier of one's own has to be; ``use_executor`` gives tasks to a Dask cluster.
 """
 
+from neuroextrap.margins._execution import use_executor
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._registry import CLASSIFIERS
 
 __all__ = [
     "CLASSIFIERS",
     "MarginKernel",
+    "use_executor",
 ]

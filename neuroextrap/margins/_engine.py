@@ -1,6 +1,5 @@
 """The one loop over regions and permutations."""
 
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -9,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-import threadpoolctl
-from joblib import Parallel, delayed
 
 from neuroextrap.margins._checkpoint import Checkpoint
+from neuroextrap.margins._execution import Work, run_tasks
 from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import sums_are_faster
 from neuroextrap.margins._task import (
@@ -43,8 +41,9 @@ class RegionScores:
     ``maxima`` (n_permutations,) the largest statistic over regions for every
     permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
     kept. ``done`` (n_regions,) marks the regions analyzed in this run (all, but for a
-    shard). With forward tests ``n_correct`` (n_regions, n_sums) are their numbers of
-    correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
+    shard). ``n_best`` (n_regions,) is the number of test points whose class was
+    strictly the best. With forward tests ``n_correct`` (n_regions, n_sums) are their
+    numbers of correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
     """
 
     wins: np.ndarray
@@ -54,6 +53,7 @@ class RegionScores:
     maxima: np.ndarray
     null: np.ndarray | None
     done: np.ndarray
+    n_best: np.ndarray | None = None
     n_correct: np.ndarray | None = None
     forward_wins: np.ndarray | None = None
 
@@ -215,19 +215,6 @@ def _tasks(regions: scipy.sparse.csr_array, plan: Plan) -> list[Task]:
     return [(number, filled[a : a + size]) for number, a in enumerate(starts)]
 
 
-# tells a task whether it runs in the process that made it
-_PROCESS = uuid.uuid4().hex
-
-
-def _run_numbered(
-    plan: Plan, task: Task, data: TaskData, parent: str
-) -> tuple[Task, dict[str, np.ndarray]]:
-    """Run one task, in another process with one BLAS thread."""
-    if parent != _PROCESS:
-        threadpoolctl.threadpool_limits(limits=1, user_api="blas")
-    return task, run_task(plan, data)
-
-
 def _results(
     X: np.ndarray,
     regions: scipy.sparse.csr_array,
@@ -237,28 +224,28 @@ def _results(
     store: Checkpoint | None,
 ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
     """Yield (rows, result) of every task: stored ones first, then as they finish."""
-    missing = []
+    missing = {}
     for number, rows in tasks:
         result = None if store is None else store.load(number)
         if result is None:
-            missing.append((number, rows))
+            missing[number] = rows
         else:
             yield rows, result
-    calls = (
-        delayed(_run_numbered)(plan, task, task_data(X, regions, task[1]), _PROCESS)
-        for task in missing
+    work = Work(
+        function=run_task,
+        shared=plan,
+        data_of=lambda number: task_data(X, regions, missing[number]),
+        names={number: _name(number, rows) for number, rows in missing.items()},
     )
-    parallel = Parallel(
-        n_jobs=n_jobs,
-        prefer=plan.kernel.prefer,
-        return_as="generator_unordered",
-        batch_size=1,
-    )
-    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
-        for (number, rows), result in parallel(calls):
-            if store is not None:
-                store.save(number, result)
-            yield rows, result
+    for number, result in run_tasks(work, n_jobs=n_jobs, prefer=plan.kernel.prefer):
+        if store is not None:
+            store.save(number, result)
+        yield missing[number], result
+
+
+def _name(number: int, rows: np.ndarray) -> str:
+    """Return what messages call a task."""
+    return f"task {number} (regions {rows[0]} to {rows[-1]})"
 
 
 def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
@@ -270,6 +257,7 @@ def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> Region
         weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
         score=np.full(n_regions, np.nan),
         n_reached=np.zeros(n_regions, dtype=np.int64),
+        n_best=np.full(n_regions, np.nan),
         maxima=np.full(plan.n_permutations, -np.inf),
         null=null,
         done=np.zeros(n_regions, dtype=bool),
@@ -290,6 +278,8 @@ def _fill_in(
     scores.weighted_wins[:, rows] = result["weighted_wins"]
     scores.score[rows] = result["score"]
     scores.n_reached[rows] = result["n_reached"]
+    if scores.n_best is not None:
+        scores.n_best[rows] = result["n_best"]
     scores.done[rows] = True
     if scores.n_correct is not None and scores.forward_wins is not None:
         scores.n_correct[rows] = result["n_correct"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design
+from neuroextrap.models._splitters import check_cv_argument
 
 
 def make_design(
@@ -29,9 +30,16 @@ def make_design(
         )
     splitter = _resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
+    try:
+        folds = tuple(splitter.split(samples, codes, groups))
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"cv={cv!r} cannot split these samples ({str(error).rstrip('.')}); choose "
+            "fewer folds or another splitter"
+        ) from error
     folds = tuple(
-        (np.asarray(train, dtype=int), np.asarray(test, dtype=int))
-        for train, test in splitter.split(samples, codes, groups)
+        _checked_fold(number, fold, len(codes))
+        for number, fold in enumerate(folds, start=1)
     )
     _check_folds(folds, codes, n_classes)
     return Design(folds, len(codes), n_classes)
@@ -102,9 +110,39 @@ def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
                 "cv, for example sklearn.model_selection.StratifiedKFold()"
             )
         return LeaveOneGroupOut()
+    check_cv_argument(cv)
     if isinstance(cv, (int, np.integer)):
         return StratifiedKFold(cv) if groups is None else GroupKFold(cv)
     return check_cv(cv)
+
+
+def _checked_fold(
+    number: int, fold: Any, n_samples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (train, test) of a fold as indices of samples."""
+    try:
+        train, test = (np.asarray(part) for part in fold)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"fold {number} of cv={fold!r} must be a pair of index arrays; give a list "
+            "of (train, test)"
+        ) from None
+    parts = []
+    for name, part in (("train", train), ("test", test)):
+        part = np.flatnonzero(part) if part.dtype.kind == "b" else part
+        if len(part) and part.dtype.kind not in "iu":
+            raise TypeError(
+                f"fold {number} of cv has {name} indices of dtype {part.dtype}; give "
+                "whole numbers"
+            )
+        wrong = part[(part < 0) | (part >= n_samples)]
+        if len(wrong):
+            raise ValueError(
+                f"fold {number} of cv has the {name} index {wrong[-1]}, samples are "
+                f"0 to {n_samples - 1}; count samples of the classes that are analyzed"
+            )
+        parts.append(part.astype(int))
+    return parts[0], parts[1]
 
 
 def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
@@ -113,10 +151,13 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
         raise ValueError("cv made no folds; give a splitter that yields (train, test)")
     for number, (train, test) in enumerate(folds, start=1):
         if len(test) == 0 or len(train) == 0:
-            raise ValueError(f"fold {number} of cv has no training or no test samples")
+            raise ValueError(
+                f"fold {number} of cv has no training or no test samples; leave it out"
+            )
         if len(np.intersect1d(train, test)):
             raise ValueError(
-                f"fold {number} of cv has samples in both training and test set"
+                f"fold {number} of cv has samples in both training and test set; leave "
+                "them out of one"
             )
         lacking = np.setdiff1d(np.arange(n_classes), codes[train])
         if len(lacking):

@@ -22,7 +22,9 @@ def run_identity(
     weightings = [] if plan.weightings is None else [plan.weightings]
     forward, tests = plan.forward, []
     if forward is not None:
-        tests = [*forward.design.arrays, forward.sums.data, forward.weighting]
+        sums = forward.sums
+        tests = [sums.data, sums.indices, sums.indptr, forward.weighting]
+        tests += forward.design.arrays
     return {
         "data": array_hash(X),
         "regions": _hash_of_all(regions.indptr, regions.indices),

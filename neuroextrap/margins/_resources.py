@@ -1,5 +1,6 @@
 """How much of a machine a run may take, and which part of the run it does."""
 
+import operator
 import re
 from typing import Any
 
@@ -15,12 +16,17 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def parse_memory(memory: Any) -> int:
     """Turn "2G" into a number of bytes; units K, M, G and T are powers of 1024."""
-    if isinstance(memory, (int, float, np.number)) and memory > 0:
+    number = isinstance(memory, (int, float, np.number)) and not isinstance(
+        memory, bool
+    )
+    if number and 0 < memory < np.inf:
         return int(memory)
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?B)?\s*", str(memory).upper())
-    if match is None:
+    text = memory.upper() if isinstance(memory, str) else ""
+    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*([KMGT]?)(I?B)?\s*", text)
+    if match is None or float(match[1]) == 0:
         raise ValueError(
-            f"max_memory={memory!r} must be a size such as '2G', or a number of bytes"
+            f"max_memory={memory!r} must be a size such as '2G', or a number of bytes "
+            "above 0"
         )
     return int(float(match[1]) * _UNITS[match[2]])
 
@@ -31,7 +37,7 @@ def parse_shard(shard: Any) -> tuple[int, int] | None:
         return None
     parts = shard.split("/") if isinstance(shard, str) else shard
     try:
-        index, n_parts = (int(part) for part in parts)
+        index, n_parts = (_whole(part) for part in parts)
     except (TypeError, ValueError):
         index, n_parts = 0, 0
     if not 1 <= index <= n_parts:
@@ -39,6 +45,24 @@ def parse_shard(shard: Any) -> tuple[int, int] | None:
             f"shard={shard!r} must be 'i/N' with i from 1 to N, such as '1/4'"
         )
     return index - 1, n_parts
+
+
+def _whole(part: Any) -> int:
+    """Return a whole number, given as text or not."""
+    if isinstance(part, str):
+        return int(part)
+    return operator.index(part)
+
+
+def check_labelings_fit(n_permutations: int, n_samples: int, max_memory: Any) -> None:
+    """Raise when the permuted labelings alone need more than the memory given."""
+    needed = 4 * n_permutations * n_samples
+    if needed > parse_memory(max_memory):
+        raise ValueError(
+            f"n_permutations={n_permutations} of {n_samples} samples need "
+            f"{needed / 2**30:.1f} GiB, max_memory={max_memory!r} is less; lower the "
+            "number, or raise max_memory"
+        )
 
 
 def affordable_workers(

@@ -55,7 +55,7 @@ def resolve_statistic(
     "accuracy", "pairwise_accuracy", "implied_information" (at ``set_sizes``), or an
     integer k: the average accuracy among k classes.
     """
-    if statistic == "implied_information":
+    if isinstance(statistic, str) and statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)
     size = _set_size(statistic, n_classes)
     if size is not None:
@@ -80,7 +80,7 @@ def accuracy_set_size(statistic: Any, n_classes: int) -> int:
 def _set_size(statistic: Any, n_classes: int) -> int | None:
     """Set size of an accuracy, or None where it is none."""
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
-    size = sizes.get(statistic, statistic)
-    if isinstance(size, (int, np.integer)) and 2 <= size <= n_classes:
-        return int(size)
-    return None
+    size = sizes.get(statistic) if isinstance(statistic, str) else statistic
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+        return None
+    return int(size) if 2 <= size <= n_classes else None

@@ -1,10 +1,9 @@
 """One task of a run: some regions under all labelings.
 
 A task is a pure function of its plan and its data, so tasks can run in any order, on
-any machine, and be repeated. A task goes over its regions in passes, a few regions at a
-time, and a pass over the labelings in batches. The sizes of all three depend on the
-design alone, never on the number of workers or the memory, so neither can change a
-result.
+any machine, and be repeated. It goes over its regions in passes, a few at a time, and a
+pass over the labelings in batches. All sizes depend on the design alone, never on
+workers or memory, so neither can change a result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -211,7 +210,8 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
 
     The result has ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions,
     K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
-    many permuted statistics reach it; ``maxima`` (n_permutations,) the largest permuted
+    many permuted statistics reach it; ``n_best`` (n_regions,) how many test points have
+    their class strictly best; ``maxima`` (n_permutations,) the largest permuted
     statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept;
     with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
     (n_regions, K).
@@ -222,6 +222,7 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
         "weighted_wins": np.empty((plan.n_weightings, n_regions, n_classes)),
         "score": np.empty(n_regions),
         "n_reached": np.zeros(n_regions, dtype=np.int64),
+        "n_best": np.empty(n_regions),
         "maxima": np.full(plan.n_permutations, -np.inf),
     }
     if plan.keep_null:
@@ -380,6 +381,7 @@ def _score(
             result["wins"][rows] = wins[::width]
             result["score"][rows] = scores[:, 0]
             observed = beaten[:, ::width], tied[:, ::width]
+            result["n_best"][rows] = (observed[0] == n_classes - 1).sum(axis=0)
             for f in range(len(result["weighted_wins"])):
                 weighting = cast(np.ndarray, plan.weightings)[f][:, None]
                 result["weighted_wins"][f, rows] = win_histogram(

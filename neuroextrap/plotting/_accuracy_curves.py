@@ -87,8 +87,16 @@ def plot_accuracy_curve(  # noqa: PLR0913
     return ax
 
 
-def plot_extrapolation_fan(
-    set_sizes, accuracy, target_sizes, predictions, *, truth=None, ax=None
+def plot_extrapolation_fan(  # noqa: PLR0913
+    set_sizes,
+    accuracy,
+    target_sizes,
+    predictions,
+    *,
+    interval=None,
+    confidence_level=0.9,
+    truth=None,
+    ax=None,
 ):
     """Plot an observed accuracy curve and its extrapolations by several methods.
 
@@ -102,6 +110,11 @@ def plot_extrapolation_fan(
         Set sizes of the predictions.
     predictions : dict of str to array-like of shape (n_targets,)
         Predicted accuracy by the name of the method.
+    interval : tuple of two array-like of shape (n_targets,) or None, default=None
+        Lower and upper ends, as ``AccuracyExtrapolator.predict_interval`` gives them,
+        drawn as a band.
+    confidence_level : float, default=0.9
+        Confidence level of the interval, for the legend.
     truth : array-like of shape (n_targets,) or None, default=None
         True accuracy at the target sizes, where it is known.
     ax : matplotlib.axes.Axes or None, default=None
@@ -133,6 +146,8 @@ def plot_extrapolation_fan(
     sizes, accuracy = same_length(("set_sizes", set_sizes), accuracy=accuracy)
     targets, truth = same_length(("target_sizes", target_sizes), truth=truth)
     ax = resolve_axes(ax)
+    if interval is not None:
+        draw_interval(ax, targets, interval, confidence_level)
     styles = ("-", "--", ":", "-.")
     for number, (name, prediction) in enumerate(predictions.items()):
         _, curve = same_length(("target_sizes", targets), **{name: prediction})
@@ -145,6 +160,17 @@ def plot_extrapolation_fan(
     ax.axvline(sizes.max(), color="0.7", lw=0.8)
     _finish(ax, np.concatenate([sizes, targets]), chance=True)
     return ax
+
+
+def draw_interval(ax, target_sizes, interval, confidence_level):
+    """Draw an interval of predictions, given as (lower, upper), as a band."""
+    targets, lower, upper = same_length(
+        ("target_sizes", target_sizes), lower=interval[0], upper=interval[1]
+    )
+    label = f"{confidence_level:.0%} interval"
+    ax.fill_between(
+        targets, lower, upper, color=COLORS[0], alpha=0.15, lw=0, label=label
+    )
 
 
 def _finish(ax, sizes, chance):

@@ -23,7 +23,7 @@ def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
         if dense.ndim != 2:
             raise ValueError(
                 f"regions must be a matrix (n_regions, n_features), got "
-                f"{dense.ndim} dimension(s); give one row per region"
+                f"shape {dense.shape}; give one row per region"
             )
         members = sparse.csr_array(dense)
     if members.shape[1] != n_features or members.shape[0] == 0:
@@ -96,7 +96,10 @@ def check_centers(centers: Any, n_features: int) -> np.ndarray:
 
 def check_radius(radius: Any) -> float:
     """Return the radius as a float, or say that it must be positive and finite."""
-    value = float(radius)
+    number = isinstance(radius, (int, float, np.number)) and not isinstance(
+        radius, bool
+    )
+    value = float(radius) if number else np.nan
     if not (np.isfinite(value) and value > 0):
         raise ValueError(
             f"radius={radius!r} must be a positive finite number of mm; use 8.0, for "

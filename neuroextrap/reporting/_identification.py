@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._curves import EXTRAPOLATION, curve_axes
+from neuroextrap.reporting._curves import EXTRAPOLATION, INTERVAL_LEVEL, curve_axes
 from neuroextrap.reporting._methods import methods_paragraph, parameter_tables
 from neuroextrap.reporting._page import (
     escape,
@@ -233,8 +233,9 @@ def _curves(fitted, peaks):
         return ""
     hint = (
         "The lower bound on average Bayes accuracy holds for each set size and region "
-        f"by itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}), for "
-        "classes of which those of the data are an exchangeable sample."
+        f"by itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}) "
+        f"with its {INTERVAL_LEVEL:.0%} interval, for classes of which those of the "
+        "data are an exchangeable sample."
     )
     return paragraphs(hint) + "\n".join(
         embed_figure(curve_axes(fitted, int(row["region"])).figure, _name_of(row))

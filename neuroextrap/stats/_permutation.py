@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import check_integer, check_real
+from neuroextrap.stats._validation import check_integer, check_real, random_generator
 
 _LISTED = 8  # list all labelings when they are at most this many times those asked
 
@@ -109,7 +109,7 @@ def permute_labels(
     if others < n_permutations:
         message = _few_labelings(others, n_permutations, _n_renamings(units))
         warnings.warn(message, stacklevel=2)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     if others <= _LISTED * n_permutations:
         codes = _listed(units, min(others, n_permutations), others, rng)
     else:

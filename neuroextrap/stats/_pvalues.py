@@ -75,7 +75,7 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
             f"{null.shape} after its first axis"
         ) from None
     if (np.isnan(null) & ~np.isnan(observed)).any():
-        raise ValueError("null_scores hold NaN where score is a number")
+        raise ValueError("null_scores hold NaN where score is a number; drop them")
     p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))
     return np.where(np.isnan(observed), np.nan, p)
 
@@ -194,7 +194,7 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     for start in range(0, len(null), width):
         maxima = np.asarray(null[start : start + width], dtype=np.float64)[:, order]
         if np.isnan(maxima).any():
-            raise ValueError("null_scores hold NaN where score is a number")
+            raise ValueError("null_scores hold NaN where score is a number; drop them")
         np.maximum.accumulate(maxima, axis=1, out=maxima)
         n_reached += (maxima >= values[order]).sum(axis=0)
     p = p_value_from_counts(n_reached, len(null))

@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._null_counts import NullCounts, round_ties
 from neuroextrap.stats._pvalues import step_down_p_value
-from neuroextrap.stats._validation import FloatArray, check_integer, real_array
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_integer,
+    random_generator,
+    real_array,
+)
 
 _BATCH_NUMBERS = 2**24  # statistics held at once
 
@@ -42,7 +47,7 @@ def sign_flips(
     if free < 60 and n_distinct - 1 <= n_permutations:
         bits = np.arange(1, n_distinct)[:, np.newaxis] >> np.arange(free) & 1
     else:
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         # the first row drawn stands for the observed signs
         bits = rng.integers(0, 2, size=(n_permutations + 1, free))[1:]
     signs = np.ones((len(bits), n_units))

@@ -23,6 +23,40 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
     return int(value)
 
 
+def check_n_jobs(n_jobs: Any) -> int:
+    """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
+
+    None is one, or what ``joblib.parallel_config`` says.
+    """
+    text = (
+        f"n_jobs={n_jobs!r} must be a whole number other than 0; use 1 for no "
+        "parallel work, or -1 for all processors"
+    )
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise TypeError(text)
+    if n_jobs == 0:
+        raise ValueError(text)
+    return int(n_jobs)
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that a seed stands for: None, a whole number, or one."""
+    text = (
+        f"random_state={random_state!r} must be None, a whole number of at least 0 or "
+        "a numpy.random.Generator; give a seed such as 0"
+    )
+    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    if random_state is None or isinstance(random_state, generators):
+        return np.random.default_rng(random_state)
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(text)
+    if random_state < 0:
+        raise ValueError(text)
+    return np.random.default_rng(random_state)
+
+
 def check_real(values: ArrayLike, name: str) -> ArrayLike:
     """Return `values` as they are; TypeError if they are complex.
 
@@ -85,6 +119,21 @@ def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
     return sizes
 
 
+def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array of real numbers as it is; TypeError for masked or other ones."""
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        raise TypeError(
+            f"{name} is a masked array; leave masked samples out, or fill features "
+            f"with NaN by {name}.filled(numpy.nan)"
+        )
+    array = np.asarray(values)
+    if array.dtype.kind not in "buif":
+        raise TypeError(
+            f"{name} must be real numbers, got dtype {array.dtype}; give them as float"
+        )
+    return array
+
+
 def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
     array = real_array(values, name)
@@ -93,7 +142,7 @@ def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     if wrong.any():
         raise ValueError(
             f"{name} must lie in [0, 1] (a proportion, not per cent); "
-            f"got {array[wrong].flat[0]!r}"
+            f"got {array[wrong].flat[0]}"
         )
     return np.clip(array, 0.0, 1.0)
 
@@ -103,7 +152,7 @@ def check_information(information: ArrayLike) -> FloatArray:
     array = real_array(information, "information")
     if (array < 0).any():
         raise ValueError(
-            f"information must not be negative; got {array[array < 0].flat[0]!r}"
+            f"information must not be negative; got {array[array < 0].flat[0]}"
         )
     return array
 
@@ -133,7 +182,7 @@ def check_wins(wins: ArrayLike) -> FloatArray:
     if wrong.any():
         raise ValueError(
             "wins must sum to one over the last axis (see win_distribution); "
-            f"got {total[wrong].flat[0]!r}"
+            f"got {total[wrong].flat[0]}"
         )
     return array
 

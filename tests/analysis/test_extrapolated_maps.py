@@ -42,7 +42,7 @@ def test_without_margins_wins_are_used_and_it_is_said(fitted, tmp_path):
     maps = again.extrapolate(50)
     for region in (0, 1):
         model = AccuracyExtrapolator().fit_wins(again.wins_[region], 40)
-        np.testing.assert_array_equal(maps[50][region], model.predict(50))
+        np.testing.assert_allclose(maps[50][region], model.predict(50), rtol=1e-9)
     assert maps.source == "wins"
     assert "win distributions, without scores" in maps.notes[-1]
     assert again.extrapolator(0).sample_.margins is None
@@ -115,8 +115,50 @@ def test_sidecars_name_method_source_and_notes(tmp_path):
     np.testing.assert_array_equal(written, maps[30].get_fdata())
     with pytest.raises(ValueError, match="not empty"):
         maps.to_directory(tmp_path / "out")
+    with pytest.warns(UserWarning, match="8 classes or more"):
+        wide = light.extrapolate(30, confidence_level=0.9)
+    wide.to_directory(tmp_path / "wide")
+    for end, ends in (("lower", wide.lower), ("upper", wide.upper)):
+        stem = tmp_path / "wide" / f"accuracy_among_30_{end}"
+        written = nibabel.load(f"{stem}.nii.gz").get_fdata()
+        np.testing.assert_array_equal(written, ends[30].get_fdata())
+        about = json.loads(stem.with_suffix(".json").read_text())
+        assert f"{end.capitalize()} end of the interval" in json.dumps(about)
 
 
 def test_plain_arrays_are_not_written(fitted, tmp_path):
     with pytest.raises(ValueError, match="plain arrays have no images"):
         fitted.extrapolate(20).to_directory(tmp_path / "out")
+
+
+def test_intervals_are_those_of_every_region(fitted, tmp_path):
+    maps = fitted.extrapolate([20, 50], confidence_level=0.8)
+    fitted.to_directory(tmp_path / "kept")
+    again = IdentificationSearchLight.from_directory(tmp_path / "kept")
+    for results, found in ((fitted, maps), (again, again.extrapolate(50))):
+        assert (found.lower is None) == (results is again)
+        found = results.extrapolate([20, 50], confidence_level=0.8)
+        for region in (0, 1):
+            model = results.extrapolator(region)
+            lower, upper = model.predict_interval([20, 50], 0.8)
+            np.testing.assert_allclose(found[50][region], model.predict(50), rtol=1e-9)
+            np.testing.assert_array_equal(found.lower[50][region], lower[1])
+            np.testing.assert_array_equal(found.upper[20][region], upper[0])
+        assert np.isnan(found.upper[20][2])
+    assert "intervals hold with confidence 0.8 each" in maps.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence_level": 1.0}, "confidence_level must lie strictly"),
+        (
+            {"confidence_level": 0.9, "method": "gaussian"},
+            "method='gaussian' has no calibrated interval; use method='auto'",
+        ),
+    ],
+)
+def test_intervals_are_refused_before_any_work(fitted, monkeypatch, options, message):
+    monkeypatch.setattr(type(fitted), "extrapolator", None)
+    with pytest.raises(ValueError, match=message):
+        fitted.extrapolate(20, **options)

@@ -55,7 +55,8 @@ def searchlight(mask):
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    about = {".bidsignore", "README"}  # of every data set
+    return sorted({path.name for path in folder.iterdir()} - about)
 
 
 def test_runs_of_a_subject(searchlight, tmp_path, capsys):

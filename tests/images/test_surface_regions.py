@@ -26,7 +26,7 @@ def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
     for _ in range(2):  # computed, then read
         cached = surface_regions(masker, 8.0, cache_dir=tmp_path)
         assert (cached.toarray() == wanted).all()
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.rglob("output.pkl"))) == 2
     some = surface_regions(masker, 8.0, centers=[30, 1])
     assert (some.toarray() == wanted[[30, 1]]).all()
 

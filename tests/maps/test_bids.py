@@ -83,11 +83,23 @@ def test_the_description_of_the_data_set(tmp_path):
     assert about["DatasetType"] == "derivative"
     assert about["GeneratedBy"][0].keys() == {"Name", "Version"}
     assert about["SourceDatasets"] == [{"DOI": doi["DatasetDOI"]}]
-    assert [p.name for p in (tmp_path / "new" / "out").iterdir()] == [
-        "dataset_description.json"
+    assert sorted(p.name for p in (tmp_path / "new" / "out").iterdir()) == [
+        ".bidsignore",
+        "README",
+        "dataset_description.json",
     ]
     again = tmp_path / "new" / "out" / "dataset_description.json"
     again.write_text("mine")
     assert describe_dataset(tmp_path / "new" / "out").read_text() == "mine"
     unknown = json.loads(describe_dataset(tmp_path / "other", imgs[1:]).read_text())
     assert "SourceDatasets" not in unknown
+
+
+def test_a_validator_is_told_what_has_no_name_in_the_standard(tmp_path):
+    describe_dataset(tmp_path)
+    assert "*_stat.*" in (tmp_path / ".bidsignore").read_text().splitlines()
+    assert "neuroextrap" in (tmp_path / "README").read_text()
+    (tmp_path / "dataset_description.json").unlink()
+    (tmp_path / "README").write_text("mine")
+    describe_dataset(tmp_path)
+    assert (tmp_path / "README").read_text() == "mine"

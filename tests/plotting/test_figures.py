@@ -67,6 +67,17 @@ def test_fan_draws_every_method_and_the_truth():
     assert len(styles) == 9
 
 
+def test_fan_draws_the_interval_as_a_band():
+    ends = ([0.3, 0.05], [0.7, 0.2])
+    curves = {"auto": [0.5, 0.1]}
+    ax = plot_extrapolation_fan(
+        [2, 8], [0.9, 0.6], [20, 1000], curves, interval=ends, confidence_level=0.8
+    )
+    band = next(c for c in ax.collections if c.get_label() == "80% interval")
+    corners = {tuple(point) for point in band.get_paths()[0].vertices.round(6)}
+    assert corners >= {(20, 0.3), (20, 0.7), (1000, 0.05), (1000, 0.2)}
+
+
 def test_critical_value_is_the_smallest_significant_score():
     null = np.random.default_rng(0).permutation(np.arange(99.0))
     critical = _critical_value(null, 0.05)
@@ -149,6 +160,10 @@ def test_figures_save_as_vectors():
         (
             lambda: plot_extrapolation_fan([2], [0.5], [9], {"x": [1, 2]}),
             r"x of shape \(2,\) must have the shape of target_sizes",
+        ),
+        (
+            lambda: plot_extrapolation_fan([2], [0.5], [9], {}, interval=([1, 2], [1])),
+            r"lower of shape \(2,\) must have the shape of target_sizes",
         ),
         (lambda: plot_null_distribution([]), "run with n_permutations > 0"),
         (lambda: plot_null_distribution([np.nan]), "null_scores must be finite"),

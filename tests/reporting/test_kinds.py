@@ -21,7 +21,7 @@ from neuroextrap.reporting import (
     peak_table,
 )
 from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.stats import average_accuracy_jackknife
+from neuroextrap.stats import AccuracyExtrapolator, average_accuracy_jackknife
 
 
 def _sheet(shift):
@@ -143,10 +143,12 @@ def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_regi
         line.get_label(): line.get_data() for line in curve_axes(encoding, 0).lines
     }
     sizes, accuracy = lines["extrapolated"]
+    bands = [band.get_label() for band in curve_axes(encoding, 0).collections]
+    assert "90% interval" in bands
     assert (sizes[0], sizes[-1]) == (30, 300)
     assert np.all(np.diff(accuracy) <= 0)
-    predicted = encoding.extrapolate([300])[300]
-    np.testing.assert_allclose(accuracy[-1], predicted[0], atol=1e-6)
+    model = AccuracyExtrapolator().fit_wins(encoding.wins_[0], 30)
+    np.testing.assert_allclose(accuracy[-1], model.predict(300), atol=1e-6)
     few = [line.get_label() for line in curve_axes(one_region, 0).lines]
     assert "extrapolated" not in few
     plt.close("all")

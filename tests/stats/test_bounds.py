@@ -157,6 +157,42 @@ def test_a_design_gives_the_bounds_of_the_functions():
     )
 
 
+def test_weights_of_folds_reach_every_bound():
+    repeats = np.array([[1] * 40, [4] * 40, [9] * 40])
+    weights = np.array([0.2, 0.3, 0.5])
+    design = TestDesign(40, repeats, fold_weights=weights)
+    assert design.noise == pytest.approx((weights @ [1, 1 / 2, 1 / 3]) ** 2)
+    # without weights, folds count by their test points
+    assert TestDesign(40, repeats).noise == pytest.approx(
+        (1 / 14 + 2 / 14 + 3 / 14) ** 2
+    )
+    given = {"n_classes": 40, "n_repeats": repeats, "fold_weights": weights}
+    curve, sizes = [0.99, 0.9], [5, 40]
+    np.testing.assert_array_equal(
+        information_lower_bound(curve, set_sizes=sizes, **given),
+        design.information_bound(curve, sizes),
+    )
+    assert bayes_accuracy_lower_bound(0.9, **given) == pytest.approx(
+        0.9 - math.sqrt(design.noise * math.log(20) / 80)
+    )
+    never = TestDesign(40, repeats, fold_weights=[0, 0, 1])
+    assert never.noise == pytest.approx(1 / 9)
+
+
+def test_the_best_information_keeps_regions_apart_and_its_method():
+    design = TestDesign(50, 2)
+    curves = np.array([[0.99, 0.95, 0.9], [0.9, 0.7, 0.4]])
+    sizes = [5, 20, 50]
+    for method in ("subgaussian", "hybrid"):
+        together = TestDesign(50, 2, n_set_sizes=3)
+        each = together.information_bound(curves, sizes, method=method)
+        found = design.best_information_bound(curves, sizes, method=method)
+        np.testing.assert_array_equal(found, [max(row) for row in each])
+    assert design.best_bound(5) == pytest.approx(
+        1 - math.sqrt(1.5 * math.log(20) / 100)
+    )
+
+
 @pytest.mark.parametrize("method", ["subgaussian", "hybrid"])
 def test_the_best_of_several_models_is_the_largest_corrected_bound(method):
     curves = np.array([[[0.9, 0.5], [0.6, 0.7]], [[0.8, 0.6], [0.9, 0.2]]])

@@ -1,10 +1,13 @@
 """The extrapolator itself: errors, standard errors, set sizes at a level."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
 from neuroextrap.stats import win_distribution
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):
@@ -191,3 +194,30 @@ def test_standard_errors_need_scores_and_classes():
     few = AccuracyExtrapolator("gaussian").fit(margins[:3], y[:3])
     with pytest.raises(ValueError, match="at least 4 classes with test points, got 3"):
         few.standard_error(10)
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2])
+@pytest.mark.parametrize("max_refits", [7, 100])
+@pytest.mark.parametrize(
+    "name", ["auto", "gaussian", "gaussian_mixture", "moment", "tail", "pitman_yor"]
+)
+def test_refits_equal_those_from_scratch(name, max_refits, n_repeats):
+    margins, y = noisy_margins(20, 1.5, 8, n_repeats)
+    margins = margins.round(1)  # with ties
+    kept, y = np.flatnonzero(y != 3), y[y != 3]  # class 3 has no test points
+    model = AccuracyExtrapolator(name).fit(margins[kept], y)
+    sizes, parts = np.array([20.0, 60.0]), LeftOut(model.sample_, max_refits)
+    scratch = []
+    for group in parts.groups:
+        classes = np.flatnonzero(np.arange(20) % parts.n_groups != group)
+        fresh = deepcopy(model.method_).fit(model.sample_.subset(classes))
+        scratch.append(fresh.projected_accuracy(sizes))
+    shared = [r.projected_accuracy(sizes) for r in model.method_.refits(parts)]
+    np.testing.assert_allclose(shared, scratch, rtol=1e-5)
+
+
+def test_a_jackknife_reports_progress():
+    margins, y = noisy_margins(12, 1.5, 1)
+    model, seen = AccuracyExtrapolator("gaussian").fit(margins, y), []
+    model.standard_error(50, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(i, 12) for i in range(1, 13)]

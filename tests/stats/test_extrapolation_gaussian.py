@@ -219,14 +219,14 @@ def test_ridge_likelihood_fit_equals_scipy(seed):
 
 
 @pytest.mark.filterwarnings("ignore:the true class beats:UserWarning")
-@pytest.mark.parametrize("n_classes", [20, 120])
-@pytest.mark.parametrize("method", ["gaussian", "gaussian_mixture"])
+@pytest.mark.parametrize("n_classes", [2, 3, 20, 120])
+@pytest.mark.parametrize("method", ["auto", "gaussian", "gaussian_mixture"])
 def test_batched_extrapolation_equals_single_fits(method, n_classes):
     wins = random_wins(60, n_classes, 50, 3)
     wins[0] = np.eye(n_classes)[-1]
     wins[1] = np.eye(n_classes)[0]
     wins[2] = 1 / n_classes
-    sizes = [n_classes, 1000, 10_000]
+    sizes = [n_classes, 1.5 * n_classes, 1000, 10_000]
     together = extrapolate_wins(wins, 50, sizes, method=method)
     single = [
         AccuracyExtrapolator(method).fit_wins(row, 50).predict(sizes) for row in wins

@@ -13,8 +13,13 @@ from neuroextrap.stats import (
     win_distribution,
 )
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._basis import SplineBasis, basis_moments
+from neuroextrap.stats._extrapolation._basis import (
+    ProbitBasis,
+    SplineBasis,
+    basis_moments,
+)
 from neuroextrap.stats._extrapolation._moment import Moment
+from neuroextrap.stats._extrapolation._normal_mixture import binomial_table, table_means
 from neuroextrap.stats._extrapolation._radial_basis import (
     RadialBasis,
     equispaced_set_sizes,
@@ -211,25 +216,33 @@ def test_moment_answers_do_not_depend_on_what_else_was_asked():
     np.testing.assert_allclose(model.predict([5, 12, 24]), alone, atol=1e-3)
 
 
-def test_basis_is_chosen_by_predicting_from_half_the_classes():
+def test_basis_is_chosen_by_predicting_from_half_of_the_curve():
     margins, y = noisy_margins(24, 1.2, 6, n_repeats=2)
-    sample = WinSample.from_margins(margins, y)
-    bases, n_draws = (1, 3, 6), 9
-    chosen = Moment(basis=bases, n_half_samples=n_draws, random_state=4).fit(sample)
-    sizes, rng, errors = log_spaced_set_sizes(12, 200), np.random.default_rng(4), []
-    halves = [np.sort(rng.permutation(24)[:12]) for _ in range(n_draws)]
-    for basis in bases:
-        gaps = []
-        for half in halves:
-            rows = np.isin(y, half)
-            labels = np.searchsorted(half, y[rows])
-            wins = win_distribution(margins[rows][:, half], labels)
-            curve = average_accuracy(wins, sizes)
-            h = SplineBasis(basis, 12)
-            beta = np.linalg.lstsq(h.moments(sizes), 1 - curve, rcond=None)[0]
-            gaps.append(1 - (h.moments([24]) @ beta)[0] - sample.wins[-1])
-        errors.append(np.mean(np.square(gaps)))
-    assert len(chosen.basis_.knots) == bases[int(np.argmin(errors))]
+    sample, sizes = WinSample.from_margins(margins, y), log_spaced_set_sizes(12, 200)
+    chosen, gaps = Moment(basis=(1, 3, 6)).fit(sample), {}
+    for basis in (1, 3, 6):
+        h = SplineBasis(basis, 12)
+        curve = average_accuracy(sample.wins, sizes)
+        beta = np.linalg.lstsq(h.moments(sizes), 1 - curve, rcond=None)[0]
+        gaps[basis] = abs(1 - (h.moments([24]) @ beta)[0] - sample.wins[-1])
+    assert len(chosen.basis_.knots) == min(gaps, key=gaps.get)
+
+
+def test_probit_basis_has_the_observed_accuracy_and_its_moments():
+    basis = ProbitBasis(0.6, 30, (0.7, 1.4))
+    np.testing.assert_allclose(1 - basis.moments([30]), 0.6, atol=1e-3)
+    numeric = basis_moments(lambda u: basis(u), [5, 30, 300])
+    np.testing.assert_allclose(numeric, basis.moments([5, 30, 300]), atol=1e-6)
+
+
+def test_moment_finds_the_mixture_of_its_basis():
+    basis, sizes = ProbitBasis(0.25, 50, (0.7, 1.4)), np.array([2, 50, 100])
+    table = binomial_table(50)
+    parts = table_means(table, basis.means, np.log(basis.sds))
+    wins = np.array([0.4, 0.6]) @ parts / parts.sum(axis=1).mean()
+    found = AccuracyExtrapolator("moment", basis="probit").fit_wins(wins, 10**6)
+    truth = 1 - basis.moments(sizes) @ [0.4, 0.6]
+    np.testing.assert_allclose(found.predict(sizes), truth, atol=1e-3)
 
 
 def test_radial_columns_equal_quadrature():
@@ -278,7 +291,7 @@ def test_options_out_of_range():
         ("radial_basis", {"bandwidths": [0.05]}, "bandwidths must be at least 0.1"),
         ("radial_basis", {"n_half_samples": 0}, "must be at least 1"),
         ("moment", {"basis": 0}, "basis must be a callable or a number"),
-        ("moment", {"basis": "cubic"}, "basis must be a callable or a number"),
+        ("moment", {"basis": "cubic"}, "basis='cubic' is not known; use 'probit'"),
     ]:
         with pytest.raises(ValueError, match=message):
             AccuracyExtrapolator(name, **options)

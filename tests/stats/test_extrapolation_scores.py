@@ -7,22 +7,17 @@ from scipy import optimize, special, stats
 from neuroextrap.stats import average_accuracy, win_distribution
 from neuroextrap.stats._extrapolation import (
     AccuracyExtrapolator,
-    _auto,
     _sample,
 )
-from neuroextrap.stats._extrapolation._auto import Auto, Mean
 from neuroextrap.stats._extrapolation._bandwidth import (
     cross_validated_bandwidth,
     pair_lag_counts,
 )
-from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
-from neuroextrap.stats._extrapolation._kde import KernelDensity
 from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
 from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._extrapolation._tail import (
-    Tail,
     best_distractors,
     calibrate_log_lose,
     compress,
@@ -105,7 +100,8 @@ def test_kernel_density_equals_its_formula(name):
 def test_rows_of_equal_scores_are_compared_as_they_stand():
     margins = np.zeros((3, 5))
     margins[0, 0], margins[1, 1] = 1.0, -1.0
-    model = AccuracyExtrapolator("kde_ucv").fit(margins, [0, 1, 2])
+    with pytest.warns(UserWarning, match="takes scores to be continuous"):
+        model = AccuracyExtrapolator("kde_ucv").fit(margins, [0, 1, 2])
     # certain win, certain loss, and a tie with all, which is at chance
     sizes = np.array([2, 5, 100])
     np.testing.assert_allclose(model.predict(sizes), (1 + 0 + 1 / sizes) / 3, rtol=1e-3)
@@ -242,66 +238,6 @@ def test_pitman_yor_has_no_distribution_of_win_probabilities():
         model.conditional_accuracy_cdf(0.5)
 
 
-def test_auto_is_a_ridge_mixture_for_few_classes_or_wins_only():
-    margins, y = nearest_center(50, 0.5, 11)
-    few = AccuracyExtrapolator().fit(margins, y)
-    mixture = AccuracyExtrapolator("gaussian_mixture", loss="likelihood")
-    np.testing.assert_array_equal(
-        few.predict([50, 500]), mixture.fit(margins, y).predict([50, 500])
-    )
-    margins, y = nearest_center(80, 0.5, 12)
-    wins = win_distribution(margins, y)
-    blind = AccuracyExtrapolator().fit_wins(wins, 80)
-    mixture = AccuracyExtrapolator("gaussian_mixture").fit_wins(wins, 80)
-    np.testing.assert_array_equal(blind.predict([80, 800]), mixture.predict([80, 800]))
-
-
-@pytest.mark.parametrize(("n_repeats", "expected"), [(1, "both"), (20, "neither")])
-def test_auto_is_the_mean_of_its_members(n_repeats, expected):
-    """With many test points the biases of tail and kernel density show."""
-    noise = 0.5 if n_repeats == 1 else 0.15
-    margins, y = nearest_center(100, noise, 13, n_repeats, n_dims=3)
-    sample, sizes = WinSample.from_margins(margins, y), np.array([200, 1000])
-    observed = sample.wins[-1]
-    allowed = 2 * np.sqrt(observed * (1 - observed) / len(y))
-    tail, density = Tail(calibrate=False).fit(sample), KernelDensity().fit(sample)
-    plain = abs(tail.accuracy([100])[0] - observed) / 3 <= allowed
-    smooth = abs(density.accuracy([100])[0] - observed) / 4 <= allowed
-    assert (plain, smooth) == (expected == "both",) * 2
-    members = [
-        GaussianMixture(loss="curve"),
-        GaussianMixture(loss="likelihood"),
-        Tail(calibrate=not plain),
-        *[density] * int(smooth),
-    ]
-    mean = np.mean([m.fit(sample).accuracy(sizes) for m in members], axis=0)
-    model = AccuracyExtrapolator().fit(margins, y)
-    np.testing.assert_allclose(model.predict(sizes), mean, rtol=1e-12)
-    assert isinstance(model.method_, Mean)
-    assert model.certificate_["converged"]
-    direct = Auto().fit(sample)
-    np.testing.assert_allclose(direct.accuracy(sizes), mean, rtol=1e-12)
-
-
-def test_auto_continues_the_measured_curve():
-    """Measured up to K; what is missed there fades with log k until 2 K."""
-    margins, y = nearest_center(100, 0.5, 13, n_dims=3)
-    model = AccuracyExtrapolator().fit(margins, y)
-    wins, mean = win_distribution(margins, y), model.method_._mean
-    sizes = np.array([2, 7, 50, 99, 100])
-    expected = average_accuracy(wins, sizes)
-    np.testing.assert_allclose(model.predict(sizes), expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        model.predict(7.25), expected[1] + (average_accuracy(wins, 8) - expected[1]) / 4
-    )
-    missed = wins[-1] - mean(np.array([100.0]))[0]
-    assert abs(missed) > 0.005
-    between = 100 * np.sqrt([1.0, 2.0, 4.0, 9.0])
-    bridged = mean(between) + missed * np.array([1.0, 0.5, 0.0, 0.0])
-    np.testing.assert_allclose(model.predict(between), bridged, rtol=1e-12)
-    assert (np.diff(model.predict(np.arange(2.0, 400.0, 0.5))) <= 0).all()
-
-
 def test_options_out_of_range():
     with pytest.raises(ValueError, match="fraction must lie between 0 and 1"):
         AccuracyExtrapolator("tail", fraction=1.0)
@@ -324,20 +260,6 @@ def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
     curves = sample.half_curves(5, np.array([2, 5]), n_draws=4, random_state=0)
     assert curves.shape == (4, 2)
     assert len(np.unique(curves[:, 1])) > 1
-
-
-def test_auto_gives_the_distribution_of_what_it_chose():
-    sample = WinSample.from_margins(*nearest_center(20, 0.5, 1))
-    u = np.linspace(0, 1, 11)
-    chosen = Auto().resolve(sample).fit(sample)
-    np.testing.assert_array_equal(Auto().fit(sample).cdf(u), chosen.cdf(u))
-
-
-def test_auto_leaves_the_likelihood_out_where_there_are_too_many_classes(monkeypatch):
-    sample = WinSample.from_margins(*nearest_center(60, 0.5, 1))
-    usual = len(Auto().resolve(sample).members)
-    monkeypatch.setattr(_auto, "_LARGEST_LIKELIHOOD", 59)
-    assert len(Auto().resolve(sample).members) == usual - 1
 
 
 def test_groups_that_hold_all_tested_classes_stay():

@@ -84,6 +84,15 @@ def test_regions_are_leading_axes_and_do_not_matter_to_one_another(monkeypatch):
         np.testing.assert_allclose(together[i, j], alone, rtol=1e-12)
 
 
+def test_e_values_keep_the_shape_of_the_regions():
+    n_correct = np.random.default_rng(1).integers(0, 9, size=(2, 5, 3, 4))
+    together = forward_e_value(n_correct, 8, np.full((2, 5), 0.3))
+    assert together.shape == (2, 5)
+    one = forward_e_value(n_correct[1, 4], 8, 0.3)
+    assert one.shape == ()
+    assert together[1, 4] == pytest.approx(float(one), rel=1e-12)
+
+
 def test_a_block_counts_once_however_many_scans_it_has():
     """The share of correct scans of a block is one unit, not as many as scans."""
     shares = np.array([[3.5, 3.75, 4.0]])  # of four blocks a run

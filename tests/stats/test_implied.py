@@ -105,6 +105,12 @@ def test_resolution_is_half_a_point_lost_to_one_distractor():
     )
 
 
+def test_resolution_has_the_unit_that_was_asked_for():
+    nats = resolution_information(6, 30, [2, 6], base=math.e)
+    bits = resolution_information(6, 30, [2, 6])
+    np.testing.assert_allclose(nats, bits * math.log(2))
+
+
 @pytest.mark.parametrize(
     ("curve", "sizes", "message"),
     [

@@ -109,6 +109,21 @@ def test_information_refits_every_curve():
     np.testing.assert_allclose([nats, nats_error], np.log(2) * np.array([bits, error]))
 
 
+def test_information_of_more_or_fewer_test_points_than_classes():
+    """Rows are test points and columns classes, never the other way round."""
+    rng = np.random.default_rng(5)
+    margins = rng.normal(size=(5, 8)) + np.eye(8)[:5]
+    sizes = np.arange(2, 9)
+    bits, error = implied_information_jackknife(margins, np.arange(5), sizes)
+    curve = average_accuracy(win_distribution(margins, np.arange(5)), sizes)
+    assert bits == implied_information(curve, sizes)
+    curves = naive_curves(margins, np.arange(5), sizes[:-1])
+    expected = jackknife_error(implied_information(curves, sizes[:-1]))
+    np.testing.assert_allclose(error, expected, rtol=1e-8)
+    with pytest.raises(ValueError, match="set_sizes"):
+        implied_information_jackknife(margins, np.arange(5), [2, 9])
+
+
 def test_perfect_curve_has_no_finite_error():
     bits, error = implied_information_jackknife(np.eye(4), np.arange(4), [2, 3])
     assert bits == np.inf

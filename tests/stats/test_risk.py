@@ -47,6 +47,15 @@ def test_class_without_test_points_is_a_distractor_only():
     )
 
 
+def test_the_last_class_may_be_without_test_points_too():
+    rng = np.random.default_rng(2)
+    margins, y = rng.normal(size=(5, 4)), np.array([0, 2, 2, 1, 0])
+    cost = 1 - np.eye(4)
+    np.testing.assert_allclose(
+        average_risk(margins, y, cost, 3), naive_risk(margins, y, cost, 3)
+    )
+
+
 def test_unit_cost_is_the_error_of_many_classes():
     rng = np.random.default_rng(1)
     y = np.repeat(np.arange(300), 2)

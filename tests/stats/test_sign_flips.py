@@ -34,6 +34,28 @@ def test_enumerated_flips_are_distinct_and_never_the_observed_signs(two_sided):
     assert len(equivalent) == 64
 
 
+@pytest.mark.parametrize("n_units", [1, 2, 3])
+def test_two_units_have_two_signs(n_units):
+    one_sided = _sign_flips.count_sign_flips(n_units, two_sided=False)
+    assert one_sided == 2**n_units
+    both = _sign_flips.count_sign_flips(n_units, two_sided=True)
+    assert both == max(2, 2 ** (n_units - 1))
+
+
+def test_flips_are_listed_only_if_there_is_room_for_all():
+    """Of 8 signs 7 are others: 7 lists them, 6 draws."""
+    seven = _sign_flips.sign_flips(3, 7, two_sided=False, random_state=0)
+    assert len({tuple(row) for row in seven}) == 7
+    six = _sign_flips.sign_flips(3, 6, two_sided=False, random_state=0)
+    assert six.shape == (6, 3)
+    drawn = [
+        _sign_flips.sign_flips(3, 6, two_sided=False, random_state=seed)
+        for seed in range(40)
+    ]
+    # with replacement: the observed signs are among the draws now and then
+    assert any((flips == 1).all(axis=1).any() for flips in drawn)
+
+
 def test_drawn_flips_are_as_many_as_asked_for_and_repeatable():
     draws = [
         _sign_flips.sign_flips(20, 50, two_sided=False, random_state=3)
@@ -58,6 +80,16 @@ def test_batches_of_flips_change_nothing(monkeypatch):
     for name in ("score", "p_value", "p_value_fwe"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
     assert whole.n_permutations == 500
+
+
+def test_defaults_are_what_the_documentation_says():
+    D = np.random.default_rng(2).normal(size=(2, 40))
+    default = paired_sign_flip_test(D)
+    assert default.n_permutations == 1000
+    said = paired_sign_flip_test(D, n_permutations=1000, two_sided=True, random_state=0)
+    np.testing.assert_array_equal(default.p_value, said.p_value)
+    other = paired_sign_flip_test(D, random_state=1)
+    assert (default.p_value != other.p_value).any()
 
 
 def test_no_region_gives_no_p_value():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from neuroextrap.stats import (
     TestDesign,
@@ -199,6 +199,21 @@ def test_upper_bound_covers_unequal_classes(method, level, repeats):
     for chances in [*one_hard, *two_hard, *rng.beta(0.5, 0.5, size=(40, 6))]:
         law = poisson_binomial(np.repeat(chances, repeats))
         assert law[bound < chances.mean() - 1e-12].sum() <= 1 - level + 1e-12
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("n_regions", [None, 10])
+def test_upper_bound_equals_its_formula(level, n_regions):
+    """The beta quantile; for one error the least of it and the union bound."""
+    options = {} if n_regions is None else {"n_regions": n_regions}
+    alpha = (1 - level) / (n_regions or 1)
+    for n_errors in (1, 2, 30):
+        bound = accuracy_upper_bound(
+            1 - n_errors / 96, **EIGHT, confidence_level=level, **options
+        )
+        lowest = beta.ppf(alpha, n_errors, 97 - n_errors)
+        lowest = min(lowest, alpha / 96) if n_errors == 1 else lowest
+        assert bound == pytest.approx(1 - lowest, rel=1e-12)
 
 
 def test_upper_bound_of_unequal_repeats_and_refusals():

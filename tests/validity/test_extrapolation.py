@@ -5,6 +5,7 @@ import pytest
 from scipy import special, stats
 
 from neuroextrap.datasets import BivariateNormalProblem
+from neuroextrap.stats import average_accuracy, win_distribution
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
 from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
 
@@ -111,3 +112,68 @@ def test_the_default_beats_the_published_errors_from_500_classes():
     sizes = [1000, 2000, 5000, 10_000]
     found = largest_rmse(500, sizes, np.linspace(0.02, 0.5, 9), 30, 200_000)
     assert (found < [0.034, 0.044, 0.051, 0.046]).all(), found
+
+
+def cube(n_classes, rng):
+    """Noisy points of a cube with edges."""
+    centers = rng.uniform(-1, 1, size=(n_classes, 3))
+    noise = 0.12 * rng.normal(size=(2, n_classes, 3))
+    return centers + noise[0], centers + noise[1]
+
+
+def clusters(n_classes, rng):
+    """Noisy points of thirty clusters."""
+    middle = 2 * np.random.default_rng(0).normal(size=(30, 8))
+    centers = middle[rng.integers(30, size=n_classes)]
+    centers = centers + 0.5 * rng.normal(size=centers.shape)
+    noise = 0.4 * rng.normal(size=(2, n_classes, 8))
+    return centers + noise[0], centers + noise[1]
+
+
+def unequal(n_classes, rng):
+    """Noisy points of six dimensions, every class with a noise level of its own."""
+    centers = rng.normal(size=(n_classes, 6))
+    noise = rng.normal(size=(2, n_classes, 6))
+    noise *= 0.3 * np.exp(0.8 * rng.normal(size=(n_classes, 1)))
+    return centers + noise[0], centers + noise[1]
+
+
+def interval_coverage(population, n_classes, n_sets, factors, n_pool=3000):
+    """Coverage of 90% intervals, with scores and without, shape (2, n_factors)."""
+    sizes, covered = n_classes * np.array(factors), []
+    everyone = population(n_pool, np.random.default_rng([4, 0]))
+    scores = negative_distances(*everyone)
+    truth = average_accuracy(win_distribution(scores, np.arange(n_pool)), sizes)
+    for seed in range(n_sets):
+        sample = population(n_classes, np.random.default_rng([4, 1, seed]))
+        margins, y = negative_distances(*sample), np.arange(n_classes)
+        wins = win_distribution(margins, y)
+        for model in (
+            AccuracyExtrapolator().fit(margins, y),
+            AccuracyExtrapolator().fit_wins(wins, n_classes),
+        ):
+            lower, upper = model.predict_interval(sizes)
+            covered.append((lower <= truth) & (truth <= upper))
+    return np.mean(np.reshape(covered, (n_sets, 2, -1)), axis=0)
+
+
+def negative_distances(templates, tests):
+    squares = (tests**2).sum(1)[:, None] + (templates**2).sum(1)
+    return -np.sqrt(np.maximum(squares - 2 * tests @ templates.T, 0))
+
+
+def test_intervals_cover_populations_that_nothing_was_tuned_on():
+    found = [interval_coverage(p, 30, 8, [2, 4, 10]) for p in (cube, clusters, unequal)]
+    assert (np.mean(found, axis=0) > 0.9 - 4 * np.sqrt(0.09 / 24)).all(), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [20, 100])
+def test_interval_coverage_in_full(n_classes):
+    found = [
+        interval_coverage(p, n_classes, 100, [2, 4, 10])
+        for p in (cube, clusters, unequal)
+    ]
+    average = np.mean(found, axis=0)
+    assert (average > 0.85 - 3 * np.sqrt(0.09 / 300)).all(), found
+    assert (np.array(found) > 0.7).all(), found

@@ -3,11 +3,13 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
+from neuroextrap.stats._validation import check_integer, check_n_jobs
 
 
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -142,6 +144,8 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         from sklearn.utils.validation import validate_data
 
+        check_cv_argument(self.cv)
+        self._options()
         X, y = validate_data(
             self, X, y, multi_output=True, dtype=(np.float64, np.float32)
         )
@@ -178,6 +182,8 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return values[:, 0] if self._flat else values
 
     def _options(self):
+        check_n_jobs(self.n_jobs)
+        check_integer(self.n_alphas, "n_alphas", minimum=1)
         return SearchOptions(
             l1_ratios=tuple(np.atleast_1d(self.l1_ratios)),
             n_alphas=self.n_alphas,
@@ -202,6 +208,7 @@ def encoder_splits(cv, X, groups=None):
     """
     from sklearn.model_selection import GroupKFold, check_cv
 
+    check_cv_argument(cv)
     if isinstance(cv, (int, np.integer)):
         n_units = len(X) if groups is None else len(np.unique(groups))
         if n_units < cv:

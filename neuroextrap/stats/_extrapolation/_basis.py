@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
+
+from neuroextrap.stats._extrapolation._normal_mixture import (
+    MEAN_RANGE,
+    power_table,
+    table_means,
+)
 
 Basis = Callable[[np.ndarray], np.ndarray]
 
@@ -27,6 +34,32 @@ class SplineBasis:
         """Return (k - 1)/k - a + a^k / k for each size and knot, (n_sizes, n_basis)."""
         k = np.asarray(set_sizes, float)[:, None]
         return (k - 1) / k - self.knots + self.knots**k / k
+
+
+class ProbitBasis:
+    """Distributions of Phi(N(mean, sd^2)), whose moments are curves of the limit.
+
+    One for each of `sds`; the means are such that each has the accuracy `accuracy`
+    among `n_classes`, so that what is fitted is how they share the slope there.
+    """
+
+    def __init__(self, accuracy: float, n_classes: int, sds: Sequence[float]):
+        table, grid = power_table([n_classes]), np.linspace(*MEAN_RANGE, 401)
+        self.sds = np.array(sds)
+        curves = [table_means(table, grid, 0 * grid + np.log(sd))[:, 0] for sd in sds]
+        self.means = np.array(
+            [np.interp(accuracy, np.maximum.accumulate(c), grid) for c in curves]
+        )
+
+    def __call__(self, u: ArrayLike) -> np.ndarray:
+        """Return the basis functions at u (m,), shape (m, n_basis)."""
+        z = special.ndtri(np.asarray(u, float))[:, None]
+        return special.ndtr((z - self.means) / self.sds)
+
+    def moments(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return one minus the accuracy of each, shape (n_sizes, n_basis)."""
+        table = power_table(set_sizes)
+        return 1 - table_means(table, self.means, np.log(self.sds)).T
 
 
 def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:

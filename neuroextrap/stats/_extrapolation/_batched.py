@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
+from neuroextrap.stats._extrapolation._auto import (
+    join_measured,
+    mixture_loss,
+    opinion_weights,
+    resolved_logit,
+)
 from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
     invert_gaussian_accuracy,
@@ -13,6 +20,8 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     fit_normal_mixture,
     predict_normal_mixture,
 )
+from neuroextrap.stats._extrapolation._logistic import fit_lines, predict_lines
+from neuroextrap.stats._extrapolation._method import log_anchors
 from neuroextrap.stats._validation import check_real_set_sizes, check_wins
 
 
@@ -21,7 +30,7 @@ def extrapolate_wins(
     n_test: ArrayLike,
     set_sizes: ArrayLike,
     *,
-    method: str = "gaussian_mixture",
+    method: str = "auto",
 ) -> np.ndarray:
     """Extrapolate the win distributions of many regions.
 
@@ -36,9 +45,9 @@ def extrapolate_wins(
         Number of test points behind each.
     set_sizes : float or array-like of shape (n_sizes,)
         Numbers of classes k >= 2.
-    method : {"gaussian_mixture", "gaussian"}, default="gaussian_mixture"
-        The model with two parameters, or that with the one parameter of the
-        high-dimensional limit.
+    method : {"auto", "gaussian_mixture", "gaussian"}, default="auto"
+        The default of the extrapolator without scores, the model with two parameters,
+        or that with the one parameter of the high-dimensional limit.
 
     Returns
     -------
@@ -64,10 +73,10 @@ def extrapolate_wins(
     array([[0.05  , 0.01  ],
            [0.9975, 0.9906]])
     """
-    if method not in ("gaussian", "gaussian_mixture"):
+    if method not in _METHODS:
         raise ValueError(
             f"method={method!r} is not available for many regions at once; use "
-            "'gaussian_mixture' or 'gaussian'"
+            "'auto', 'gaussian_mixture' or 'gaussian'"
         )
     wins = check_wins(wins)
     sizes = check_real_set_sizes(set_sizes)
@@ -83,16 +92,45 @@ def extrapolate_wins(
     n_test = np.broadcast_to(n_test, len(wins))[valid]
     accuracy = np.full((len(wins), sizes.size), np.nan)
     if valid.any():
-        parameters = _parameters(wins[valid], n_test, method)
-        flat = np.atleast_1d(sizes)
-        accuracy[valid] = np.clip(predict_normal_mixture(parameters, flat), 0.0, 1.0)
+        predicted = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
+        accuracy[valid] = np.clip(predicted, 0.0, 1.0)
     return accuracy.reshape(len(wins), *sizes.shape)
 
 
-def _parameters(wins: np.ndarray, n_test: np.ndarray, method: str) -> np.ndarray:
-    """Return (mu, log nu) of each region, shape (n_regions, 2)."""
-    if method == "gaussian_mixture":
-        return fit_normal_mixture(wins, n_test)[0]
+def _gaussian(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Predict by the high-dimensional limit, shape (n_regions, n_sizes)."""
     observed = clip_to_resolution(wins[:, -1], n_test)
     shift = invert_gaussian_accuracy(observed, wins.shape[1])
-    return np.stack([shift, 0 * shift], 1)
+    return predict_normal_mixture(np.stack([shift, 0 * shift], 1), sizes)
+
+
+def _gaussian_mixture(
+    wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """Predict by the Gaussian mixture, shape (n_regions, n_sizes)."""
+    return predict_normal_mixture(fit_normal_mixture(wins, n_test)[0], sizes)
+
+
+def _auto(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Predict by the default for wins alone, shape (n_regions, n_sizes)."""
+    n_classes = wins.shape[1]
+    anchors = log_anchors(sizes.max())
+    every = np.unique(np.r_[anchors[anchors < sizes.max()], n_classes, sizes])
+    mixture = fit_normal_mixture(wins, n_test, loss=mixture_loss(n_classes))[0]
+    opinions = [
+        (_gaussian(wins, n_test, every), predict_normal_mixture(mixture, every)),
+        (predict_lines(fit_lines(wins, n_test), every),),
+    ]
+    logits = [
+        np.mean([resolved_logit(a, every, n_test[:, None]) for a in opinion], axis=0)
+        for opinion in opinions
+    ]
+    weights = opinion_weights(n_classes, len(opinions))
+    mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
+    at_all = mean[:, every == n_classes]
+    accuracy = np.clip(join_measured(wins, every, mean, at_all), 0.0, 1.0)
+    lowest = np.minimum.accumulate(accuracy, axis=1)
+    return lowest[:, np.searchsorted(every, sizes)]
+
+
+_METHODS = {"auto": _auto, "gaussian_mixture": _gaussian_mixture, "gaussian": _gaussian}

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.stats._extrapolation._intervals import PredictionIntervals
 from neuroextrap.stats._extrapolation._leave_out import LeftOut
+from neuroextrap.stats._extrapolation._method import first_crossing
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import (
     check_integer,
@@ -22,10 +25,8 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 
-_LARGEST_LOG10 = 15.0
 
-
-class AccuracyExtrapolator:
+class AccuracyExtrapolator(PredictionIntervals):
     """Predict the average accuracy among more classes than the data hold.
 
     The win probability U of a test point, Pr(its class beats a random other class),
@@ -165,6 +166,13 @@ class AccuracyExtrapolator:
     def _fit(self, sample: WinSample) -> AccuracyExtrapolator:
         """Resolve what depends on the data, fit, and warn if that did not converge."""
         method = EXTRAPOLATION_METHODS[self.method](**self.options)
+        if method.continuous_scores and not sample.has_continuous_scores():
+            warnings.warn(
+                f"method={self.method!r} takes scores to be continuous, but more than "
+                "one test point in twenty ties with a distractor; use method='auto'",
+                UserWarning,
+                stacklevel=3,
+            )
         method = method.resolve(sample)
         self.sample_ = sample
         self.n_classes_ = sample.n_classes
@@ -216,11 +224,12 @@ class AccuracyExtrapolator:
         max_refits: int = 100,
         progress: Callable[[int, int], object] | None = None,
     ) -> np.ndarray:
-        """Compute the jackknife standard error of the prediction.
+        """Compute how much the prediction would scatter over draws of the classes.
 
-        Classes are left out as targets and as distractors, and the method is refitted.
-        This is the sampling error of the method's own prediction; past ten times K the
-        choice of the method matters more.
+        It does not count that the method may be wrong, which matters more the further
+        out: :meth:`predict_interval` counts both. Classes are left out as targets and
+        as distractors, and the method is refitted (the jackknife). A perfect sample is
+        taken to lack half a test point, which one class loses to one distractor.
 
         Parameters
         ----------
@@ -262,7 +271,14 @@ class AccuracyExtrapolator:
                 progress(len(curves), len(parts))
         refits = np.array(curves)
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
+        if not 0 < self.sample_.wins[-1] < 1:
+            error = np.maximum(error, self._lost_point_error(flat))
         return error.reshape(sizes.shape)
+
+    def _lost_point_error(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Return the error of half a point lost, beyond K that at K."""
+        measured = np.minimum(np.rint(set_sizes), self.n_classes_).astype(int)
+        return lost_point_error(measured, self.n_classes_, self.sample_.n_test)
 
     def conditional_accuracy_cdf(self, u: ArrayLike) -> np.ndarray:
         """Evaluate D(u) = Pr(U <= u), the fitted distribution of the win probability.
@@ -276,8 +292,7 @@ class AccuracyExtrapolator:
         -------
         cdf : ndarray of shape (...)
             D(u), as fitted: "moment" and "radial_basis" do not constrain it to be a
-            distribution. For "auto" it is the law behind the predictions from 2 K on;
-            nearer it continues the measured curve.
+            distribution.
 
         Raises
         ------
@@ -327,29 +342,9 @@ class AccuracyExtrapolator:
         if not 0 < accuracy < 1:
             raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}")
         self._check_fitted()
-        low, high = np.log10(2.0), _LARGEST_LOG10
-        ends = self.method_.projected_accuracy(10 ** np.array([low, high]))
-        if ends[0] <= accuracy:
-            return 2.0
-        if ends[1] > accuracy:
-            self._warn_past_range(10**high)
-            return float("inf")
-        while high - low > 1e-9:
-            middle = (low + high) / 2
-            above = (
-                self.method_.projected_accuracy(np.array([10**middle]))[0] > accuracy
-            )
-            low, high = (middle, high) if above else (low, middle)
-        self._warn_past_range(10**high)
-        return float(10**high)
-
-    def _check_fitted(self) -> None:
-        """Check that something was fitted."""
-        if not hasattr(self, "method_"):
-            raise ValueError(
-                "nothing was fitted yet; call fit(margins, y_true) or "
-                "fit_wins(wins, n_test) first"
-            )
+        size = first_crossing(self.method_.accuracy, accuracy)
+        self._warn_past_range(size)
+        return size
 
     def _warn_past_range(self, largest: float) -> None:
         """Warn about set sizes at which the method is not identified."""

@@ -32,6 +32,7 @@ class KernelDensity(PointMethod):
     """
 
     name = "kde_ucv"
+    continuous_scores = True
     bandwidth = "ucv"
 
     def fit(self, sample: WinSample) -> Self:

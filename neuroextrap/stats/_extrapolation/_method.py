@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._sample import WinSample
 
 _ANCHORS_PER_E_FOLD = 20
+_LARGEST_LOG10 = 15.0
 
 
 class ExtrapolationMethod(ABC):
@@ -27,6 +28,8 @@ class ExtrapolationMethod(ABC):
     name: ClassVar[str]
     #: Whether win distributions alone are not enough to fit it.
     needs_scores: ClassVar[bool] = False
+    #: Whether it takes the scores to be continuous, and errs where they tie.
+    continuous_scores: ClassVar[bool] = False
     #: Whether a fit looks at the scores where the sample has them.
     uses_scores: ClassVar[bool] = True
     #: Up to how many times K the data identify its prediction.
@@ -73,8 +76,7 @@ class ExtrapolationMethod(ABC):
         if self.monotone:
             return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
         largest = set_sizes.max()
-        n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(largest))) + 2
-        anchors = 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
+        anchors = log_anchors(largest)
         every = np.unique(np.r_[anchors[anchors < largest], set_sizes])
         lowest = np.minimum.accumulate(np.clip(self.accuracy(every), 0.0, 1.0))
         return lowest[np.searchsorted(every, set_sizes)]
@@ -82,3 +84,30 @@ class ExtrapolationMethod(ABC):
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
         raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+
+
+def log_anchors(largest: float) -> np.ndarray:
+    """Return fixed log-spaced set sizes from 2 to at least `largest`."""
+    n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(largest))) + 2
+    return 2 * np.exp(np.arange(n_anchors) / _ANCHORS_PER_E_FOLD)
+
+
+def first_crossing(curve: Callable[[np.ndarray], np.ndarray], level: float) -> float:
+    """Return the set size at which a curve first falls to a level.
+
+    Anchors up to 1e15 bracket it, bisection finds it on a log scale. It is 2 where the
+    curve starts at or below the level, infinity where it stays above it.
+    """
+    anchors = log_anchors(10**_LARGEST_LOG10)
+    anchors = np.r_[anchors[anchors < 10**_LARGEST_LOG10], 10**_LARGEST_LOG10]
+    below = np.flatnonzero(curve(anchors) <= level)
+    if not below.size:
+        return float("inf")
+    if below[0] == 0:
+        return 2.0
+    low, high = np.log10(anchors[below[0] - 1 : below[0] + 1])
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        above = curve(np.array([10**middle]))[0] > level
+        low, high = (middle, high) if above else (low, middle)
+    return float(10**high)

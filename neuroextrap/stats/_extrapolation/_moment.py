@@ -8,11 +8,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._extrapolation._basis import Basis, SplineBasis, basis_moments
+from neuroextrap.stats._extrapolation._basis import (
+    Basis,
+    ProbitBasis,
+    SplineBasis,
+    basis_moments,
+)
+from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
-DEFAULT_BASES = (1, 2, 3, 4, 6)
+DEFAULT_BASES = ("probit", 3, 4, 6)
+PROBIT_SDS = (0.7, 1.4)
 
 
 def extrapolate_risk(
@@ -117,19 +124,16 @@ class Moment(ExtrapolationMethod):
 
     Parameters
     ----------
-    basis : int, callable or sequence of these, default=(1, 2, 3, 4, 6)
-        Number of linear splines, or any basis as in `extrapolate_risk`. Of several,
-        the one that best predicts A_K from half the classes is chosen (without
-        scores: from the sizes up to K/2 of the same curve).
+    basis : "probit", int, callable or sequence of these, default=("probit", 3, 4, 6)
+        "probit": the distributions of Phi(N(mean, sd^2)) with sd 0.7 and 1.4 that have
+        the observed accuracy at K. Else the number of linear splines, or any basis as
+        in `extrapolate_risk`. Of several, the one that best predicts A_K from the sizes
+        up to K/2 of the same curve is chosen.
     weights : callable or None, default=None
         Function from set sizes (n_sizes,) to weights of the squared errors. If None,
         they are equal.
     max_fit_sizes : int, default=200
         Largest number of set sizes in the fit, log-spaced in 2..K.
-    n_half_samples : int, default=20
-        Number of half samples of the classes in the choice of the basis.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the half samples.
 
     References
     ----------
@@ -137,29 +141,32 @@ class Moment(ExtrapolationMethod):
     """
 
     name = "moment"
+    uses_scores = False
     reliable_factor = 2.0
     monotone = False
 
     def __init__(
         self,
         *,
-        basis: int | Basis | Sequence[int | Basis] = DEFAULT_BASES,
+        basis: str | int | Basis | Sequence[str | int | Basis] = DEFAULT_BASES,
         weights: Callable[[np.ndarray], np.ndarray] | None = None,
         max_fit_sizes: int = 200,
-        n_half_samples: int = 20,
-        random_state: int | np.random.Generator | None = 0,
     ):
-        self.bases = tuple(basis) if isinstance(basis, Sequence) else (basis,)
+        self.bases: tuple[str | int | Basis, ...]
+        if isinstance(basis, Sequence) and not isinstance(basis, str):
+            self.bases = tuple(basis)
+        else:
+            self.bases = (basis,)
         for candidate in self.bases:
-            as_basis(candidate, 2)
+            _basis_for(candidate, 0.5, 2, 1)
         self.weights = weights
         self.max_fit_sizes = max_fit_sizes
-        self.n_half_samples = n_half_samples
-        self.random_state = random_state
 
     def fit(self, sample: WinSample) -> Self:
         chosen = self._choose(sample) if len(self.bases) > 1 else self.bases[0]
-        self.basis_ = as_basis(chosen, sample.n_classes)
+        self.basis_ = _basis_for(
+            chosen, sample.wins[-1], sample.n_classes, sample.n_test
+        )
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         self.coefficients_ = self._regress(self.basis_, sample.curve(sizes), sizes)
         return self
@@ -171,23 +178,16 @@ class Moment(ExtrapolationMethod):
         weights = None if self.weights is None else self.weights(sizes)
         return moment_coefficients(basis, 1 - curve, sizes, weights)
 
-    def _choose(self, sample: WinSample) -> int | Basis:
-        """Return the candidate that best predicts A_K from half the classes."""
-        # what half the classes predict of A_K is compared with the observed one
+    def _choose(self, sample: WinSample) -> str | int | Basis:
+        """Return the candidate that best predicts A_K from the sizes up to K/2."""
         n_half = max(sample.n_classes // 2, 2)
         sizes = log_spaced_set_sizes(n_half, self.max_fit_sizes)
-        curves = sample.half_curves(
-            n_half,
-            sizes,
-            n_draws=self.n_half_samples,
-            random_state=self.random_state,
-        )
-        errors = []
+        curve, errors = sample.curve(sizes), []
         for candidate in self.bases:
-            basis = as_basis(candidate, n_half)
+            basis = _basis_for(candidate, curve[-1], n_half, sample.n_test)
             ahead = basis_moments(basis, [sample.n_classes])[0]
-            risks = [ahead @ self._regress(basis, c, sizes) for c in curves]
-            errors.append(np.mean((1 - np.array(risks) - sample.wins[-1]) ** 2))
+            risk = ahead @ self._regress(basis, curve, sizes)
+            errors.append(abs(1 - risk - sample.wins[-1]))
         return self.bases[int(np.argmin(errors))]
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
@@ -196,3 +196,18 @@ class Moment(ExtrapolationMethod):
     def cdf(self, u: ArrayLike) -> np.ndarray:
         u = np.asarray(u, float)
         return (self.basis_(u.ravel()) @ self.coefficients_).reshape(u.shape)
+
+
+def _basis_for(
+    candidate: str | int | Basis, accuracy: float, n_classes: int, n_test: int
+) -> Basis:
+    """Return a candidate's basis for a curve that ends at this accuracy."""
+    if isinstance(candidate, str):
+        if candidate != "probit":
+            raise ValueError(
+                f"basis={candidate!r} is not known; use 'probit', a number of splines "
+                "or a callable"
+            )
+        resolved = clip_to_resolution(accuracy, n_test)
+        return ProbitBasis(float(resolved), n_classes, PROBIT_SDS)
+    return as_basis(candidate, n_classes)

@@ -89,7 +89,7 @@ class RadialBasis(ExtrapolationMethod):
         )
         errors = []
         for h in self.bandwidths:
-            knots = radial_knots(n_half, h)
+            knots = radial_knots(sample.n_classes, h)  # those of the final fit
             columns = radial_columns(knots, h, sizes)
             ahead = radial_columns(knots, h, [sample.n_classes])[0]
             predicted = [ahead @ _regress(columns, c) for c in curves]

@@ -5,6 +5,7 @@ from neuroextrap.stats._extrapolation._curve_mixtures import Exponential, Spline
 from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._kde import BiasedKernelDensity, KernelDensity
+from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._moment import Moment
 from neuroextrap.stats._extrapolation._monotone_mple import MonotonePseudoLikelihood
@@ -20,6 +21,7 @@ _METHODS: tuple[type[ExtrapolationMethod], ...] = (
     Gaussian,
     GaussianMixture,
     KernelDensity,
+    Logistic,
     Moment,
     MonotonePseudoLikelihood,
     PitmanYor,

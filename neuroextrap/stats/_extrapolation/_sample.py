@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._accuracy import accuracy_weights
+from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._validation import random_generator
 from neuroextrap.stats._wins import count_wins, spread_ties
 
+_MOST_TIES = 0.05
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
 
@@ -19,6 +21,18 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
     """Return at most `n_sizes` distinct, log-spaced sizes, from 2 up to K with both."""
     sizes = np.geomspace(2, n_classes, min(n_sizes, n_classes - 1))
     return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
+
+
+def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
+    """Return average accuracy at set sizes of 2..K, linear between whole ones.
+
+    For wins (..., n_classes) and set sizes (n_sizes,) the shape is (..., n_sizes).
+    """
+    below = np.floor(set_sizes)
+    ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
+    curves = average_accuracy(wins, ends.ravel())
+    low, high = np.split(curves, 2, axis=-1)
+    return low + (set_sizes - below) * (high - low)
 
 
 def class_weights(y_true: np.ndarray) -> np.ndarray:
@@ -73,6 +87,13 @@ class WinSample:
         """Return weights of the test points: one class, one vote; they sum to one."""
         return class_weights(self.y_true)
 
+    def has_continuous_scores(self) -> bool:
+        """Check that there are scores, and few test points that tie with a class."""
+        if self.margins is None:
+            return False
+        tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
+        return bool(tied.mean() <= _MOST_TIES)
+
     def half_curves(
         self,
         n_half: int,
@@ -89,7 +110,7 @@ class WinSample:
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         tested = np.unique(self.y_true)
         halves = [
             half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)

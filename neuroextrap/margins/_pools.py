@@ -1,0 +1,174 @@
+"""Executors that tasks can be given to, behind one protocol."""
+
+import logging
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from concurrent import futures
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+# tasks given out at a time, at least: a task's data wait in memory until it is done
+_MIN_PENDING = 64
+_SECONDS_BETWEEN_WARNINGS = 60.0
+
+
+class LostTask(Exception):  # noqa: N818
+    """A task has no result because its worker is gone."""
+
+
+def pool_of(executor: Any) -> "Pool":
+    """Return the pool around an executor; TypeError if it is none."""
+    if is_dask_client(executor):
+        return DaskPool(executor)
+    if isinstance(executor, futures.Executor):
+        return ExecutorPool(executor)
+    raise TypeError(
+        f"executor={executor!r} must be a dask.distributed.Client or a "
+        "concurrent.futures.Executor; give an open one"
+    )
+
+
+def is_dask_client(executor: Any) -> bool:
+    """Return whether an object is a client of Dask, without importing Dask."""
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and isinstance(executor, distributed.Client)
+
+
+class Pool(ABC):
+    """Workers that functions are given to as ``function(..., shared, ...)``."""
+
+    #: number of tasks that may be given out at a time
+    n_pending: int = _MIN_PENDING
+
+    @abstractmethod
+    def share(self, shared: Any) -> None:
+        """Take what all tasks need."""
+
+    @abstractmethod
+    def submit(
+        self, run: Callable, function: Callable, origin: Any, number: int, data: Any
+    ) -> Any:
+        """Give out ``run(function, origin, shared, number, data)``; return a future."""
+
+    @abstractmethod
+    def finished(self, pending: Iterable[Any]) -> list[Any]:
+        """Wait until some futures have ended, well or badly, and return these."""
+
+    @abstractmethod
+    def result(self, future: Any) -> Any:
+        """Return a future's result, or raise the task's own error, or LostTask."""
+
+    @abstractmethod
+    def cancel(self, pending: Iterable[Any]) -> None:
+        """Drop tasks that are not needed any more."""
+
+
+class ExecutorPool(Pool):
+    """An executor of the standard library's kind."""
+
+    def __init__(self, executor: futures.Executor) -> None:
+        self._executor = executor
+        self._shared: Any = None
+
+    def share(self, shared: Any) -> None:
+        """Keep it, to be sent with every task."""
+        self._shared = shared
+
+    def submit(
+        self, run: Callable, function: Callable, origin: Any, number: int, data: Any
+    ) -> futures.Future:
+        """Give out a task; ConnectionError when the executor is broken or closed."""
+        try:
+            return self._executor.submit(
+                run, function, origin, self._shared, number, data
+            )
+        except RuntimeError as error:  # BrokenExecutor, or "after shutdown"
+            raise ConnectionError(
+                f"executor={type(self._executor).__name__} accepts no more tasks "
+                f"({error}); give a new one, and set checkpoint=... to keep finished "
+                "tasks"
+            ) from error
+
+    def finished(self, pending: Iterable[futures.Future]) -> list[futures.Future]:
+        """Wait until some futures have ended."""
+        return list(futures.wait(pending, return_when=futures.FIRST_COMPLETED).done)
+
+    def result(self, future: futures.Future) -> Any:
+        """Return a result."""
+        try:
+            return future.result()
+        except (futures.BrokenExecutor, futures.CancelledError) as error:
+            raise LostTask(str(error)) from error
+
+    def cancel(self, pending: Iterable[futures.Future]) -> None:
+        """Cancel what has not begun."""
+        for future in pending:
+            future.cancel()
+
+
+def _itself(shared: Any) -> Any:
+    """Return what is shared, as a task: unlike scattered data it can be made again."""
+    return shared
+
+
+class DaskPool(Pool):
+    """A client of a Dask cluster; what is shared travels to every worker once."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._shared: Any = None
+        self._on_workers: Any = None
+        n_threads = sum(client.nthreads().values())
+        self.n_pending = max(_MIN_PENDING, 2 * n_threads)
+
+    def share(self, shared: Any) -> None:
+        """Keep it; it travels with the first task."""
+        self._shared = shared
+
+    def submit(
+        self, run: Callable, function: Callable, origin: Any, number: int, data: Any
+    ) -> Any:
+        """Give out a task, before the first one what is shared."""
+        if getattr(self._on_workers, "status", None) in (None, "cancelled", "lost"):
+            with warnings.catch_warnings():  # of its size, which cannot be helped
+                warnings.simplefilter("ignore", UserWarning)
+                self._on_workers = self._client.submit(
+                    _itself, self._shared, pure=False
+                )
+        return self._client.submit(
+            run, function, origin, self._on_workers, number, data, pure=False
+        )
+
+    def finished(self, pending: Iterable[Any]) -> list[Any]:
+        """Wait until some futures have ended; warn while there is no worker."""
+        from distributed import TimeoutError as TooLong
+        from distributed import wait
+
+        pending = list(pending)
+        try:
+            with self._client.as_current():  # it need not be Dask's default
+                wait(pending, _SECONDS_BETWEEN_WARNINGS, return_when="FIRST_COMPLETED")
+        except TooLong:
+            if not self._client.nthreads():
+                logger.warning("the Dask cluster has no worker; waiting for one")
+        except futures.CancelledError:  # raised where one was lost: seen by its status
+            pass
+        return [future for future in pending if future.status != "pending"]
+
+    def result(self, future: Any) -> Any:
+        """Return a result."""
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result()
+        except (KilledWorker, CommClosedError, futures.CancelledError) as error:
+            raise LostTask(str(error)) from error
+
+    def cancel(self, pending: Iterable[Any]) -> None:
+        """Cancel tasks, and free what was shared."""
+        self._client.cancel(list(pending))
+        self._on_workers = None

@@ -1,0 +1,77 @@
+"""Bounds of a single train/test split: exact counts, ties, blocks, and coverage."""
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+from sklearn.model_selection import PredefinedSplit
+from sklearn.neighbors import KNeighborsClassifier
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.stats import bayes_accuracy_lower_bound
+
+K, R = 4, 6
+Y = np.tile(np.arange(K), 2 * R)
+SPLIT = PredefinedSplit(np.repeat([-1, 0], K * R))  # trained on the first half
+
+
+def fitted(x, **options):
+    return IdentificationSearchLight(cv=SPLIT, **options).fit(x, Y)
+
+
+def test_the_bound_is_that_of_clopper_and_pearson():
+    x = np.random.default_rng(0).normal(size=(len(Y), 12)) + np.eye(K, 12)[Y]
+    scores = fitted(x).region_scores_
+    n_correct = round(float(scores["accuracy"][0]) * K * R)
+    expected = scipy_stats.binomtest(n_correct, K * R, alternative="greater")
+    low = expected.proportion_ci(0.95, method="exact").low
+    assert scores["bayes_accuracy_bound"][0] == pytest.approx(low)
+
+
+def test_a_tie_counts_as_wrong():
+    rng = np.random.default_rng(1)
+    x = np.repeat(rng.normal(size=(len(Y) // 2, 3)), 2, axis=0)  # many equal votes
+    light = fitted(x, estimator=KNeighborsClassifier(4))
+    margins, codes = light.region_margins(0), light.test_codes_
+    others = np.where(np.eye(K, dtype=bool)[codes], -np.inf, margins).max(axis=1)
+    own = margins[np.arange(len(codes)), codes]
+    assert (own == others).any()
+    assert light.results_.scores.n_best[0] == (own > others).sum()
+    shared = light.region_scores_["accuracy"][0] * K * R
+    assert light.results_.scores.n_best[0] < shared
+
+
+def test_blocks_are_counted_as_one():
+    x = np.random.default_rng(2).normal(size=(len(Y), 12)) + np.eye(K, 12)[Y]
+    blocks = np.arange(len(Y)) // (2 * K) * K + Y  # two points of a class in each
+    light = fitted(x, blocks=blocks)
+    expected = bayes_accuracy_lower_bound(
+        light.region_scores_["accuracy"], n_classes=K, n_repeats=R // 2, method="kl"
+    )
+    np.testing.assert_allclose(
+        light.region_scores_["bayes_accuracy_bound"], np.maximum(expected, 1 / K)
+    )
+
+
+def test_folders_keep_the_counts(tmp_path):
+    x = np.random.default_rng(3).normal(size=(len(Y), 12)) + np.eye(K, 12)[Y]
+    light = fitted(x)
+    light.to_directory(tmp_path / "out")
+    again = IdentificationSearchLight.from_directory(tmp_path / "out")
+    for name, values in light.region_scores_.items():
+        np.testing.assert_array_equal(again.region_scores_[name], values)
+
+
+@pytest.mark.parametrize("n_sets", [150, pytest.param(3000, marks=pytest.mark.slow)])
+def test_the_bound_covers_where_nothing_can_be_told(n_sets):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(len(Y), n_sets))
+    light = fitted(x, estimator="gaussian_nb").fit(x, Y)
+    assert light.region_scores_["bayes_accuracy_bound"].shape == (1,)
+    # one region for each null data set
+    many = IdentificationSearchLight(
+        cv=SPLIT, regions=np.eye(n_sets, dtype=bool), min_voxels=1
+    )
+    scores = many.fit(x, Y).region_scores_
+    misses = int((scores["bayes_accuracy_bound"] > 1 / K).sum())
+    p = scipy_stats.binomtest(misses, n_sets, 0.05, alternative="greater").pvalue
+    assert p > 1e-4, misses / n_sets

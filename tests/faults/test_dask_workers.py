@@ -1,0 +1,124 @@
+"""Dask workers that die: no task is lost, no bit is different."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+
+import joblib
+import numpy as np
+import pytest
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.margins import _engine, use_executor
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers that are started again when they die."""
+    quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0"}
+    one_each = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with (
+        distributed.LocalCluster(
+            local_directory=tmp_path, **one_each, **quiet
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def samples(seed=0):
+    """Samples of 24 columns and regions of overlapping columns."""
+    rng = np.random.default_rng(seed)
+    y, runs = np.tile(np.arange(5), 6), np.repeat(np.arange(6), 5)
+    X = rng.normal(size=(5, 24))[y] + 2 * rng.normal(size=(30, 24))
+    regions = np.zeros((60, 24), dtype=bool)
+    for row, columns in enumerate(
+        rng.permuted(np.tile(np.arange(24), (60, 1)), axis=1)
+    ):
+        regions[row, columns[:6]] = True
+    return X, y, runs, regions
+
+
+def analyze(n_permutations=50, **options):
+    """Analyze in tasks of three regions."""
+    X, y, runs, regions = samples()
+    light = IdentificationSearchLight(
+        regions=regions, n_permutations=n_permutations, estimator="ridge", **options
+    )
+    return light.fit(X, y, groups=runs)
+
+
+@pytest.fixture
+def small_tasks(monkeypatch):
+    """Make twenty tasks of three regions each."""
+    monkeypatch.setattr(_engine, "_MIN_TASK_REGIONS", 1)
+    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 3)
+
+
+def assert_same(one, two):
+    """Check that every number of two analyses is the same to the last bit."""
+    np.testing.assert_array_equal(one.wins_, two.wins_)
+    np.testing.assert_array_equal(one.null_maxima_, two.null_maxima_)
+    for name, values in one.region_scores_.items():
+        np.testing.assert_array_equal(values, two.region_scores_[name])
+
+
+@contextlib.contextmanager
+def killer_of(client, monkeypatch, *, seed, chance, most):
+    """Kill workers at random moments after tasks; yield the list of those killed."""
+    draw, killed, timers = random.Random(seed), [], []
+
+    def kill():
+        nannies = client.cluster.workers.values()  # who start workers again
+        pids = [nanny.pid for nanny in nannies if nanny.pid not in (None, *killed)]
+        if pids:
+            killed.append(draw.choice(pids))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    def progress(done, total):
+        if draw.random() < chance and len(timers) < most:
+            timers.append(threading.Timer(draw.uniform(0.0, 1.0), kill))
+            timers[-1].start()
+
+    monkeypatch.setattr(
+        "neuroextrap.analysis._region_run.Progress", lambda verbose: progress
+    )
+    yield killed
+    for timer in timers:
+        timer.join()
+
+
+def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch):
+    expected = analyze()
+    with (
+        use_executor(cluster),
+        killer_of(cluster, monkeypatch, seed=0, chance=1.0, most=1) as killed,
+    ):
+        got = analyze()
+    assert len(killed) == 1
+    assert_same(expected, got)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("by_joblib", [False, True])
+def test_workers_killed_at_random_moments_change_no_bit(
+    cluster, small_tasks, monkeypatch, seed, by_joblib
+):
+    expected = analyze(2000)
+    place = (
+        joblib.parallel_config("dask", client=cluster)
+        if by_joblib
+        else use_executor(cluster)
+    )
+    with (
+        place,
+        killer_of(cluster, monkeypatch, seed=seed, chance=0.4, most=4) as killed,
+    ):
+        got = analyze(2000)
+    assert killed
+    assert_same(expected, got)
