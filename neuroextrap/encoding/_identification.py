@@ -9,6 +9,7 @@ from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
 from neuroextrap.encoding._training import (
@@ -240,7 +241,8 @@ class EncodingIdentification(RegionAnalysis):
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Training responses, one volume (row) for every presentation of a stimulus.
         groups : array-like of shape (n_samples,) or None, default=None
-            Runs or stimuli that cross-validation keeps together.
+            Stimuli or runs that cross-validation, of any encoder, keeps together. If
+            None, repeats of a stimulus (equal rows of `features`) are.
 
         Returns
         -------
@@ -249,13 +251,15 @@ class EncodingIdentification(RegionAnalysis):
         Raises
         ------
         ValueError
-            When rows do not match, a feature is constant or not finite, or there are
-            fewer samples than folds.
+            When rows do not match, a feature is not finite, there are fewer samples or
+            groups than folds, groups part the repeats of a stimulus, or the encoder
+            cannot keep groups together.
         """
         check_choices(self)
         RunParameters.of(self)
         X = check_features(features)
         scaling = FeatureScaling.of(X, self.standardize)
+        groups, group_notes = training_groups(scaling.varying(X), groups)
         samples = read_samples(
             self.mask,
             imgs,
@@ -282,8 +286,8 @@ class EncodingIdentification(RegionAnalysis):
         self._training = Training(
             scaling,
             samples.location,
-            frozenset(row_keys(X)),
-            (*samples.notes, *trained.notes),
+            frozenset(row_keys(scaling.varying(X))),
+            (*samples.notes, *scaling.notes, *group_notes, *trained.notes),
         )
         return self
 
@@ -302,7 +306,7 @@ class EncodingIdentification(RegionAnalysis):
         """
         check_is_fitted(self, "encoder_")
         scaling, location = self._training.scaling, self._training.location
-        X = check_features(features, n_columns=len(scaling.mean))
+        X = check_features(features, n_columns=len(scaling.kept))
         predicted = np.full((len(X), self.n_elements_), np.nan)
         values = self.encoder_.predict(scaling(X)).reshape(len(X), -1)
         predicted[:, self.usable_] = values + location[self.usable_]
