@@ -97,6 +97,12 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
     mask, affine = mask_lattice(fitted.masker_)
     alpha = np.zeros(mask.shape, dtype=np.float32)
     alpha[mask > 0] = opacity
+    data, map_affine = read_map(img)
+    data = np.where(alpha > 0, data, np.where(np.isfinite(data), 0.0, np.nan))
+    levels = np.unique(opacity[opacity > 0])
+    transparency = Nifti1Image(alpha, affine)
+    if len(levels) == 1:  # nilearn scales an image by its largest value
+        transparency = float(levels[0])
     thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
     mode = "xyz"[thin[0]] if thin else "ortho"
     cuts = None
@@ -104,13 +110,13 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
     figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
     display = draw_map(
-        *read_map(img),
+        data,
+        map_affine,
         bg_img,
         display_mode=mode,
         cut_coords=cuts,
         figure=figure,
-        transparency=Nifti1Image(alpha, affine),
-        transparency_range=[_TRANSPARENT, 1.0],
+        transparency=transparency,
     )
     outline = fitted.masker_.mask_img_
     display.add_contours(outline, levels=[0.5], colors="0.55", linewidths=0.8)
