@@ -78,12 +78,15 @@ class RegionAnalysis(
             Written to, and checked when reading, ``analysis.json``.
         """
 
-    def _complete(self, run, **sources):
+    def _complete(self, run, made_by=None, **sources):
         """Score all regions of a planned run (RegionRun), and publish the results.
 
-        `sources` are the images that came in, by role; their files are on record.
+        `sources` are the images that came in, by role; their files are on record, and
+        so are the options `made_by` by which samples were made of them (a dict).
         """
-        origin = origin_of(sources)  # the files in the state in which they were read
+        origin = origin_of(
+            sources, made_by
+        )  # the files in the state in which they were read
         results = run.results()
         warn_if_reversed(results.scores.wins, results.n_units, stacklevel=4)
         self._run, self._origin = run, origin
@@ -355,8 +358,9 @@ class RegionAnalysis(
 
         Returns
         -------
-        report : nilearn.reporting.HTMLReport
-            The page; ``report.save_as_html(path)`` writes it.
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it,
+            ``report.open_in_browser()`` shows it.
         """
         check_has_results(self)
         return identification_report(self, title, bg_img=bg_img)
