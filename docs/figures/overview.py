@@ -16,12 +16,12 @@ from neuroextrap.plotting import plot_accuracy_curve, plot_map
 COLORS = ["#0072B2", "#D55E00", "#009E73"]
 BEYOND = np.array([32, 100, 300, 1000])
 
-# 32 stimuli in six runs; three spheres whose responses carry 6, 10 and 16 bits
+# 32 stimuli in six runs; three spheres whose responses carry 6, 10 and 14 bits
 brain = simulate_brain(
-    information=(6.0, 10.0, 16.0), n_classes=32, n_runs=6, resolution=6, radius=12
+    information=(6.0, 10.0, 14.0), n_classes=32, n_runs=6, resolution=8, radius=16
 )
 light = IdentificationSearchLight(
-    brain.masker, radius=12, n_permutations=50, bounds=None, random_state=0
+    brain.masker, radius=16, n_permutations=39, bounds=None, random_state=0
 )
 light.fit(brain.imgs, brain.y, groups=brain.runs)
 
@@ -30,7 +30,7 @@ figure, (where, how_much) = plt.subplots(
     1, 2, figsize=(10, 3.9), width_ratios=[1.15, 1], layout="constrained"
 )
 where.set_axis_off()
-where.set_title("implied information (bits) where p ≤ .05 in the whole brain")
+where.set_title("bits where p ≤ .05, corrected")
 survives = math_img(
     "np.where(p <= 0.05, bits, np.nan)",
     p=light.maps_["p_value_fwe"],
@@ -38,6 +38,7 @@ survives = math_img(
 )
 plot_map(
     survives,
+    bg_img="mni152",
     display_mode="z",
     cut_coords=sorted({int(z) for z in brain.coordinates[:, 2]}),
     cmap="inferno",
@@ -64,9 +65,9 @@ many = np.r_[2, 5, 10, 32, BEYOND[1:]]
 how_much.plot(many, 1 / many, color="0.6", lw=1, label="chance")
 how_much.axvline(32, color="0.8", lw=1, zorder=0)
 how_much.set_xscale("log")
-how_much.set_title("one curve per region: measured, and beyond (dotted)")
+how_much.set_title("accuracy, measured and beyond")
 how_much.set_xlabel("number of stimuli to choose from")
 how_much.set_ylabel("accuracy")
-how_much.legend(frameon=False, title="implied information")
+how_much.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 0.06))
 target = Path(__file__).resolve().parents[1] / "_static" / "overview.png"
 figure.savefig(target, dpi=150)
