@@ -80,8 +80,7 @@ class EncodingIdentification(RegionAnalysis):
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     save_null : path-like or None, default=None
-        A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference.
+        A .npy file for permuted statistics, float32 (n_permutations, n_regions).
     max_memory : str or int, default="2G"
         Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
         the images. Fewer workers start if need be; one that is too small is refused.
