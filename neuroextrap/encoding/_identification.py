@@ -43,17 +43,16 @@ class EncodingIdentification(RegionAnalysis):
         Model that predicts responses, such as :class:`RidgeEncoder`. If None,
         :class:`ElasticNetEncoder`.
     noise_covariance : None, array or images, default=None
-        Residuals of shape (n_observations, n_features) to estimate the noise
-        covariance from. None takes the residuals of the training data. Residuals of
-        the test responses must never be used.
+        Residuals (n_observations, n_features) to estimate the noise covariance from;
+        never those of test responses. None takes those of the training data.
     radius : float, default=8.0
         Radius of the spheres (or of the discs on a surface) in mm.
     n_nearest : int or None, default=None
-        If given, regions are the n_nearest voxels to each center, instead of spheres.
+        If given, regions are the n_nearest voxels to each center, not spheres.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background.
     regions : sparse matrix of shape (n_regions, n_features) or None, default=None
-        Members of the regions, if they are neither spheres nor those of an atlas.
+        Members of the regions, if neither spheres nor those of an atlas.
     process_mask_img : image, path or None, default=None
         Where centers of regions may lie. If None, everywhere in the mask.
     stride : int, default=1
@@ -63,7 +62,7 @@ class EncodingIdentification(RegionAnalysis):
     covariance : str, default="shrunk"
         Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
     residuals : {"cross_validated", "training"}, default="cross_validated"
-        Residuals of the training data: out of fold, or of the fit itself.
+        Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
@@ -71,8 +70,8 @@ class EncodingIdentification(RegionAnalysis):
     repeats : {"average", "keep"}, default="average"
         Whether test responses to one stimulus are averaged or kept apart.
     set_sizes : sequence of int or None, default=None
-        Numbers of candidates to choose from, of curves and implied information. If
-        None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+        Numbers of candidates, of curves and implied information. If None, all of 2..K
+        up to K = 32, else at most 32 of them, log-spaced.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Statistic of the permutation test; an integer k is accuracy among k candidates.
@@ -81,12 +80,10 @@ class EncodingIdentification(RegionAnalysis):
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     save_null : path-like or None, default=None
-        A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference.
+        A .npy file for permuted statistics, float32 (n_permutations, n_regions).
     max_memory : str or int, default="2G"
         Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
-        the images as they are read. Fewer workers start if need be, and a budget that
-        is too small for one is refused. Does not affect results.
+        the images. Fewer workers start if need be; one that is too small is refused.
     checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None, default=None
@@ -125,8 +122,7 @@ class EncodingIdentification(RegionAnalysis):
     null_maxima_ : ndarray of shape (n_permutations_,)
         Largest permuted statistic over regions.
     table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, of a matrix of regions, or of an array; None for
-        searchlights.
+        Tidy table of atlas regions, matrix of regions, or array; else None.
     classes_ : ndarray of int of shape (K,)
         Candidates: rows of the test features, then distractors.
     set_sizes_ : ndarray of int of shape (n_set_sizes,)
@@ -139,10 +135,10 @@ class EncodingIdentification(RegionAnalysis):
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
-        Number of permutations done (all distinct ones when there are fewer than asked).
+        Number of permutations done (all distinct ones if fewer than asked).
     tail_fit_accepted_ : bool or None
-        Whether a generalized Pareto tail was fitted to the permuted maxima; if not,
-        ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
+        Whether a generalized Pareto tail was fitted to the permuted maxima (else
+        ``p_value_fwe_tail`` is ``p_value_fwe``). None without permutations.
     notes_ : tuple of str
         What a reader should know of the validity of the numbers.
 
