@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from markupsafe import escape
+
 from neuroextrap.cohorts._records import read_records, write_text
-from neuroextrap.reporting._page import escape, make_page
+from neuroextrap.reporting._page import make_page
 
 _HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
 
