@@ -35,7 +35,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint  ## lint, architecture, types, doctests, tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee
 	$(BIN)/python -m pytest -m slow

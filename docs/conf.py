@@ -13,6 +13,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+from sphinx_gallery.sorting import ExplicitOrder
+
 import neuroextrap
 
 
@@ -47,9 +49,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "command_help",
     "mathml",
+    "package_summary",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "**/backreferences", "auto_examples/**/*.ipynb"]
@@ -71,7 +77,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": "plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder(["plot_searchlight.py", "*"]),
     "doc_module": ("neuroextrap",),
     "backreferences_dir": "auto_examples/backreferences",
     "remove_config_comments": True,
@@ -99,15 +105,40 @@ if os.environ.get("NEUROEXTRAP_DOCS_ONLINE") == "1":
         "nilearn": ("https://nilearn.github.io/stable", None),
     }
 
+# figures of the guide: scripts in figures/, drawn when the pages are built
+plot_formats = [("png", 160)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_rcparams = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "legend.frameon": False,
+}
+plot_apply_rcparams = True
+
+# prompts and results are left out of what the button copies
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
 html_math_renderer = "mathml"
-html_theme = "alabaster"
+html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_title = f"neuroextrap {release}"
 html_show_sourcelink = False
 html_theme_options = {
-    "description": "How much does each patch of brain tell about a stimulus",
-    "fixed_sidebar": True,
-    "page_width": "1100px",
-    "sidebar_width": "240px",
+    "logo": {"text": "neuroextrap"},
+    "header_links_before_dropdown": 5,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": []}

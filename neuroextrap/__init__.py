@@ -14,6 +14,7 @@ decoding            searchlight identification
 encoding            Kay-style encoding models and identification
 learning_curves     mutual information learning curves
 group               inference over subjects
+cohorts             all subjects of a folder of BIDS derivatives
 datasets            simulated data with known truth
 plotting, reporting figures and HTML reports
 ==================  =========================================================
@@ -23,6 +24,7 @@ import importlib
 
 _SUBPACKAGES = (
     "analysis",
+    "cohorts",
     "datasets",
     "decoding",
     "encoding",

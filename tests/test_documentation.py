@@ -44,7 +44,7 @@ def test_linked_names_are_public(page):
 
 
 @pytest.mark.parametrize(
-    "example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
+    "example", sorted((ROOT / "examples").rglob("*.py")), ids=lambda path: path.stem
 )
 def test_headings_of_an_example_are_underlined(example):
     lines = example.read_text(encoding="utf-8").split("\n")

@@ -9,12 +9,12 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
-from nilearn.reporting import HTMLReport
 
 from neuroextrap import datasets
 from neuroextrap.cli._main import build_parser
 from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.reporting import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE = {"_build", "auto_examples", "generated"}
@@ -66,7 +66,7 @@ def coarse_brain(*, resolution, radius, whole=datasets.simulate_brain):
 def reader(tmp_path, monkeypatch):
     """What a reader of a page has at hand: variables by name, and files."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(HTMLReport, "open_in_browser", lambda self: None)
+    monkeypatch.setattr(Report, "open_in_browser", lambda self: None)
     monkeypatch.setattr(datasets, "simulate_brain", coarse_brain)
     _offer_haxby(tmp_path, monkeypatch)
     mask_img = nibabel.Nifti1Image(

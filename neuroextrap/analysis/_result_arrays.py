@@ -49,6 +49,7 @@ def read_arrays(arrays, kind):
     KeyError where an array is missing.
     """
     values = {name: _unpacked(array) for name, array in arrays.items()}
+    values.setdefault("n_repeats", None)  # not written where no bounds hold
     members = np.ones(len(values["indices"]), dtype=bool)
     regions = scipy.sparse.csr_array(
         (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])

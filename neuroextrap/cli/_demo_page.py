@@ -73,7 +73,8 @@ def demo_page(played):
     `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
     """
     from neuroextrap.reporting import identification_sections
-    from neuroextrap.reporting._page import make_page, paragraphs
+    from neuroextrap.reporting._page import make_page
+    from neuroextrap.reporting._rendering import paragraphs
 
     sections = [("What is true", paragraphs(*_WHAT_IS_TRUE))]
     for act, brain, fitted, table in played:
@@ -88,6 +89,8 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
+    from markupsafe import Markup
+
     from neuroextrap.reporting._page import frame_table
     from neuroextrap.reporting._pictures import embed_figure
 
@@ -100,7 +103,7 @@ def _truth_section(act, brain, fitted, table):
         )
         for number, row in enumerate(table.itertuples())
     ]
-    return frame_table(table) + "\n".join(curves)
+    return Markup("\n").join([frame_table(table, "Truth and estimate"), *curves])
 
 
 def _curve_with_truth(act, brain, fitted, number):

@@ -26,8 +26,8 @@ _EXAMPLES = """\
   and, without --features or --stimulus-images, the features in all others.
 --features: .npy (n_volumes x n_features) or .tsv (a header, then one row
   for each volume).
---stimulus-images: .npy (n_volumes x height x width), turned into --model
-  features.
+--stimulus-images: .npy (n_volumes x height x width, or x 3 for color),
+  turned into --model features.
 Results of images with BIDS names are BIDS derivatives, as of searchlight.
 
 examples:
@@ -82,7 +82,7 @@ def _add_input_options(parser):
     group.add_argument(
         "--stimulus-images",
         metavar="NPY",
-        help="gray-level images of the stimuli, of which --model computes features",
+        help="gray or color images of the stimuli, of which --model computes features",
     )
     group.add_argument(
         "--model",
@@ -99,8 +99,8 @@ def _add_model_options(parser):
         "--encoder",
         choices=("elastic-net", "ridge"),
         default="elastic-net",
-        help="encoding model, with cross-validated penalties: one for every voxel "
-        "(elastic-net) or one for all (ridge) (default: %(default)s)",
+        help="encoding model; each voxel has its own cross-validated penalty, and "
+        "repeats of a stimulus stay together (default: %(default)s)",
     )
     group.add_argument(
         "--covariance",
@@ -211,13 +211,15 @@ def _read(args):
 
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
-    from sklearn.linear_model import RidgeCV
-
-    from neuroextrap.encoding import ElasticNetEncoder, EncodingIdentification
+    from neuroextrap.encoding import (
+        ElasticNetEncoder,
+        EncodingIdentification,
+        RidgeEncoder,
+    )
 
     encoder = ElasticNetEncoder(n_jobs=args.n_jobs)
     if args.encoder == "ridge":
-        encoder = RidgeCV([10.0**power for power in range(-2, 8)])
+        encoder = RidgeEncoder()
     names = (
         "radius n_nearest labels_img stride min_voxels covariance repeats "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "

@@ -3,7 +3,6 @@
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._group_design import read_design
-from neuroextrap.cli._group_maps import records, summary
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
@@ -181,6 +180,7 @@ def run(args):
     several = ("imgs", "null", "subjects", "paired_imgs")
     take_last_as_output(args, args.argv, several)
     _check_options(args)
+    from neuroextrap.group._group_maps import records, summary
     from neuroextrap.maps._files import (
         check_output_directory,
         describe_map,

@@ -11,7 +11,15 @@ from neuroextrap.cli._parser import CommandParser
 
 logger = logging.getLogger(__name__)
 
-_COMMANDS = ("demo", "searchlight", "merge", "encoding", "learning_curve", "group")
+_COMMANDS = (
+    "demo",
+    "searchlight",
+    "bids",
+    "merge",
+    "encoding",
+    "learning_curve",
+    "group",
+)
 
 _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 

@@ -9,6 +9,7 @@ _SAMPLE_OPTIONS = (
     "standardize",
     "confounds",
     "smoothing_fwhm",
+    "high_pass",
     "test_runs",
 )
 

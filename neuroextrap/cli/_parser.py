@@ -62,6 +62,32 @@ def add_output_options(parser, *, report=True):
         )
 
 
+def add_cleaning_options(group):
+    """Add the options of confounds, smoothing and drifts."""
+    group.add_argument(
+        "--confounds",
+        nargs="+",
+        metavar="NAME",
+        help="confounds that are regressed out: names of nilearn's load_confounds for "
+        "images of fMRIPrep (motion, wm_csf, global_signal, high_pass, compcor, scrub, "
+        "ica_aroma, tedana), or tables of numbers, one for each image (default: none)",
+    )
+    group.add_argument(
+        "--smoothing-fwhm",
+        type=float,
+        metavar="MM",
+        help="smooth volumes by a Gaussian of this full width at half maximum "
+        "(default: no smoothing)",
+    )
+    group.add_argument(
+        "--high-pass",
+        type=float,
+        metavar="HZ",
+        help="remove drifts below this frequency, 0 for none (default: 0.01 for lsa "
+        "and lss, none for blocks and volumes)",
+    )
+
+
 def add_dry_run(group):
     """Add the option that describes a run instead of doing it."""
     group.add_argument(

@@ -126,7 +126,7 @@ def _break_words(name):
 
 def _aligned_cells(values):
     """Return the cells of one column, points in line, and whether they are text."""
-    from neuroextrap.reporting._page import format_number
+    from neuroextrap.reporting._rendering import format_number
 
     cells = [format_number(value) for value in values]
     if any(isinstance(value, str) for value in values):

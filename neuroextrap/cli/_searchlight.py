@@ -8,6 +8,7 @@ from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_analysis_options,
+    add_cleaning_options,
     add_output_options,
     add_region_options,
     add_resource_options,
@@ -121,12 +122,15 @@ def _add_input_options(parser):
         action="store_true",
         help="z-score every voxel in every run",
     )
+    add_cleaning_options(group)
 
 
 def run(args):
     """Read the samples, fit the searchlight, write maps and summary."""
     take_last_as_output(
-        args, args.argv, ("events", "imgs", "exclude", "classes", "test_runs")
+        args,
+        args.argv,
+        ("events", "imgs", "exclude", "classes", "test_runs", "confounds"),
     )
     bids, files = bids_of_inputs(args, args.imgs)
     _check_arguments(args, bids)
@@ -141,8 +145,9 @@ def run(args):
         mask=args.mask,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
+        confounds=None if _is_strategy(args.confounds) else args.confounds,
     )
-    samples = _read(args)
+    samples = _read(args, files)
     _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -165,16 +170,15 @@ def run(args):
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
     from neuroextrap.cli._results import check_bg_img
+    from neuroextrap.images._event_samples import check_event_options
     from neuroextrap.maps._files import check_output_directory
 
     check_bg_img(args)
     if args.no_check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    if args.samples in ("lsa", "lss") and (args.detrend or args.standardize):
-        raise ValueError(
-            f"--detrend and --standardize are for blocks and volumes; --samples "
-            f"{args.samples} models drifts itself"
-        )
+    check_event_options(
+        args.samples, args.detrend, args.standardize, args.delay, args.high_pass
+    )
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -194,25 +198,37 @@ def _check_runs(args, samples):
         )
 
 
-def _read(args):
+def _read(args, files):
     """Read images and events into samples."""
-    from neuroextrap.images import (
-        block_averages,
-        resolve_masker,
-        single_trial_betas,
-        volume_samples,
+    from neuroextrap.images._event_samples import event_samples
+    from neuroextrap.images._fmriprep import fmriprep_confounds
+
+    confounds, sample_mask = args.confounds, None
+    if _is_strategy(confounds):
+        confounds, sample_mask = fmriprep_confounds(files, confounds)
+    return event_samples(
+        args.imgs if len(args.imgs) > 1 else args.imgs[0],
+        args.events if len(args.events) > 1 else args.events[0],
+        args.mask,
+        samples=args.samples,
+        t_r=args.t_r,
+        check_t_r=not args.no_check_t_r,
+        exclude=args.exclude,
+        confounds=confounds,
+        sample_mask=sample_mask,
+        smoothing_fwhm=args.smoothing_fwhm,
+        high_pass=args.high_pass,
+        detrend=args.detrend,
+        standardize=args.standardize,
+        delay=args.delay,
     )
 
-    imgs = args.imgs if len(args.imgs) > 1 else args.imgs[0]
-    events = args.events if len(args.events) > 1 else args.events[0]
-    masker = resolve_masker(args.mask, imgs)
-    shared = {"masker": masker, "exclude": args.exclude}
-    shared |= {"t_r": args.t_r, "check_t_r": not args.no_check_t_r}
-    if args.samples in ("lsa", "lss"):
-        return single_trial_betas(imgs, events, model=args.samples, **shared)
-    read = {"blocks": block_averages, "volumes": volume_samples}[args.samples]
-    cleaning = {"detrend": args.detrend, "standardize": args.standardize}
-    return read(imgs, events, delay=args.delay, **cleaning, **shared)
+
+def _is_strategy(confounds):
+    """Return whether --confounds names strategies of nilearn, not files."""
+    from neuroextrap.images._fmriprep import STRATEGIES
+
+    return confounds is not None and set(confounds) <= set(STRATEGIES)
 
 
 def _parameters(args, samples):

@@ -42,8 +42,8 @@ def read_features(table, is_train, *, features=None, images=None, model="gabor")
     """Return the features of every volume's stimulus, (n_volumes, n_features).
 
     `features` is a .npy or .tsv file, `images` a .npy of shape (n_volumes, height,
-    width) of which `model` ("gabor" or "retinotopic") computes features that vary over
-    the training stimuli; without either, the other columns of the table are features.
+    width) or (n_volumes, height, width, 3) of which `model` ("gabor" or "retinotopic")
+    computes features; without either, the other columns of the table are features.
     """
     if features is not None and images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
@@ -124,18 +124,17 @@ def _other_columns(table):
 
 
 def _image_features(path, model, is_train):
-    """Features of gray-level images, transformers fitted on the training stimuli."""
+    """Features of gray or color images, transformers fitted on the training stimuli."""
     from neuroextrap.models._gabor import GaborPyramid
     from neuroextrap.models._retinotopic import RetinotopicFeatures
 
     pixels = _check_rows(load_array(path), len(is_train), path)
     transformers = {
-        "gabor": GaborPyramid(luminance=True),
+        "gabor": GaborPyramid(),
         "retinotopic": RetinotopicFeatures(),
     }
     transformer = transformers[model].fit(pixels[is_train])
-    features = transformer.transform(pixels)
-    return features[:, np.ptp(features[is_train], axis=0) > 0]
+    return transformer.transform(pixels)
 
 
 def _check_rows(values, n_rows, name):

@@ -156,7 +156,7 @@ def photo_patches(n_patches, size, *, random_state=0):
 
 def _complex_cells(stimuli, n_voxels, rng):
     """Noise-free responses of mean zero and variance one over the stimuli."""
-    pyramid = GaborPyramid().fit(stimuli)
+    pyramid = GaborPyramid(max_grid=None, luminance=False).fit(stimuli)
     features = pyramid.transform(stimuli).astype(float)
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)

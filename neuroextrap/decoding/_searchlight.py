@@ -3,10 +3,11 @@
 import numpy as np
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.decoding._fit_events import EventAnalysis
 from neuroextrap.decoding._run import plan_decoding
 
 
-class IdentificationSearchLight(RegionAnalysis):
+class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     """Measure how much every region tells about which class was shown.
 
     Every region's classifier is cross-validated. Its margins (scores of the classes)

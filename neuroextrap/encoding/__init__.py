@@ -1,7 +1,7 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``. Encoders:
-``ElasticNetEncoder``. Noise: ``schaefer_strimmer_covariance``,
+``ElasticNetEncoder``, ``RidgeEncoder``. Noise: ``schaefer_strimmer_covariance``,
 ``SchaeferStrimmerCovariance``.
 Identification: ``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; ensembles of voxels or
@@ -19,6 +19,7 @@ from neuroextrap.models._noise_covariance import (
     schaefer_strimmer_covariance,
 )
 from neuroextrap.models._retinotopic import RetinotopicFeatures
+from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "EncodingIdentification",
     "GaborPyramid",
     "RetinotopicFeatures",
+    "RidgeEncoder",
     "SchaeferStrimmerCovariance",
     "compare_encoding_models",
     "ensemble_size_curve",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._margins import mahalanobis_margins, noise_covariance
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features
 from neuroextrap.encoding._training import train_encoder
@@ -19,13 +20,14 @@ class EnsembleCurve(NamedTuple):
     information: np.ndarray  # implied information in bits of shape (n_sizes, n_draws)
 
 
-def ensemble_size_curve(
+def ensemble_size_curve(  # noqa: PLR0913
     train,
     test,
     *,
     sizes,
     vary="voxels",
     encoder=None,
+    groups=None,
     n_draws=10,
     random_state=0,
 ):
@@ -43,6 +45,9 @@ def ensemble_size_curve(
         Whether voxels or features are drawn. Subsets of features refit the encoder.
     encoder : scikit-learn multi-output regressor or None, default=None
         Model that predicts responses. If None, :class:`ElasticNetEncoder`.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Training stimuli or runs that cross-validation keeps together. If None, repeats
+        of a stimulus (equal rows of features) are.
     n_draws : int, default=10
         Number of subsets of each size, drawn without replacement.
     random_state : None, int or numpy.random.Generator, default=0
@@ -80,13 +85,15 @@ def ensemble_size_curve(
     if vary not in ("voxels", "features"):
         raise ValueError(f"vary={vary!r} is unknown; choose 'voxels' or 'features'")
     X, Y = check_features(train[0]), np.asarray(train[1])
+    # repeats are equal rows of all features: few of them may be equal by chance
+    groups, _ = training_groups(X, groups)
     X_test = check_features(test[0], "test features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
     rng = random_generator(random_state)
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
-    run = runner(data, encoder)
+    run = runner(data, encoder, groups)
     wins = np.array(
         [
             [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]
@@ -125,11 +132,11 @@ def _wins(responses, predictions, residuals):
     return stats.win_distribution(margins, np.arange(len(margins)))
 
 
-def _voxel_runner(data, encoder):
+def _voxel_runner(data, encoder, groups):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
     scaling = FeatureScaling.of(X, standardize=True)
-    trained = train_encoder(encoder, scaling(X), Y)
+    trained = train_encoder(encoder, scaling(X), Y, groups=groups)
     predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
 
     def run(drawn):
@@ -139,12 +146,12 @@ def _voxel_runner(data, encoder):
     return run
 
 
-def _feature_runner(data, encoder):
+def _feature_runner(data, encoder, groups):
     """Return wins of all voxels for an encoder of a subset of features."""
     X, Y, X_test, Y_test = data
 
     def run(drawn):
         subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
-        return _voxel_runner(subset, encoder)(np.arange(Y.shape[1]))
+        return _voxel_runner(subset, encoder, groups)(np.arange(Y.shape[1]))
 
     return run

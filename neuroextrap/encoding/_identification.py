@@ -9,6 +9,7 @@ from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
 from neuroextrap.encoding._training import (
@@ -39,7 +40,8 @@ class EncodingIdentification(RegionAnalysis):
     mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
         Voxels to analyze. None computes a mask from the images; arrays need no mask.
     encoder : scikit-learn multi-output regressor or None, default=None
-        Model that predicts responses. If None, :class:`ElasticNetEncoder`.
+        Model that predicts responses, such as :class:`RidgeEncoder`. If None,
+        :class:`ElasticNetEncoder`.
     noise_covariance : None, array or images, default=None
         Residuals of shape (n_observations, n_features) to estimate the noise
         covariance from. None takes the residuals of the training data. Residuals of
@@ -58,9 +60,8 @@ class EncodingIdentification(RegionAnalysis):
         Every stride-th voxel along each axis is the center of a region.
     min_voxels : int, default=2
         Regions with fewer usable voxels are NaN.
-    covariance : {"shrunk", "ledoit_wolf", "oas", "diagonal", "identity"}, \
-            default="shrunk"
-        Estimator of the noise covariance.
+    covariance : str, default="shrunk"
+        Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of the training data: out of fold, or of the fit itself.
     standardize : bool, default=True
@@ -68,7 +69,7 @@ class EncodingIdentification(RegionAnalysis):
     cv : int or scikit-learn splitter, default=5
         Folds of the default encoder and of the residuals.
     repeats : {"average", "keep"}, default="average"
-        Whether several test responses to a stimulus are averaged or kept apart.
+        Whether test responses to one stimulus are averaged or kept apart.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -92,10 +93,9 @@ class EncodingIdentification(RegionAnalysis):
         Identify in the i-th of N parts of the regions only, counting from 1; parts are
         joined by :meth:`merge`. Every part fits the whole encoder.
     memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (through the masker, and a computed
-        mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read anew. If None, nothing is cached. Does
-        not affect results.
+        Cache of what is read from image files (a changed file is read anew), of a
+        computed mask, and of surface discs by mesh and radius. If None, nothing is
+        cached. Does not affect results.
     memory_level : int, default=1
         Caching happens at level 1 and above, as in nilearn; 0 caches nothing.
     n_jobs : int, default=1
@@ -132,8 +132,8 @@ class EncodingIdentification(RegionAnalysis):
     set_sizes_ : ndarray of int of shape (n_set_sizes,)
         Set sizes of the curves.
     test_codes_ : ndarray of int of shape (n_test,), or None
-        Candidate (index into ``classes_``) that evoked each row of
-        :meth:`region_margins`; None for results read from a folder.
+        True candidate (index into ``classes_``) of each row of :meth:`region_margins`;
+        None for results read from a folder.
     masker_ : NiftiMasker, SurfaceMasker or None
         Fitted masker of the training images; None for array input.
     n_elements_ : int
@@ -149,7 +149,7 @@ class EncodingIdentification(RegionAnalysis):
     References
     ----------
     Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human
-    brain activity", Nature 452. Zheng, Achanta & Benjamini 2018, "Extrapolating
+    brain activity". Zheng, Achanta & Benjamini 2018, "Extrapolating
     expected accuracies for large multi-class problems".
 
     Examples
@@ -240,7 +240,8 @@ class EncodingIdentification(RegionAnalysis):
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Training responses, one volume (row) for every presentation of a stimulus.
         groups : array-like of shape (n_samples,) or None, default=None
-            Runs or stimuli that cross-validation keeps together.
+            Stimuli or runs that cross-validation, of any encoder, keeps together. If
+            None, repeats of a stimulus (equal rows of `features`) are.
 
         Returns
         -------
@@ -249,13 +250,14 @@ class EncodingIdentification(RegionAnalysis):
         Raises
         ------
         ValueError
-            When rows do not match, a feature is constant or not finite, or there are
-            fewer samples than folds.
+            When rows do not match, a feature is not finite, there are too few samples
+            or groups, groups part repeats, or the encoder cannot keep groups together.
         """
         check_choices(self)
         RunParameters.of(self)
         X = check_features(features)
         scaling = FeatureScaling.of(X, self.standardize)
+        groups, group_notes = training_groups(scaling.varying(X), groups)
         samples = read_samples(
             self.mask,
             imgs,
@@ -282,8 +284,8 @@ class EncodingIdentification(RegionAnalysis):
         self._training = Training(
             scaling,
             samples.location,
-            frozenset(row_keys(X)),
-            (*samples.notes, *trained.notes),
+            frozenset(row_keys(scaling.varying(X))),
+            (*samples.notes, *scaling.notes, *group_notes, *trained.notes),
         )
         return self
 
@@ -302,7 +304,7 @@ class EncodingIdentification(RegionAnalysis):
         """
         check_trained(self)
         scaling, location = self._training.scaling, self._training.location
-        X = check_features(features, n_columns=len(scaling.mean))
+        X = check_features(features, n_columns=len(scaling.kept))
         predicted = np.full((len(X), self.n_elements_), np.nan)
         values = self.encoder_.predict(scaling(X)).reshape(len(X), -1)
         predicted[:, self.usable_] = values + location[self.usable_]

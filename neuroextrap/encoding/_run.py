@@ -81,10 +81,12 @@ def plan_identification(model, training, candidates, test):
 
 def _candidates(features, distractors, training):
     """Return features of the tested stimuli, and of these with the distractors."""
-    n_columns = len(training.scaling.mean)
+    scaling = training.scaling
+    n_columns = len(scaling.kept)
     tested = candidates = check_features(features, n_columns=n_columns)
     if distractors is not None:
         more = check_features(distractors, "distractors", n_columns)
         candidates = np.concatenate([tested, more])
-    check_candidates(candidates, len(tested), training.keys)
+    # candidates that differ in dropped columns alone are the same to the model
+    check_candidates(scaling.varying(candidates), len(tested), training.keys)
     return tested, candidates

@@ -47,8 +47,13 @@ def check_features(features, name="features", n_columns=None):
 
 
 class FeatureScaling(NamedTuple):
-    """Training means and standard deviations of features, each of (n_columns,)."""
+    """What of the features varies in training, and how it is scaled.
 
+    ``kept`` (n_columns,) marks the columns that vary; ``mean`` and ``scale`` (n_kept,)
+    are their training means and standard deviations.
+    """
+
+    kept: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
 
@@ -56,30 +61,48 @@ class FeatureScaling(NamedTuple):
     def of(cls, X, standardize):
         """Learn from training features (n_stimuli, n_columns).
 
-        Without `standardize` features stay as they are. ValueError if a column is
-        constant, or overflows.
+        Without `standardize` features that vary stay as they are. ValueError if none
+        varies, or a column overflows.
         """
-        flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
-        if flat.size:
+        kept = np.ptp(X, axis=0) > 0
+        if not kept.any():
             raise ValueError(
-                f"features have zero variance in {flat.size} columns (first: "
-                f"{flat[0]}); drop them"
+                f"features: all {X.shape[1]} columns are constant over the training "
+                "stimuli; give features that differ between stimuli"
             )
+        X = X[:, kept]
         if not standardize:
-            return cls(np.zeros(X.shape[1], X.dtype), np.ones(X.shape[1], X.dtype))
+            shape = X.shape[1]
+            return cls(kept, np.zeros(shape, X.dtype), np.ones(shape, X.dtype))
         mean = X.mean(axis=0, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = X.std(axis=0, dtype=np.float64)
         if not np.isfinite(scale).all():
-            column = np.flatnonzero(~np.isfinite(scale))[0]
+            column = np.flatnonzero(kept)[~np.isfinite(scale)][0]
             raise ValueError(
                 f"features overflow in column {column}: too large to square; rescale"
             )
-        return cls(mean, scale)
+        return cls(kept, mean, scale)
+
+    @property
+    def notes(self):
+        """What a reader should know of the features, a tuple of str."""
+        dropped = np.flatnonzero(~self.kept)
+        if not dropped.size:
+            return ()
+        return (
+            f"{dropped.size} of {len(self.kept)} feature columns are constant over the "
+            f"training stimuli and were dropped (first: {dropped[0]})",
+        )
+
+    def varying(self, X):
+        """Return the columns (n_stimuli, n_kept) that varied in training."""
+        return X if self.kept.all() else X[:, self.kept]
 
     def __call__(self, X):
-        """Return scaled features (n_stimuli, n_columns), in the precision of `X`."""
-        return ((X - self.mean) / self.scale).astype(X.dtype, copy=False)
+        """Return scaled features (n_stimuli, n_kept), in the precision of `X`."""
+        scaled = (self.varying(X) - self.mean) / self.scale
+        return scaled.astype(X.dtype, copy=False)
 
 
 def row_keys(X):

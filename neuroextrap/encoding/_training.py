@@ -3,14 +3,17 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
 
 from neuroextrap.analysis._samples import read_residuals
+from neuroextrap.encoding._encoder_groups import (
+    fit_encoder,
+    out_of_fold_predictions,
+)
 from neuroextrap.encoding._margins import COVARIANCES
 from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
+from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
-from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
+from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 
 
 class TrainedModel(NamedTuple):
@@ -57,28 +60,28 @@ def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=No
     """Fit an encoder (None: `ElasticNetEncoder`) and compute its residuals.
 
     `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
-    n_targets). Residuals are out of fold ("cross_validated"; `cv` makes the folds where
-    the encoder brings none of its own, `groups` stay together), or those of the fit
-    itself, inflated by the degrees of freedom it spent ("training"; elastic nets only,
-    ValueError for others). Returns TrainedModel.
+    n_targets). Folds, the encoder's own and those of the residuals, keep `groups`
+    together. Residuals are out of fold
+    ("cross_validated"; `cv` makes the folds where the encoder brings none of its own),
+    or those of the fit itself, inflated by the degrees of freedom it spent ("training";
+    elastic nets only, ValueError for others). Returns TrainedModel.
     """
     check_encoder(encoder)
     groups = check_groups(groups, len(X))
-    encoder = ElasticNetEncoder(cv=cv) if encoder is None else clone(encoder)
+    encoder = ElasticNetEncoder(cv=cv) if encoder is None else encoder
     elastic = isinstance(encoder, ElasticNetEncoder)
     if residuals == "training" and not elastic:
         raise ValueError(
             "residuals='training' needs the degrees of freedom of an "
             f"ElasticNetEncoder, got {type(encoder).__name__}; use 'cross_validated'"
         )
-    fitted = encoder.fit(X, Y, groups=groups) if elastic else encoder.fit(X, Y)
+    fitted, notes = fit_encoder(encoder, X, Y, groups=groups, cv=cv), ()
     if residuals == "training":
         E, notes = _training_residuals(fitted, X, Y)
-    elif elastic:
-        E, notes = Y - fitted.cv_predictions_, ()
+    elif isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
+        E = Y - fitted.cv_predictions_
     else:
-        splits = encoder_splits(cv, X, groups)
-        E, notes = Y - cross_val_predict(clone(encoder), X, Y, cv=splits), ()
+        E = Y - out_of_fold_predictions(encoder, X, Y, groups=groups, cv=cv)
     return TrainedModel(fitted, E.astype(np.float32), notes)
 
 

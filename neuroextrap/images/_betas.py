@@ -1,7 +1,10 @@
 """Single-trial response estimates by nilearn's general linear model."""
 
+import logging
+
 import numpy as np
 
+from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
     check_exclude,
     is_timed,
@@ -14,6 +17,11 @@ from neuroextrap.images._repetition_time import repetition_times
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
+
+_LEAST_SEEN = 0.5
+"""Share of a trial's expected response that volumes in the fit must hold."""
+
+_logger = logging.getLogger(__name__)
 
 
 def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
@@ -28,6 +36,8 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     noise_model="ar1",
     signal_scaling=True,
     design_options=None,
+    confounds=None,
+    sample_mask=None,
 ):
     """Estimate one response (beta) per trial by a general linear model of each run.
 
@@ -62,6 +72,13 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         Options of nilearn's make_first_level_design_matrix, such as ``hrf_model``,
         ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
         nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds that are regressors of the designs too, one entry per run.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept (indices, counting from 0, or booleans), one entry per
+        run, as ``load_confounds`` of nilearn returns them. The others enter no fit, and
+        trials with more than half of their expected response (its sum of squares) in
+        them give no sample. If None, all are kept.
 
     Returns
     -------
@@ -102,11 +119,15 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
     _check_options(model, noise_model, masker)
+    if confounds is not None and "add_regs" in (design_options or {}):
+        raise ValueError("confounds and add_regs are the same regressors; give one")
     exclude = check_exclude(exclude)
     named, tables = read_tables(imgs, events)
     _check_tables(tables, named)
     times = repetition_times(named, t_r, check_t_r=check_t_r)
     _check_ends(tables, named, times)
+    confounds = read_confounds(confounds, named)
+    volumes = read_sample_mask(sample_mask, named)
     kept = [_kept_trials(table, exclude) for table, _ in tables]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     warn_unknown(exclude, present)
@@ -117,9 +138,17 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         )
     options = {"model": model, "noise_model": noise_model}
     options |= {"scaling": signal_scaling, "design": design_options or {}}
+    own = [
+        options | {"t_r": time, "confounds": regressed, "volumes": in_fit}
+        for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
+    ]
+    kept = [
+        _seen_trials(img.name, *trials, of_run)
+        for img, trials, of_run in zip(named, kept, own, strict=True)
+    ]
     betas = [
-        _betas_of_run(img.img, *trials, masker, options | {"t_r": time})
-        for img, trials, time in zip(named, kept, times, strict=True)
+        _betas_of_run(img.img, *trials, masker, of_run)
+        for img, trials, of_run in zip(named, kept, own, strict=True)
     ]
     y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
     runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
@@ -180,7 +209,7 @@ def _kept_trials(table, exclude):
 
 def _betas_of_run(img, trials, keep, masker, options):
     """Betas of one run, shape (n_kept, n_features)."""
-    data = load_samples(img, masker).astype(np.float64)
+    data = load_samples(img, masker)[options["volumes"]].astype(np.float64)
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
     betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
@@ -222,11 +251,9 @@ def _trial_name(row):
 
 def _fit(series, events, regressors, options):
     """Fit nilearn's model and return the betas of some regressors."""
-    from nilearn.glm.first_level import make_first_level_design_matrix, run_glm
+    from nilearn.glm.first_level import run_glm
 
-    design = make_first_level_design_matrix(
-        np.arange(len(series)) * options["t_r"], events, **options["design"]
-    )
+    design = _design(events, options)[options["volumes"]]
     labels, results = run_glm(
         series, design.to_numpy(), noise_model=options["noise_model"]
     )
@@ -235,3 +262,43 @@ def _fit(series, events, regressors, options):
     for label, result in results.items():
         betas[:, labels == label] = result.theta[columns]
     return betas
+
+
+def _design(events, options):
+    """Return nilearn's design of all volumes of a run, with its confounds."""
+    from nilearn.glm.first_level import make_first_level_design_matrix
+
+    design = dict(options["design"])
+    regressed = options["confounds"]
+    if regressed is not None:
+        scale = regressed.std(axis=0)
+        regressed = (regressed - regressed.mean(axis=0)) / np.where(scale > 0, scale, 1)
+        design["add_regs"] = regressed
+        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
+        design["add_reg_names"] = names
+    times = np.arange(len(options["volumes"])) * options["t_r"]
+    return make_first_level_design_matrix(times, events, **design)
+
+
+def _seen_trials(name, trials, keep, options):
+    """Return the trials without those of which censoring leaves too little."""
+    volumes = options["volumes"]
+    rows = np.flatnonzero(keep)
+    if volumes.all() or not len(rows):
+        return trials, keep
+    named = trials.copy()
+    names = [_trial_name(row) for row in rows]
+    named.loc[rows, "trial_type"] = names
+    energy = _design(named, options)[names].to_numpy() ** 2
+    seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
+    if not seen.all():
+        _logger.warning(
+            "%s: %d of %d trials give no sample, most of their response lies in "
+            "volumes that sample_mask leaves out",
+            name,
+            int((~seen).sum()),
+            len(seen),
+        )
+    keep = keep.copy()
+    keep[rows] = seen
+    return trials, keep

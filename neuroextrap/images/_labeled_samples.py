@@ -1,9 +1,16 @@
 """Labeled samples from BOLD series: volumes and block averages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neuroextrap.images._cleaning import (
+    Cleaning,
+    check_high_pass,
+    clean_runs,
+    read_confounds,
+    read_sample_mask,
+)
 from neuroextrap.images._events import (
     check_exclude,
     is_timed,
@@ -13,7 +20,7 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import load_samples
+from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._pairing import pair_tables
@@ -50,6 +57,8 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     standardize=False,
     delay=0.0,
     confounds=None,
+    sample_mask=None,
+    high_pass=None,
 ):
     """Make a sample of every labeled volume.
 
@@ -79,8 +88,15 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
         Whether to give every voxel mean 0 and standard deviation 1 within every run.
     delay : float, default=0.0
         Seconds by which responses lag behind BIDS events.
-    confounds : array-like, DataFrame, path, list of these, or None, default=None
-        Confounds regressed out of every series, one entry per image.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image, in one regression
+        with the trend and the slow drifts.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept (indices, counting from 0, or booleans), one entry per
+        image, as ``load_confounds`` of nilearn returns them. The others enter no
+        regression and make no sample. If None, all are kept.
+    high_pass : float or None, default=None
+        Frequency in Hz below which drifts are removed by cosines. If None, none are.
 
     Returns
     -------
@@ -112,8 +128,16 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     exclude = check_exclude(exclude)
     runs, labels = _runs_and_labels(imgs, events, (t_r, check_t_r), delay)
     kept = _kept(labels, exclude)
-    data = load_samples(imgs, masker, confounds=confounds)
-    data = _clean_runs(data, runs, detrend, standardize)
+    cleaning = _cleaning(
+        list_images(imgs), masker, (t_r, check_t_r), confounds, sample_mask, high_pass
+    )
+    cleaning = replace(cleaning, detrend=detrend, standardize=standardize)
+    kept &= cleaning.kept
+    if not kept.any():
+        raise ValueError("sample_mask leaves no labeled volume; censor fewer")
+    over_time = cleans_over_time(masker)  # then confounds go with what it removes
+    data = load_samples(imgs, masker, confounds=confounds if over_time else None)
+    data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
     return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
 
@@ -130,6 +154,8 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     standardize=False,
     delay=0.0,
     confounds=None,
+    sample_mask=None,
+    high_pass=None,
 ):
     """Average the volumes of every condition in every run.
 
@@ -158,8 +184,15 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         before averaging.
     delay : float, default=0.0
         Seconds by which responses lag behind BIDS events.
-    confounds : array-like, DataFrame, path, list of these, or None, default=None
-        Confounds regressed out of every series, one entry per image.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out of every series, one entry per image, in one regression
+        with the trend and the slow drifts.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept (indices, counting from 0, or booleans), one entry per
+        image, as ``load_confounds`` of nilearn returns them. The others enter no
+        regression and make no sample. If None, all are kept.
+    high_pass : float or None, default=None
+        Frequency in Hz below which drifts are removed by cosines. If None, none are.
 
     Returns
     -------
@@ -201,6 +234,8 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         standardize=standardize,
         delay=delay,
         confounds=confounds,
+        sample_mask=sample_mask,
+        high_pass=high_pass,
     )
     cells = [
         (run, condition)
@@ -301,22 +336,29 @@ def _kept(labels, exclude):
     return kept
 
 
-def _clean_runs(data, runs, detrend, standardize):
-    """Detrend and standardize each run; columns with NaN stay NaN in that run."""
-    if not (detrend or standardize):
-        return data
-    from nilearn.signal import clean
+def _cleaning(named, masker, time, confounds, sample_mask, high_pass):
+    """Return what is removed from the series of images, the run's own trend apart.
 
-    for run in np.unique(runs):
-        rows = np.flatnonzero(runs == run)
-        series = data[rows]
-        finite = np.isfinite(series).all(axis=0)
-        cleaned = np.full(series.shape, np.nan, dtype=data.dtype)
-        if finite.any():
-            cleaned[:, finite] = clean(
-                series[:, finite],
-                detrend=bool(detrend),
-                standardize="zscore_sample" if standardize else None,
+    `time` is the repetition time (or None) and whether to check it.
+    """
+    check_high_pass(high_pass)
+    if cleans_over_time(masker):
+        if sample_mask is not None or high_pass:
+            raise ValueError(
+                "sample_mask and high_pass need a masker that does not detrend, "
+                "standardize or filter itself; give one without"
             )
-        data[rows] = cleaned
-    return data
+        confounds = None
+    kept = read_sample_mask(sample_mask, named)
+    times = [None] * len(kept)
+    if high_pass:
+        times = repetition_times(named, time[0], check_t_r=time[1])
+    return Cleaning(
+        detrend=False,
+        standardize=False,
+        high_pass=high_pass,
+        times=times,
+        confounds=read_confounds(confounds, named),
+        kept=np.concatenate(kept),
+        series=np.repeat(np.arange(len(kept)), [len(k) for k in kept]),
+    )

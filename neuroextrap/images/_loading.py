@@ -64,9 +64,9 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
 
 def _load(named, masker, confounds, sample_mask):
     """Read and concatenate all series; a function of a module, for `cached`."""
-    series = _series(named, cleans_over_time(masker, confounds, sample_mask))
-    confounds = _one_per_series(confounds, len(series), "confounds")
-    sample_mask = _one_per_series(sample_mask, len(series), "sample_mask")
+    series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
+    confounds = one_per_series(confounds, len(series), "confounds")
+    sample_mask = one_per_series(sample_mask, len(series), "sample_mask")
     samples = [
         _load_series(members, masker, *cleaning)
         for members, *cleaning in zip(series, confounds, sample_mask, strict=True)
@@ -92,7 +92,7 @@ def cleans_over_time(masker, confounds=None, sample_mask=None):
     )
 
 
-def _series(named, over_time):
+def series_of(named, over_time):
     """Split images into the lists that are cleaned together."""
     single = [img.n_samples is None for img in named]
     if over_time and all(single):
@@ -106,7 +106,7 @@ def _series(named, over_time):
     return [[img] for img in named]
 
 
-def _one_per_series(values, n_series, name):
+def one_per_series(values, n_series, name):
     """Return one entry per series; a lone entry may come without a list."""
     if values is None:
         return [None] * n_series

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from neuroextrap.images._opening import is_surface_image
+from neuroextrap.images._grids import check_same_grid
+from neuroextrap.images._opening import is_surface_image, open_image
 from neuroextrap.images._space import MNI, new_volume
 
 
@@ -60,6 +61,15 @@ def finite_mask(*imgs):
         }
         return SurfaceImage(mesh=first.mesh, data=parts)
     return new_volume(_any_finite(np.asanyarray(i.dataobj) for i in imgs), first)
+
+
+def shared_mask(paths):
+    """Return the 8-bit mask of the voxels that several mask files have in common."""
+    opened = [open_image(path, "mask") for path in paths]
+    for mask in opened[1:]:
+        check_same_grid(mask, opened[0])
+    inside = [np.asanyarray(mask.img.dataobj) > 0 for mask in opened]
+    return new_volume(np.logical_and.reduce(inside).astype(np.uint8), opened[0].img)
 
 
 def _any_finite(arrays):

@@ -35,6 +35,8 @@ Maps of how much every region of a brain tells about a stimulus, made by neuroex
 The JSON file beside each map says what it is (Description, Units) and how it was made.
 The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
 """
+BESIDE = {".bidsignore": _IGNORED, "README": _README}
+"""Files that stand beside the description of a data set, and what is in them."""
 
 
 def shared_entities(paths):
@@ -123,15 +125,15 @@ def describe_dataset(root, sources=()):
         link = os.path.relpath(datasets[0], root.absolute())
         about["DatasetLinks"] = {SOURCE_LINK: Path(link).as_posix()}
     root.mkdir(parents=True, exist_ok=True)
-    for name, text in ((".bidsignore", _IGNORED), ("README", _README)):
-        if not (root / name).exists():
-            (root / name).write_text(text, encoding="utf-8")
     partial = path.with_name(f".partial-{uuid.uuid4().hex}")
     try:
         partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+    for name, text in BESIDE.items():
+        if not (root / name).exists():
+            (root / name).write_text(text, encoding="utf-8")
     return path
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuroextrap.maps._bids import (
+    BESIDE,
     DESCRIPTION,
     check_dataset,
     describe_dataset,
@@ -142,9 +143,12 @@ class ResultFiles:
         made = [path for path in reversed(upwards) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         if self.bids is not None and not (root / DESCRIPTION).is_file():
-            described = describe_dataset(root, sources)
-            # after the folder that it describes, before those in it
-            made.insert(made.index(root) + 1 if root in made else 0, described)
+            about = [root / name for name in (DESCRIPTION, *BESIDE)]
+            about = [path for path in about if not path.exists()]
+            describe_dataset(root, sources)
+            # after the folder that they describe, before those in it
+            place = made.index(root) + 1 if root in made else 0
+            made[place:place] = about
         return made
 
     def _begin(self, **more):

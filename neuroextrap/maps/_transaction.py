@@ -115,10 +115,12 @@ def _listed(content):
 
 
 def _remove_empty(made):
-    """Remove folders (and the description of a data set) that nothing came into."""
+    """Remove folders (and what describes a data set) that nothing came into."""
     for path in reversed(made):
         if path.is_dir():
             with suppress(OSError):  # holds results
                 path.rmdir()
-        elif path.is_file() and list(path.parent.iterdir()) == [path]:
-            path.unlink()
+        elif path.is_file():
+            beside = path.parent.iterdir()
+            if all(other.is_file() and other in made for other in beside):
+                path.unlink()

@@ -1,11 +1,13 @@
-"""Gabor energy features of images."""
+"""Gabor energy, luminance and color features of images."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from neuroextrap.models._receptive_field_grid import (
+    area_windows,
     check_images,
     gaussian_windows,
+    gray_levels,
     grid_centers,
     grid_positions,
     separable_sums,
@@ -26,7 +28,10 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         g(z) = | sum_j exp(-i <theta, l_j - c>) w_j z_j |^2
 
     with l_j the position of pixel j and w_j a Gaussian window about c. Low
-    frequencies have wide windows on coarse grids.
+    frequencies have wide windows on coarse grids; energies on grids finer than
+    `max_grid` are averaged over equal cells. Signed luminance and, of images in color,
+    two color-opponent channels are added: the default has 1,952 features of a gray and
+    2,208 of a color image of 112 x 112 pixels.
 
     Parameters
     ----------
@@ -49,27 +54,42 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     subtract_mean : bool, default=True
         Whether to subtract every image's mean luminance first: windows cut by the
         border would otherwise respond to it.
-    luminance : bool, default=False
-        Whether to add the signed luminance under each window (frequency zero), one
-        feature per position.
+    max_grid : int or None, default=8
+        Largest number of centers along a side: energies on finer grids are averaged
+        to it, before the compression. If None, no grid is coarsened.
+    luminance : bool, default=True
+        Whether to add the signed luminance, averaged over a grid of cells twice as
+        fine as `max_grid` (16 x 16 if that is None, and no finer than the pixels).
+    color : bool, default=True
+        Whether to add color-opponent channels of images in color: red - green, and
+        blue - (red + green) / 2, each as mean and as standard deviation ("contrast")
+        over the cells of a grid of `max_grid` (8 x 8 if that is None). Gray images have
+        none.
 
     Attributes
     ----------
     image_shape_ : tuple of int
-        Height and width of the images in pixels.
+        Shape of an image: height and width in pixels, and 3 for color.
     frequencies_ : ndarray of shape (n_frequencies,)
         Spatial frequencies in cycles per image.
     energy_scale_ : ndarray of shape (n_frequencies,)
         Divisors of the energies.
+    luminance_scale_ : float
+        Divisor of luminance and color channels: the standard deviation of the gray
+        levels of all training pixels (1 without `normalize`).
+    feature_kinds_ : ndarray of str of shape (n_features,)
+        "gabor", "luminance", "red_green", "red_green_contrast", "blue_yellow" or
+        "blue_yellow_contrast".
     feature_positions_ : ndarray of shape (n_features, 2)
         Center of each feature, (row, column) in pixels.
     feature_frequencies_ : ndarray of shape (n_features,)
-        Frequency of each feature in cycles per image; zero for a luminance feature.
+        Frequency of each feature in cycles per image; zero for luminance and color.
     feature_orientations_ : ndarray of shape (n_features,)
-        Direction of the wave vector in degrees, from the column axis; NaN for a
-        luminance feature.
+        Direction of the wave vector in degrees, from the column axis; NaN for
+        luminance and color.
     feature_widths_ : ndarray of shape (n_features,)
-        Standard deviation of the window in pixels.
+        Standard deviation of the window in pixels: of the Gaussian, or of the cell
+        (along its shorter side) that luminance and color are averaged over.
 
     References
     ----------
@@ -83,7 +103,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     >>> images = np.random.default_rng(0).random((3, 16, 16))
     >>> pyramid = GaborPyramid(frequencies=(2, 4), n_orientations=4)
     >>> pyramid.fit_transform(images).shape
-    (3, 320)
+    (3, 576)
     >>> pyramid.get_feature_names_out()[0]
     'gabor_f2_o0_r1.5_c1.5'
     """
@@ -98,7 +118,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         compression="log",
         normalize=True,
         subtract_mean=True,
-        luminance=False,
+        max_grid=8,
+        luminance=True,
+        color=True,
     ):
         self.frequencies = frequencies
         self.n_orientations = n_orientations
@@ -107,15 +129,19 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.compression = compression
         self.normalize = normalize
         self.subtract_mean = subtract_mean
+        self.max_grid = max_grid
         self.luminance = luminance
+        self.color = color
 
     def fit(self, images, y=None):  # noqa: ARG002
         """Lay out the grids and learn the scale of the energies.
 
         Parameters
         ----------
-        images : array-like of shape (n_images, height, width)
-            Training images, in gray levels.
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
+            Training images, in gray levels or in red, green and blue (whose mean is
+            the gray level).
         y : None, default=None
             Ignored.
 
@@ -137,10 +163,13 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.image_shape_ = images.shape[1:]
         self.frequencies_ = self._resolve_frequencies()
         self.energy_scale_ = np.ones(len(self.frequencies_))
+        self.luminance_scale_ = 1.0
         if self.normalize:
+            gray = gray_levels(images)
             levels = range(len(self.frequencies_))
-            means = [self._energies(images, level).mean() for level in levels]
+            means = [self._energies(gray, level).mean() for level in levels]
             self.energy_scale_ = np.maximum(means, np.finfo(float).tiny)
+            self.luminance_scale_ = float(gray.std(dtype=np.float64)) or 1.0
         self._describe()
         return self
 
@@ -149,14 +178,15 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        images : array-like of shape (n_images, height, width)
-            Images of the size seen in `fit`.
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
+            Images of the size, and in color if those were, seen in `fit`.
 
         Returns
         -------
         features : ndarray of shape (n_images, n_features)
-            Features ordered by frequency, then orientation, then position
-            (row-major); luminance features last, by frequency.
+            Energies ordered by frequency, then orientation, then position
+            (row-major); then luminance, then color, by position.
 
         Raises
         ------
@@ -167,13 +197,18 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
 
         check_is_fitted(self)
         images = check_images(images, self.image_shape_)
+        gray = gray_levels(images)
         compress = COMPRESSIONS[self.compression]
         features = [
-            compress(self._energies(images, level) / scale)
+            compress(self._energies(gray, level) / scale)
             for level, scale in enumerate(self.energy_scale_)
         ]
         if self.luminance:
-            features += [self._luminances(images, f) for f in self.frequencies_]
+            features.append(cell_means(gray, self._luminance_grid()))
+        if self._has_color():
+            features += opponent_features(images, self._color_grid())
+        for values in features[len(self.frequencies_) :]:
+            values /= self.luminance_scale_
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
@@ -187,21 +222,21 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str of shape (n_features,)
-            Such as ``gabor_f2_o45_r3.5_c7.5`` or ``luminance_f2_r3.5_c7.5``.
+            Such as ``gabor_f2_o45_r3.5_c7.5`` or ``luminance_r3.5_c7.5``.
         """
         rows = zip(
+            self.feature_kinds_,
             self.feature_frequencies_,
             self.feature_orientations_,
             self.feature_positions_,
-            self._grid_frequencies,
             strict=True,
         )
         return np.array(
             [
-                f"luminance_f{grid:g}_r{r:g}_c{c:g}"
-                if frequency == 0
-                else f"gabor_f{frequency:g}_o{angle:g}_r{r:g}_c{c:g}"
-                for frequency, angle, (r, c), grid in rows
+                f"gabor_f{frequency:g}_o{angle:g}_r{r:g}_c{c:g}"
+                if kind == "gabor"
+                else f"{kind}_r{r:g}_c{c:g}"
+                for kind, frequency, angle, (r, c) in rows
             ],
             dtype=object,
         )
@@ -218,10 +253,14 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
                 "n_orientations must be at least 1, window and step positive, got "
                 f"{self.n_orientations}, {self.window} and {self.step}"
             )
+        if self.max_grid is not None and self.max_grid < 1:
+            raise ValueError(
+                f"max_grid={self.max_grid} must be at least 1; give None for no limit"
+            )
 
     def _resolve_frequencies(self):
         """Return frequencies in cycles per image, checked against the pixels."""
-        shorter = min(self.image_shape_)
+        shorter = min(self.image_shape_[:2])
         if self.frequencies is None:
             n_octaves = max(1, int(np.floor(np.log2(max(shorter / 4, 1)))) + 1)
             return 2.0 ** np.arange(n_octaves)
@@ -239,15 +278,15 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
 
     def _windows(self, frequency):
         """Yield (centers, Gaussian weights) down, then across the image."""
-        period = min(self.image_shape_) / frequency
-        for size in self.image_shape_:
+        period = min(self.image_shape_[:2]) / frequency
+        for size in self.image_shape_[:2]:
             centers = grid_centers(size, self.step * period)
             yield centers, gaussian_windows(size, centers, self.window * period)
 
     def _energies(self, images, level):
-        """Energies of one frequency, shape (n_images, n_orientations * n_positions)."""
+        """Energies of gray images, shape (n_images, n_orientations * n_positions)."""
         frequency = self.frequencies_[level]
-        rate = 2 * np.pi * frequency / min(self.image_shape_)
+        rate = 2 * np.pi * frequency / min(self.image_shape_[:2])
         if self.subtract_mean:
             images = images - images.mean(axis=(1, 2), keepdims=True)
         sides = list(self._windows(frequency))
@@ -261,32 +300,93 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
                 offset = np.arange(weights.shape[1])[None] - centers[:, None]
                 waves.append(weights * np.exp(-1j * rate * share * offset))
             sums = separable_sums(images, *waves)
-            energies.append(sums.real**2 + sums.imag**2)
+            energy = sums.real**2 + sums.imag**2
+            shape = [len(centers) for centers, _ in sides]
+            energies.append(self._coarsened(energy.reshape(-1, *shape)))
         return np.concatenate(energies, axis=1)
 
-    def _luminances(self, images, frequency):
-        """Gaussian-weighted luminance at the grid of one frequency."""
-        (_, rows), (_, columns) = self._windows(frequency)
-        return separable_sums(images, rows, columns)
+    def _coarsened(self, energy):
+        """Average energies (n_images, rows, columns) to `max_grid`; flatten grids."""
+        most = self.max_grid
+        if most is None or max(energy.shape[1:]) <= most:
+            return energy.reshape(len(energy), -1)
+        return cell_means(energy, [min(most, n) for n in energy.shape[1:]])
+
+    def _luminance_grid(self):
+        """Numbers of cells of luminance, (down, across)."""
+        return [min(2 * (self.max_grid or 8), n) for n in self.image_shape_[:2]]
+
+    def _color_grid(self):
+        """Numbers of cells of the color channels, (down, across)."""
+        return [min(self.max_grid or 8, n) for n in self.image_shape_[:2]]
+
+    def _has_color(self):
+        """Say whether there are color features."""
+        return self.color and len(self.image_shape_) == 3
 
     def _describe(self):
         """Set the attributes that locate and name the features."""
-        angles = np.degrees(self._orientations())
-        blocks = [(f, a, f) for f in self.frequencies_ for a in angles]
-        if self.luminance:
-            blocks += [(0.0, np.nan, f) for f in self.frequencies_]
-        positions, frequencies, orientations, grids = [], [], [], []
-        for frequency, angle, grid in blocks:
-            (rows, _), (columns, _) = self._windows(grid)
-            positions.append(grid_positions(rows, columns))
-            n_positions = len(positions[-1])
-            frequencies.append(np.full(n_positions, frequency))
-            orientations.append(np.full(n_positions, angle))
-            grids.append(np.full(n_positions, grid))
-        self.feature_positions_ = np.concatenate(positions)
-        self.feature_frequencies_ = np.concatenate(frequencies)
-        self.feature_orientations_ = np.concatenate(orientations)
-        self._grid_frequencies = np.concatenate(grids)
-        self.feature_widths_ = (
-            self.window * min(self.image_shape_) / self._grid_frequencies
+        shorter, most = min(self.image_shape_[:2]), self.max_grid or np.inf
+        blocks = []
+        for frequency in self.frequencies_:
+            grid = [min(len(c), most) for c, _ in self._windows(frequency)]
+            width = self.window * shorter / frequency
+            blocks += [
+                ("gabor", frequency, angle, width, grid)
+                for angle in np.degrees(self._orientations())
+            ]
+        kinds = [("luminance", self._luminance_grid())] if self.luminance else []
+        if self._has_color():
+            kinds += [(kind, self._color_grid()) for kind in OPPONENT_KINDS]
+        for kind, grid in kinds:
+            side = min(np.divide(self.image_shape_[:2], grid))
+            blocks.append((kind, 0.0, np.nan, side / np.sqrt(12), grid))
+        places = [self._cell_positions(grid) for *_, grid in blocks]
+        counts = [len(positions) for positions in places]
+        self.feature_positions_ = np.concatenate(places)
+        self.feature_kinds_, *described = (
+            np.repeat(np.array(column), counts)
+            for column in list(zip(*blocks, strict=True))[:4]
         )
+        self.feature_frequencies_, self.feature_orientations_, widths = described
+        self.feature_widths_ = widths
+
+    def _cell_positions(self, grid):
+        """Centers of a grid of cells (down, across) in pixels, row-major."""
+        sides = zip(self.image_shape_[:2], grid, strict=True)
+        return grid_positions(*(grid_centers(size, size / n) for size, n in sides))
+
+
+def cell_means(images, grid):
+    """Average images (n_images, height, width) over a grid of cells (down, across)."""
+    windows = [
+        area_windows(size, n).astype(images.dtype, copy=False)
+        for size, n in zip(images.shape[1:], grid, strict=True)
+    ]
+    return separable_sums(images, *windows)
+
+
+OPPONENT_KINDS = (
+    "red_green",
+    "red_green_contrast",
+    "blue_yellow",
+    "blue_yellow_contrast",
+)
+
+
+def opponent_features(images, grid):
+    """Means and standard deviations of color-opponent channels over a grid of cells.
+
+    `images` are (n_images, height, width, 3); four arrays (n_images, n_cells) come in
+    the order of `OPPONENT_KINDS`.
+    """
+    red, green, blue = np.moveaxis(images, 3, 0)
+    features = []
+    for channel in (red - green, blue - (red + green) / 2):
+        # variances do not depend on an offset; values about zero keep their digits
+        offset = channel.mean(axis=(1, 2), keepdims=True)
+        mean = cell_means(channel - offset, grid)
+        square = cell_means((channel - offset) ** 2, grid)
+        contrast = np.sqrt(np.maximum(square - mean**2, 0))
+        features += [mean + offset[:, :, 0], contrast]
+    return features

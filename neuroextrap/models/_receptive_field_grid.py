@@ -4,21 +4,23 @@ import numpy as np
 
 
 def check_images(images, shape=None):
-    """Return gray images (n_images, height, width) as float32 if they were, or float64.
+    """Return images as float32 if they were, or float64.
 
-    `shape` is the (height, width) seen in ``fit``. Complex or other values that are no
-    real numbers raise a TypeError, everything else a ValueError.
+    Images are gray, (n_images, height, width), or colored, with a fourth axis of red,
+    green and blue; `shape` is that of one image as seen in ``fit``. Complex or other
+    values that are no real numbers raise a TypeError, everything else a ValueError.
     """
     images = np.asarray(images)
     if images.dtype.kind not in "buif":
         raise TypeError(
             f"images must be real numbers, got dtype {images.dtype}; "
-            "convert them to gray levels"
+            "convert them to gray levels or red, green and blue"
         )
-    if images.ndim != 3:
+    if images.ndim != 3 and not (images.ndim == 4 and images.shape[3] == 3):
         raise ValueError(
-            "images must have shape (n_images, height, width), got shape "
-            f"{images.shape}; average color channels first"
+            "images must have shape (n_images, height, width), or (n_images, height, "
+            f"width, 3) in red, green and blue, got shape {images.shape}; leave out an "
+            "alpha channel"
         )
     if images.dtype != np.float32:
         images = images.astype(np.float64)
@@ -26,10 +28,15 @@ def check_images(images, shape=None):
         raise ValueError("images hold NaN or infinite pixels; remove these images")
     if shape is not None and images.shape[1:] != tuple(shape):
         raise ValueError(
-            f"images have {images.shape[1:]} pixels, but fit saw {tuple(shape)}; "
-            "resize them"
+            f"images have shape {images.shape[1:]}, but fit saw {tuple(shape)}; "
+            "resize or convert them"
         )
     return images
+
+
+def gray_levels(images):
+    """Return gray levels (n_images, height, width): colors are averaged."""
+    return images if images.ndim == 3 else images.mean(axis=3)
 
 
 def grid_centers(size, step):
@@ -47,6 +54,21 @@ def grid_centers(size, step):
 def grid_positions(rows, columns):
     """Return (row, column) of every grid point, row-major, (n_positions, 2)."""
     return np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def area_windows(size, n_cells):
+    """Weights (n_cells, size) that average `size` entries over equal cells.
+
+    An entry on the border of two cells counts in both by its share.
+
+    >>> area_windows(3, 2)
+    array([[0.66666667, 0.33333333, 0.        ],
+           [0.        , 0.33333333, 0.66666667]])
+    """
+    borders = np.linspace(0, size, n_cells + 1)[:, np.newaxis]
+    entry = np.arange(size)
+    overlap = np.minimum(borders[1:], entry + 1) - np.maximum(borders[:-1], entry)
+    return np.clip(overlap, 0, 1) * n_cells / size
 
 
 def gaussian_windows(size, centers, width):

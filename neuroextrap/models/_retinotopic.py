@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from neuroextrap.models._receptive_field_grid import (
     check_images,
     gaussian_windows,
+    gray_levels,
     grid_centers,
     grid_positions,
     separable_sums,
@@ -71,8 +72,9 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        images : array-like of shape (n_images, height, width)
-            Training images; only their size matters.
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
+            Training images; only their size matters. Colors are averaged.
         y : None, default=None
             Ignored.
 
@@ -89,7 +91,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         TypeError
             If the images are complex.
         """
-        images = check_images(images)
+        images = gray_levels(check_images(images))
         self.image_shape_ = images.shape[1:]
         widths = (1 / 4, 1 / 8, 1 / 16) if self.widths is None else self.widths
         self.widths_ = np.asarray(widths, dtype=float) * min(self.image_shape_)
@@ -110,7 +112,8 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        images : array-like of shape (n_images, height, width)
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
             Images of the size seen in `fit`.
 
         Returns
@@ -127,7 +130,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        images = check_images(images, self.image_shape_)
+        images = check_images(gray_levels(check_images(images)), self.image_shape_)
         # variances do not depend on an offset; values about zero keep their digits
         offset = images.mean(axis=(1, 2), keepdims=True)
         features = []

@@ -8,6 +8,9 @@ from neuroextrap.plotting._backgrounds import read_volume, volume_background
 
 _LOGGER = logging.getLogger(__name__)
 
+COLORMAP = "plasma"
+"""Colors of maps: even in lightness, safe for the color-blind, none of them gray."""
+
 _TRANSPARENT = 1e-9
 
 
@@ -76,7 +79,7 @@ def draw_map(data, affine, below, *, threshold=None, **options):
     finite = np.isfinite(data)
     low, high = float(data[finite].min()), float(data[finite].max())
     settings = {
-        "cmap": "cividis",
+        "cmap": COLORMAP,
         "symmetric_cbar": False,
         "vmin": min(low, 0.0),
         "vmax": high if high > min(low, 0.0) else low + 1,

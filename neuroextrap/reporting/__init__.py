@@ -5,9 +5,11 @@ from neuroextrap.reporting._identification import (
     identification_sections,
 )
 from neuroextrap.reporting._peaks import peak_table
+from neuroextrap.reporting._report import Report
 from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
+    "Report",
     "identification_report",
     "identification_sections",
     "interactive_viewer",

@@ -1,10 +1,15 @@
 """The accuracy curve of one region, with what is known of its error."""
 
 import numpy as np
+from markupsafe import Markup
 
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import add_legend, log_set_sizes
+from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._peaks_section import tsv_uri
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import render
 
 EXTRAPOLATION = "auto"
 """How curves are carried on beyond the classes of the data."""
@@ -13,6 +18,55 @@ INTERVAL_LEVEL = 0.9
 """Confidence level of the interval drawn about the extrapolation."""
 
 _FEWEST_CLASSES = 10
+_N_CURVES = 4
+
+
+def curves_section(fitted, finding, peaks):
+    """Show the accuracy curves of the first peaks that survive, else of one trend."""
+    if len(fitted.classes_) < 3:
+        return ""
+    survives = finding.survives[peaks["region"].to_numpy()]
+    shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
+    figures = []
+    for number, (_, row) in enumerate(shown.iterrows(), start=1):
+        caption = place_words(row)
+        if finding.criterion and not survives.any():
+            caption += ": a trend that does not survive correction"
+        axes = curve_axes(fitted, int(row["region"]))
+        figures.append(embed_figure(axes.figure, caption, f"curve_{number}.svg"))
+    return render(
+        "curves",
+        figures=Markup("\n").join(figures),
+        extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
+        bounded=fitted.results_.n_repeats is not None,
+        method=EXTRAPOLATION.replace("_", " "),
+        level=f"{INTERVAL_LEVEL:.0%}",
+        n_classes=len(fitted.classes_),
+        tsv=tsv_uri(_curve_table(fitted, shown)),
+    )
+
+
+def _curve_table(fitted, rows):
+    """Tabulate the curves of peaks: one row per region and set size."""
+    import pandas as pd
+
+    tables = []
+    for _, row in rows.iterrows():
+        region = int(row["region"])
+        sizes, accuracy = fitted.accuracy_curve(region)
+        columns = {
+            "region": region,
+            "place": place_words(row).replace("\N{MINUS SIGN}", "-"),
+            "set_size": sizes,
+            "accuracy": accuracy,
+            "standard_error": fitted.standard_error(region),
+        }
+        table = pd.DataFrame(columns)
+        if fitted.results_.n_repeats is not None:
+            bounds = dict(zip(*fitted.bound_curve(region), strict=True))
+            table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def curve_axes(fitted, region):

@@ -1,25 +1,22 @@
 """The report of an identification analysis."""
 
 import numpy as np
+from markupsafe import Markup
 
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._curves import EXTRAPOLATION, INTERVAL_LEVEL, curve_axes
-from neuroextrap.reporting._methods import methods_paragraph, parameter_tables
-from neuroextrap.reporting._page import (
-    escape,
-    figure_tag,
-    frame_table,
-    key_value_table,
-    make_page,
-    paragraphs,
-)
-from neuroextrap.reporting._peaks import peak_table, region_places
-from neuroextrap.reporting._pictures import embed_figure, map_pictures, null_picture
+from neuroextrap.reporting._curves import curves_section
+from neuroextrap.reporting._finding import find, findings, verdict
+from neuroextrap.reporting._limits import limits
+from neuroextrap.reporting._map_data import overview_maps
+from neuroextrap.reporting._map_pictures import MapPictures
+from neuroextrap.reporting._methods import methods_section, parameter_tables
+from neuroextrap.reporting._page import figure_tag, key_value_table, make_page
+from neuroextrap.reporting._peaks_section import peaks_section, ranked_peaks
+from neuroextrap.reporting._pictures import null_picture
+from neuroextrap.reporting._rendering import paragraphs, render
 from neuroextrap.reporting._validity import vacuity_notes, validity_notes
 from neuroextrap.reporting._viewer import background_note, report_section
-
-_N_CURVES = 4
 
 
 def identification_report(fitted, title=None, *, bg_img=None):
@@ -37,8 +34,8 @@ def identification_report(fitted, title=None, *, bg_img=None):
 
     Returns
     -------
-    report : nilearn.reporting.HTMLReport
-        The page needs no network. ``report.get_standalone()`` is its HTML.
+    report : Report
+        The page needs no network; ``report.save_as_html(path)`` writes it.
 
     Raises
     ------
@@ -93,8 +90,9 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
     Returns
     -------
     sections : list of (str, str)
-        Heading and HTML of each part: summary, peaks, maps, viewer, curves,
-        permutation test, validity, parameters. Parts that do not apply are left out.
+        Heading and HTML of each part: what was found, curves, peaks, viewer, maps,
+        limits, permutation test, what was analyzed, validity, methods, parameters.
+        Parts that do not apply are left out.
 
     Raises
     ------
@@ -115,26 +113,67 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
     >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
     >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
     >>> [heading for heading, _ in identification_sections(fitted)][:2]
-    ['Summary', 'Peaks']
+    ['What was found', 'Accuracy curves']
     """
     if not np.isfinite(fitted.region_scores_["accuracy"]).any():
         raise ValueError(
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
-    peaks = peak_table(fitted, n_peaks=n_peaks)
+    finding = find(fitted)
+    peaks = ranked_peaks(fitted, n_peaks)
     background = fitted_background(fitted, bg_img)
+    draw = MapPictures(fitted, finding, peaks, background.img, bg_img)
+    viewer = report_section(fitted, background, bg_img, peaks["region"])
     sections = [
-        ("Summary", _summary(fitted)),
-        ("Peaks", _peaks(peaks)),
-        ("Maps", _maps(fitted, peaks, background, bg_img)),
-        ("Explore the maps", report_section(fitted, background, bg_img)),
-        ("Accuracy curves of the peaks", _curves(fitted, peaks)),
+        ("What was found", _answer(fitted, finding, peaks, draw)),
+        ("Accuracy curves", curves_section(fitted, finding, peaks)),
+        (
+            "Peaks",
+            peaks_section(fitted, finding, peaks, has_viewer="nx-viewer" in viewer),
+        ),
+        ("Explore the maps", viewer),
+        ("Maps", _maps(fitted, draw, background)),
+        ("What this does not show", _limits(fitted, finding)),
         ("Permutation test", _permutations(fitted)),
+        ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Methods", paragraphs(methods_paragraph(fitted))),
+        ("Methods", methods_section(fitted)),
         ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]
+
+
+def _answer(fitted, finding, peaks, draw):
+    """Say what was found, and show where."""
+    return render(
+        "answer",
+        verdict=verdict(fitted, finding),
+        sentences=findings(fitted, finding, peaks),
+        picture=draw.figure("accuracy"),
+    )
+
+
+def _maps(fitted, draw, background):
+    """Show the other maps of the overview."""
+    if fitted.masker_ is None:
+        return ""
+    names = [name for name in overview_maps(fitted.maps_) if name != "accuracy"]
+    figures = [draw.figure(name) for name in names]
+    n_classes = len(fitted.classes_)
+    empty = [
+        _nothing_to_draw(record_of(name), n_classes)
+        for name, figure in zip(names, figures, strict=True)
+        if not figure
+    ]
+    parts = [background_note(background), *figures]
+    if empty:
+        parts.append(paragraphs(f"Nothing to draw: {'; '.join(empty)}."))
+    return Markup("\n").join(part for part in parts if part)
+
+
+def _limits(fitted, finding):
+    """List what a reader might take from the page that it does not show."""
+    return render("list", items=limits(fitted, finding))
 
 
 def _summary(fitted):
@@ -156,10 +195,7 @@ def _summary(fitted):
         "confidence level": fitted.results_.confidence_level,
         "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
     }
-    if "p_value_fwe" in scores:
-        significant = int(np.sum(scores["p_value_fwe"] <= 0.05))
-        items["regions with family-wise p ≤ .05"] = significant
-    return key_value_table(items) + paragraphs(*vacuity_notes(fitted), note=True)
+    return key_value_table(items, "What was analyzed")
 
 
 def _dropped(fitted):
@@ -181,75 +217,12 @@ def _listed(classes):
     return names + (", ..." if len(classes) > 12 else "")
 
 
-def _peaks(peaks):
-    """Tabulate the strongest regions."""
-    hint = (
-        "Strongest regions by accuracy. Coordinates in mm; accuracies and their bounds "
-        "are proportions, information is in bits; fwe: for all regions at once."
-    )
-    return paragraphs(hint) + frame_table(peaks)
-
-
-def _maps(fitted, peaks, background, bg_img):
-    """Show the maps, cut at the strongest region."""
-    if fitted.masker_ is None:
-        return ""
-    places = region_places(fitted)
-    place = None if places is None else places[peaks["region"].iloc[0]]
-    pictures = map_pictures(fitted, place, background.img, bg_img)
-    n_classes = len(fitted.classes_)
-    parts, empty = [background_note(background)], []
-    for name, picture in pictures.items():
-        record = record_of(name)
-        if picture is None:
-            empty.append(_nothing_to_draw(record, n_classes))
-        else:
-            parts.append(figure_tag(picture, _map_caption(record, n_classes)))
-    if empty:
-        parts.append(paragraphs(f"Nothing to draw: {'; '.join(empty)}."))
-    return "\n".join(parts)
-
-
 def _nothing_to_draw(record, n_classes):
     """Return the words for a map that is nowhere above its first threshold."""
     if record.threshold_meaning:
         return f"no region has {record.threshold_meaning}"
     limit = "chance" if record.chance_level(n_classes) else "zero"
     return f"{record.label} is nowhere above {limit}"
-
-
-def _map_caption(record, n_classes):
-    """Describe a map, its unit, and what is drawn of it."""
-    meaning = f" ({record.threshold_meaning})" if record.threshold_meaning else ""
-    return (
-        f"{record.label}: {record.description} ({record.unit}). Drawn above "
-        f"{record.first_threshold(n_classes):.4g}{meaning}."
-    )
-
-
-def _curves(fitted, peaks):
-    """Show the accuracy curves of the first peaks."""
-    if len(fitted.classes_) < 3:
-        return ""
-    hint = (
-        "The lower bound on average Bayes accuracy holds for each set size and region "
-        f"by itself; dotted beyond the data: extrapolation ({EXTRAPOLATION}) "
-        f"with its {INTERVAL_LEVEL:.0%} interval, for classes of which those of the "
-        "data are an exchangeable sample."
-    )
-    return paragraphs(hint) + "\n".join(
-        embed_figure(curve_axes(fitted, int(row["region"])).figure, _name_of(row))
-        for _, row in peaks.head(_N_CURVES).iterrows()
-    )
-
-
-def _name_of(row):
-    """Name one row of the peak table."""
-    if "name" in row:
-        return f"{row['name']}"
-    if "x" in row:
-        return f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"
-    return f"region {row['region']:.0f}"
 
 
 def _permutations(fitted):
@@ -261,10 +234,10 @@ def _permutations(fitted):
         "permutations of the labels; the family-wise p-values refer to it. The "
         f"smallest possible p-value is {1 / (fitted.n_permutations_ + 1):.2g}."
     )
-    return figure_tag(null_picture(fitted), caption)
+    return figure_tag(null_picture(fitted), caption, "permutation_test.svg")
 
 
 def _validity(fitted):
     """List when the numbers hold."""
-    items = "\n".join(f"<li>{escape(note)}</li>" for note in validity_notes(fitted))
-    return f"<ul>\n{items}\n</ul>"
+    vacuous = paragraphs(*vacuity_notes(fitted), note=True)
+    return vacuous + render("list", items=validity_notes(fitted))

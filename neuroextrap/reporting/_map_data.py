@@ -1,24 +1,29 @@
 """The maps of a page: numbers of every region, where they go, and their colors."""
 
 import base64
+import gzip
 
 import numpy as np
 
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.plotting._brain_maps import COLORMAP
 
-COLORMAP = "cividis"
-_MOST_NUMBERS = 1_200_000
+TREND_SHARE = 0.05
+"""Share of the regions that is drawn first where none survives correction."""
+
+_MOST_NUMBERS = 600_000
 
 
-def map_data(fitted, map_name):
+def map_data(fitted, map_name, *, trends=False):
     """Collect the maps that a viewer offers, ready for JSON.
 
-    `map_name` is shown first; the others are those of the overview, as many as fit
-    into 1.2 million numbers. The returned dict has ``maps``: of each its label, title,
+    With `trends`, maps begin with their strongest 5% of regions. `map_name` is shown
+    first; the others are those of the overview, as many as fit
+    into 600,000 numbers. The returned dict has ``maps``: of each its label, title,
     unit, range of colors (low, high), first threshold (start), whether small values
-    are strong (smaller) and its values of all regions (float32, base64); ``shown``:
+    are strong (smaller) and its values of all regions (float32, packed); ``shown``:
     which is first; ``region_of``: region of every voxel or vertex, -1 for none (int32,
-    base64); ``colors``: 256 times rrggbb.
+    packed); ``colors``: 256 times rrggbb.
     """
     choice, scores = fitted.results_.choice, fitted.region_scores_
     names = [name for name in overview_maps(scores) if name != map_name]
@@ -29,7 +34,7 @@ def map_data(fitted, map_name):
         names.append(map_name)
     region = choice.to_features(np.arange(choice.n_regions))
     return {
-        "maps": [_one_map(fitted, name) for name in names],
+        "maps": [_one_map(fitted, name, trends) for name in names],
         "shown": names.index(map_name),
         "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
         "colors": _colors(),
@@ -41,21 +46,35 @@ def overview_maps(names):
     return [name for name, record in MAPS.items() if record.overview and name in names]
 
 
-def _one_map(fitted, name):
+def _one_map(fitted, name, trends):
     """Describe one map."""
     record, values = record_of(name), fitted.region_scores_[name]
     low, high = color_range(values)
+    start = record.first_threshold(len(fitted.classes_))
+    begins = _first_threshold_text(record, len(fitted.classes_))
+    if trends:
+        start = trend_limit(record.strength(values))
+        start = -start if record.tail == "lower" else start
+        begins = (
+            "No region survives correction: the threshold starts at the strongest "
+            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
+        )
     return {
         "label": record.label,
         "title": record.description,
         "unit": record.unit,
         "low": low,
         "high": high,
-        "start": record.first_threshold(len(fitted.classes_)),
-        "begins": _first_threshold_text(record, len(fitted.classes_)),
+        "start": start,
+        "begins": begins,
         "smaller": record.tail == "lower",
         "values": packed(values, "<f4"),
     }
+
+
+def trend_limit(strength):
+    """Return the strength that one region in twenty exceeds at most."""
+    return float(np.nanquantile(strength, 1 - TREND_SHARE))
 
 
 def color_range(values):
@@ -76,9 +95,13 @@ def _first_threshold_text(record, n_classes):
 
 
 def packed(values, kind):
-    """Return numbers as base64 text; `kind` is a type of numpy such as ``"<f4"``."""
-    data = np.ascontiguousarray(values, dtype=kind).tobytes()
-    return base64.b64encode(data).decode("ascii")
+    """Return numbers as compressed text; `kind` is a type of numpy such as "<f4"."""
+    return compressed(np.ascontiguousarray(values, dtype=kind).tobytes())
+
+
+def compressed(data):
+    """Return bytes as text: gzip, then base64, equal for equal bytes."""
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
 def _colors():

@@ -4,9 +4,31 @@ import neuroextrap
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import versions
 from neuroextrap.margins._described import WITHOUT_EFFECT
-from neuroextrap.reporting._page import key_value_table, paragraphs
+from neuroextrap.reporting._page import key_value_table
+from neuroextrap.reporting._rendering import paragraphs, render
 
 _LONGEST = 300
+
+_SEARCHLIGHT = (
+    "Kriegeskorte, Goebel & Bandettini (2006). Information-based functional brain "
+    "mapping. PNAS 103, 3863-3868."
+)
+_CURVES = (
+    "Zheng, Achanta & Benjamini (2018). Extrapolating expected accuracies for large "
+    "multi-class problems. Journal of Machine Learning Research 19, 1-30."
+)
+_INFORMATION = (
+    "Zheng & Benjamini (2016). Estimating mutual information in high dimensions via "
+    "classification error. arXiv:1606.05229."
+)
+_PERMUTATIONS = (
+    "Nichols & Holmes (2002). Nonparametric permutation tests for functional "
+    "neuroimaging: a primer with examples. Human Brain Mapping 15, 1-25."
+)
+_NILEARN = (
+    "Abraham et al. (2014). Machine learning for neuroimaging with scikit-learn. "
+    "Frontiers in Neuroinformatics 8, 14."
+)
 
 
 def methods_paragraph(fitted):
@@ -25,6 +47,24 @@ def methods_paragraph(fitted):
     return " ".join(sentence for sentence in sentences if sentence)
 
 
+def methods_section(fitted):
+    """Return the paragraph to cite and its references, as HTML."""
+    return render(
+        "methods", paragraph=methods_paragraph(fitted), references=references(fitted)
+    )
+
+
+def references(fitted):
+    """List the works to cite for a fitted analysis, those that it used."""
+    cited = [_CURVES, _INFORMATION]
+    in_space = fitted.masker_ is not None
+    if in_space and fitted.results_.choice.centers is not None:
+        cited.insert(0, _SEARCHLIGHT)
+    if fitted.n_permutations_:
+        cited.append(_PERMUTATIONS)
+    return cited + [_NILEARN] * in_space
+
+
 def parameter_tables(fitted):
     """Show the parameters: those that differ from the default first, then the rest."""
     changed = {
@@ -39,12 +79,11 @@ def parameter_tables(fitted):
     }
     found = ", ".join(f"{name} {version}" for name, version in versions().items())
     first = _table(changed) if changed else paragraphs("All parameters have defaults.")
-    return (
-        paragraphs("Parameters that differ from the default:" if changed else "")
-        + first
-        + "<details><summary>Parameters at their default, and versions</summary>\n"
-        + _table({**others, "versions": found})
-        + "\n</details>"
+    return render(
+        "parameters",
+        changed=changed,
+        first=first,
+        others=_table({**others, "versions": found}),
     )
 
 
@@ -98,12 +137,14 @@ def _bounds(fitted):
     if results.n_repeats is None:
         return ""
     level = 100 * results.confidence_level
-    return f"Lower confidence bounds hold at {level:g} %."
+    return f"Lower confidence bounds hold at {level:g}%."
 
 
 def _table(parameters):
     """Tabulate parameters, long values cut."""
-    return key_value_table({name: _short(v) for name, v in sorted(parameters.items())})
+    return key_value_table(
+        {name: _short(v) for name, v in sorted(parameters.items())}, "Parameters"
+    )
 
 
 def _short(value):

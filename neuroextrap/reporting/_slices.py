@@ -1,13 +1,14 @@
 """Slices to click into: nilearn's viewer in a frame that reports clicks to the page."""
 
+import html
 import re
 from importlib import resources
 from string import Template
 
 import numpy as np
 
-from neuroextrap.reporting._map_data import COLORMAP, color_range
-from neuroextrap.reporting._page import escape
+from neuroextrap.plotting._brain_maps import COLORMAP
+from neuroextrap.reporting._map_data import color_range
 
 _WIDTH = 920
 _FINE, _FINEST = 144, 200
@@ -41,7 +42,7 @@ def slices_frame(fitted, map_name, place, below=None):
     bridge = f"<script>{read_script('frame')}</script>\n"
     page = _FRAME.substitute(body=body[:script] + bridge + body[script:])
     return (
-        f'<iframe title="Brain viewer" srcdoc="{escape(page)}" '
+        f'<iframe title="Brain viewer" srcdoc="{html.escape(page)}" '
         f'width="{view.width}" height="{view.height}"></iframe>'
     )
 

@@ -2,84 +2,29 @@
 
 import json
 import logging
-from string import Template
 
 import numpy as np
+from markupsafe import Markup
 
 from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._page import escape, make_page, paragraphs
+from neuroextrap.reporting._finding import criterion_words, find
+from neuroextrap.reporting._map_data import compressed
+from neuroextrap.reporting._page import make_page, read_text
 from neuroextrap.reporting._pictures import glass_outlines
+from neuroextrap.reporting._rendering import paragraphs, render
 from neuroextrap.reporting._slices import read_script, slices_frame
 from neuroextrap.reporting._viewer_data import viewer_data
 
 _LOGGER = logging.getLogger(__name__)
 _SCRIPTS = ("look_up", "curve", "threshold", "volume", "surface", "start")
 
-_SECTION = Template("""<section class="nx-viewer">
-<style>
-.nx-viewer iframe {border: 0; max-width: 100%; display: block;}
-.nx-row {display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center;
-         margin: .5rem 0;}
-.nx-viewer label, .nx-scale {display: inline-flex; gap: .5rem; align-items: center;}
-.nx-threshold {width: 14rem; max-width: 60vw;}
-.nx-level {width: 6rem; font: inherit;}
-.nx-map, .nx-look {font: inherit; max-width: 100%;}
-.nx-bar {width: 10rem; height: .9rem; border: 1px solid #d0d7de;}
-.nx-what {font-size: .85rem; color: #57606a; margin: .2rem 0;}
-.nx-shown {font-variant-numeric: tabular-nums;}
-.nx-slice + output {min-width: 4.5em; font-variant-numeric: tabular-nums;}
-.nx-viewer .nx-views figure {flex: 1 1 6.5rem; max-width: 20rem; margin: 0;}
-.nx-stack {position: relative;}
-.nx-stack canvas {width: 100%; display: block;}
-.nx-stack img {position: absolute; inset: 0; width: 100%; height: 100%;
-               pointer-events: none;}
-.nx-viewer .nx-mesh figure {flex-basis: 14rem; max-width: 29rem;}
-.nx-mesh canvas {width: 100%; cursor: crosshair; touch-action: none;}
-.nx-viewer figcaption {text-align: center;}
-.nx-panel {display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start;}
-.nx-panel svg {width: 30rem; max-width: 100%; height: auto;}
-.nx-place {font-weight: 600; min-height: 1.5em; overflow-wrap: anywhere;}
-</style>
-<script type="application/json" class="nx-data">$data</script>
-<div class="nx-row"><label>Map <select class="nx-map"></select></label>
-<label>Threshold <input type="range" class="nx-threshold" min="0" max="200"
-step="1"></label>
-<label><input type="number" class="nx-level" step="any"
-aria-label="Threshold, exactly"><span class="nx-unit"></span></label>
-<span class="nx-scale"><span class="nx-low"></span><canvas class="nx-bar" width="256"
-height="1" role="img" aria-label="colors"></canvas><span class="nx-high"></span></span>
-</div>
-<p class="nx-what"></p>
-<output class="nx-shown" aria-live="polite"></output>
-$views
-<div class="nx-place" aria-live="polite"></div>
-<div class="nx-panel"><svg class="nx-curve" viewBox="0 0 480 300" role="img"
-aria-label="accuracy against set size"></svg><table class="nx-numbers"></table></div>
-<script>(function () {
-"use strict";
-if (window.neuroextrapViewer) { window.neuroextrapViewer.start(); return; }
-$script
-})();</script>
-<noscript><p class="note">The viewer needs JavaScript; nothing else on this page
-does.</p></noscript>
-</section>""")
-
-_SLICE = Template("""<label>$axis <input type="range" class="nx-slice" min="0" max="1"
-step="1" aria-label="cut at $axis"><output></output></label>""")
-
-_GLASS = Template("""<figure><div class="nx-stack"><canvas data-view="$axis" width="440"
-role="img" aria-label="$caption"></canvas>$outline</div>
-<figcaption>$caption</figcaption></figure>""")
-
-_MESH = Template("""<figure><canvas width="440" height="360" tabindex="0" role="img"
-aria-label="$name hemisphere; arrow keys turn it"></canvas>
-<figcaption>$name</figcaption></figure>""")
-
+_FIRST_MAP = "accuracy"
+_MOST_CURVES = 2000
 _LOOKS = ("outside", "inside", "above", "below", "front", "behind")
 
 
 def interactive_viewer(
-    fitted, *, map_name="implied_information", max_regions=5000, bg_img=None
+    fitted, *, map_name=None, max_regions=5000, bg_img=None, only_surviving=True
 ):
     """Make a page with maps to explore: threshold, cuts, and curves on a click.
 
@@ -94,8 +39,8 @@ def interactive_viewer(
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
         Analysis fitted on images, or read from a folder.
-    map_name : str, default="implied_information"
-        Map that is shown first, a key of ``maps_``.
+    map_name : str or None, default=None
+        Map that is shown first, a key of ``maps_``. If None, the accuracy.
     max_regions : int, default=5000
         Number of curves kept in the page (about 400 bytes each) when the regions are
         spheres: those strongest in the map shown first (smallest, for p-values). Atlas
@@ -108,11 +53,15 @@ def interactive_viewer(
         mask's outline; False is the mask's outline. Surfaces: a
         SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
         mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
+    only_surviving : bool, default=True
+        Whether, at first, only regions that survive correction are drawn: family-wise p
+        at most .05 or, without permutations, a simultaneous bound on Bayes accuracy
+        above chance. Without such regions the strongest 5% are drawn at first.
 
     Returns
     -------
-    report : nilearn.reporting.HTMLReport
-        The page; ``report.get_standalone()`` is its HTML.
+    report : Report
+        The page; ``report.save_as_html(path)`` writes it.
 
     Raises
     ------
@@ -141,6 +90,7 @@ def interactive_viewer(
     >>> 'src="http' in page
     False
     """
+    map_name = map_name or _FIRST_MAP
     _check(fitted, map_name, max_regions)
     background = fitted_background(fitted, bg_img)
     section = viewer_section(
@@ -149,6 +99,7 @@ def interactive_viewer(
         map_name=map_name,
         max_regions=max_regions,
         bg_img=bg_img,
+        only_surviving=only_surviving,
     )
     return make_page("Explore the maps", [("", background_note(background) + section)])
 
@@ -163,19 +114,27 @@ def viewer_section(
     fitted,
     background,
     *,
-    map_name="implied_information",
-    max_regions=5000,
+    map_name=None,
+    max_regions=_MOST_CURVES,
     bg_img=None,
+    only_surviving=True,
+    peaks=(),
 ):
     """Return the viewer as HTML, a part of a page; see :func:`interactive_viewer`.
 
-    Volumes are drawn over the `background`, surfaces over `bg_img`.
+    Volumes are drawn over the `background`, surfaces over `bg_img`. The curves of the
+    regions `peaks` are kept in any case.
     """
+    map_name = map_name or _FIRST_MAP
     _check(fitted, map_name, max_regions)
+    finding = find(fitted)
     data = viewer_data(
         fitted,
+        finding.survives,
+        trends=bool(only_surviving and finding.criterion and not finding.n_surviving),
         map_name=map_name,
         max_regions=max_regions,
+        peaks=peaks,
         in_mni152=background.in_mni152,
         bg_img=bg_img,
     )
@@ -185,49 +144,47 @@ def viewer_section(
         place = data["places"][data["start"]]
         frame = slices_frame(fitted, map_name, place, background.img)
         views = _volume_views(frame, data)
-    section = _SECTION.substitute(
-        data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        script="\n".join(read_script(name) for name in _SCRIPTS),
+    return render(
+        "viewer",
+        style=Markup(read_text("viewer.css")),
+        hint=_hint(data),
+        data=compressed(json.dumps(data, allow_nan=False).encode("utf-8")),
+        script=Markup("\n".join(read_script(name) for name in _SCRIPTS)),
         views=views,
+        criterion=_criterion(fitted, finding),
+        only=only_surviving,
     )
-    return paragraphs(_hint(data)) + section
+
+
+def _criterion(fitted, finding):
+    """Return in words what surviving means; "" where nothing survives."""
+    if not finding.n_surviving:
+        return ""
+    return criterion_words(fitted, finding.criterion)
 
 
 def _volume_views(frame, data):
     """Return slices with their sliders, and the glass brain."""
-    sliders = "\n".join(_SLICE.substitute(axis=axis) for axis in "xyz")
-    captions = ("from the right", "from behind", "from above")
-    glass = "\n".join(
-        _GLASS.substitute(axis=axis, caption=caption, outline=_outline(data, axis))
-        for axis, caption in zip("xyz", captions, strict=True)
-    )
-    return (
-        f'{frame}\n<div class="nx-row">{sliders}</div>\n'
-        f'<div class="nx-row nx-views nx-glass">{glass}</div>'
-    )
-
-
-def _outline(data, axis):
-    """Return the picture of the brain's outline, in MNI space."""
-    if data["glass"] is None:
-        return ""
-    return f'<img src="{glass_outlines()[axis]["source"]}" alt="">'
+    captions = {"x": "from the right", "y": "from behind", "z": "from above"}
+    outlines = {} if data["glass"] is None else glass_outlines()
+    glass = [
+        {
+            "axis": axis,
+            "caption": caption,
+            "outline": Markup(outlines[axis]["source"]) if outlines else "",
+        }
+        for axis, caption in captions.items()
+    ]
+    return render("slices", frame=Markup(frame), glass=glass)
 
 
 def _surface_views(data):
     """Return hemispheres, and the menu of directions to look from."""
-    meshes = "\n".join(
-        _MESH.substitute(name=escape(side["name"])) for side in data["hemispheres"]
-    )
-    looks = "".join(f"<option>{name}</option>" for name in _LOOKS)
-    menu = f'<label>Seen from <select class="nx-look">{looks}</select></label>'
-    return (
-        f'<div class="nx-row">{menu}</div>\n'
-        f'<div class="nx-row nx-views nx-mesh">{meshes}</div>'
-    )
+    names = [side["name"] for side in data["hemispheres"]]
+    return render("hemispheres", names=names, looks=_LOOKS)
 
 
-def report_section(fitted, background, bg_img=None):
+def report_section(fitted, background, bg_img=None, peaks=()):
     """Return the viewer for a report, a note why there is none, or nothing.
 
     Nothing where there is no image; a note where the installed nilearn draws its viewer
@@ -236,7 +193,7 @@ def report_section(fitted, background, bg_img=None):
     if not has_viewer(fitted):
         return ""
     try:
-        return viewer_section(fitted, background, bg_img=bg_img)
+        return viewer_section(fitted, background, bg_img=bg_img, peaks=peaks)
     except RuntimeError as error:
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)
@@ -267,10 +224,10 @@ def _hint(data):
     """Explain how to use the viewer and what was left out."""
     text = (
         "The slider moves the threshold of the map (weaker values are not drawn); the "
-        f"number beside it can be typed. Click into the brain to see, below it, the "
-        f"accuracy curve and the numbers of the region that the {data['element']} "
-        "belongs to. The bound on average Bayes accuracy holds for each set size and "
-        "region by itself. "
+        "number beside it can be typed. Click into the brain, or on a peak's place in "
+        "a table, to see below the accuracy curve and the numbers of the region that "
+        f"the {data['element']} belongs to. The bound on average Bayes accuracy holds "
+        "for each set size and region by itself. "
     )
     if data["kept"] < data["analyzed"]:
         return text + (

@@ -11,27 +11,40 @@ from neuroextrap.reporting._pictures import glass_outlines
 _REACH = 4.0
 
 
-def viewer_data(fitted, *, map_name, max_regions, in_mni152=False, bg_img=None):
+def viewer_data(  # noqa: PLR0913 - what a page is made of
+    fitted,
+    survives,
+    *,
+    map_name,
+    max_regions,
+    peaks=(),
+    trends=False,
+    in_mni152=False,
+    bg_img=None,
+):
     """Collect maps, curves, numbers and places of regions, ready for JSON.
 
     Kept are the curves of the `max_regions` regions that are strongest in the map
-    `map_name`, strongest first, or of all regions of an atlas. `bg_img` gives the
-    vertices of surfaces their gray; volumes have a glass brain if they lie `in_mni152`.
+    `map_name`, strongest first, or of all regions of an atlas, and of `peaks`. `bg_img`
+    gives the vertices of surfaces their gray; volumes have a glass brain if they lie
+    `in_mni152`. The regions that `survives` says survive correction can be shown alone;
+    with `trends` none does, and maps begin with their strongest 5%.
 
     The returned dict has what :func:`map_data` collects; ``curves`` at ``set_sizes``,
     ``bounds`` (or None) at ``bound_sizes``, ``values`` of ``columns``, ``regions``
     (their numbers) and ``names`` (or None), one row per kept region; ``analyzed`` and
-    ``kept``, numbers of regions; ``start``, the row to begin with; ``element``, voxel
-    or vertex. Of volumes, ``shape``, ``affine`` (voxel to mm) and ``inverse``;
-    ``features``, start and length of every run of mask voxels in C order; ``places``
-    (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``, frames of the outlines or
-    None. Of surfaces ``hemispheres``: mesh, grays, and the feature of every vertex or
-    -1.
+    ``kept``, numbers of regions; ``survives``, of every region; ``start``, the row to
+    begin with; ``element``, voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel
+    to mm) and ``inverse``; ``features``, start and length of every run of mask voxels
+    in C order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
+    frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and the
+    feature of every vertex or -1.
     """
     from neuroextrap.images._maskers import is_surface_masker
 
     results, scores = fitted.results_, fitted.region_scores_
     kept = _strongest(fitted, map_name, max_regions)
+    kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
     columns = [record for name, record in MAPS.items() if name in scores]
     data = {
         "set_sizes": results.set_sizes.tolist(),
@@ -57,7 +70,8 @@ def viewer_data(fitted, *, map_name, max_regions, in_mni152=False, bg_img=None):
         places = _on_surface(fitted, bg_img)
     else:
         places = _in_volume(fitted, kept, in_mni152)
-    return data | map_data(fitted, map_name) | places
+    data["survives"] = packed(survives, "u1")
+    return data | map_data(fitted, map_name, trends=trends) | places
 
 
 def _strongest(fitted, map_name, max_regions):

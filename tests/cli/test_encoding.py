@@ -4,11 +4,10 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import RidgeCV
 
 from neuroextrap.cli import main
 from neuroextrap.datasets._natural_images import photo_patches
-from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
 
 
 @pytest.fixture
@@ -57,9 +56,8 @@ def test_images_give_maps_and_a_report(experiment, capsys):
     assert accuracy.max() > 0.4
     assert p.min() == pytest.approx(0.02)
     assert "20 classes" in capsys.readouterr().out
-    encoder = RidgeCV([10.0**power for power in range(-2, 8)])
     labels = np.arange(48).reshape(4, 4, 3)
-    model = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:80], Y[:80])
     near = [0, labels[1, 0, 0], labels[0, 1, 0], labels[0, 0, 1]]
     part = np.zeros((1, 48), dtype=bool)
     part[0, near] = True
@@ -98,8 +96,7 @@ def test_arrays_and_features_in_the_table(experiment):
     X, Y, folder = experiment
     assert main([*_words(folder, "Y.npy", "full.tsv"), str(folder / "out")]) == 0
     table = pd.read_csv(folder / "out" / "table.tsv", sep="\t")
-    encoder = RidgeCV([10.0**power for power in range(-2, 8)])
-    model = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:80], Y[:80])
     model.identify(X[80:], Y[80:])
     np.testing.assert_allclose(table["accuracy"], model.table_["accuracy"])
 

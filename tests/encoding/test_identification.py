@@ -354,8 +354,8 @@ def test_bad_training_data(experiment):
         model.fit(e.train, e.Y * 1j)
     with pytest.raises(ValueError, match="features hold NaN or infinity in 1 columns"):
         model.fit(np.where(e.train == e.train[0, 0], np.nan, e.train), e.Y)
-    with pytest.raises(ValueError, match=r"zero variance in 1 columns \(first: 2"):
-        model.fit(e.train * (np.arange(8) != 2), e.Y)
+    with pytest.raises(ValueError, match="all 8 columns are constant over the"):
+        model.fit(np.ones_like(e.train), e.Y)
     with pytest.raises(ValueError, match="overflow in column 0"):
         model.fit(e.train * 1e160, e.Y)
     with pytest.raises(ValueError, match="imgs has 149 samples, features has 150"):

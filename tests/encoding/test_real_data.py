@@ -59,7 +59,7 @@ def _identify(v4, model, n_train, n_test, responses=None):
 
 @pytest.fixture(scope="module")
 def gabor(v4):
-    return _identify(v4, GaborPyramid(luminance=True, step=1.0), 600, 100)
+    return _identify(v4, GaborPyramid(), 600, 100)
 
 
 def test_gabor_model_identifies_photographs(gabor):
@@ -71,7 +71,7 @@ def test_gabor_model_identifies_photographs(gabor):
 
 
 def test_gabor_model_beats_retinotopy_among_600_photographs(v4):
-    models = (GaborPyramid(luminance=True, step=1.0), RetinotopicFeatures())
+    models = (GaborPyramid(), RetinotopicFeatures())
     gabor, retinotopic = (_identify(v4, model, 600, 600) for model in models)
     found = compare_encoding_models(gabor, retinotopic)
     assert gabor.region_scores_["accuracy"][0] > 0.2  # chance 0.0017
@@ -81,6 +81,6 @@ def test_gabor_model_beats_retinotopy_among_600_photographs(v4):
 
 def test_shuffled_responses_are_at_chance(v4):
     shuffled = np.random.default_rng(0).permutation(v4[1])
-    found = _identify(v4, GaborPyramid(step=1.0), 600, 100, shuffled)
+    found = _identify(v4, GaborPyramid(), 600, 100, shuffled)
     assert found.region_scores_["accuracy"][0] < 0.05
     assert found.region_scores_["p_value"][0] > 0.005

@@ -30,6 +30,8 @@ def write(folder, *names, value=0.5, **options):
 
 def files(folder):
     written = (p for p in folder.rglob("*") if p.is_file())
+    about = {".bidsignore", "README"}  # of a data set, beside its description
+    written = (p for p in written if p.name not in about)
     return sorted(p.relative_to(folder).as_posix() for p in written)
 
 

@@ -11,13 +11,14 @@ from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from neuroextrap.models._encoder_folds import encoder_splits
 from neuroextrap.models.elastic_net._active_set import (
     FeatureProblem,
     GramProblem,
     polish,
     relative_gap,
 )
-from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder, encoder_splits
+from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.models.elastic_net._folds import fold_grams, prepare_targets
 from neuroextrap.models.elastic_net._grid import grid_walk
 from neuroextrap.models.elastic_net._search import (

@@ -22,6 +22,7 @@ def test_gabor_equals_direct_sums(images, compression, subtract_mean):
         compression=compression,
         normalize=False,
         subtract_mean=subtract_mean,
+        luminance=False,
     )
     features = pyramid.fit_transform(images)
     z = images - images.mean(axis=(1, 2), keepdims=True) * subtract_mean
@@ -53,7 +54,7 @@ def test_gabor_prefers_its_own_orientation_and_frequency():
     rows, columns = np.mgrid[:32, :32]
     waves = 2 * np.pi * 4 / 32
     grating = np.sin(waves * (columns * np.cos(np.pi / 4) + rows * np.sin(np.pi / 4)))
-    pyramid = GaborPyramid(normalize=False, compression="energy")
+    pyramid = GaborPyramid(normalize=False, compression="energy", luminance=False)
     features = pyramid.fit_transform(grating[None])[0]
     inside = (np.abs(pyramid.feature_positions_ - 15.5) < 8).all(axis=1)
     best = np.flatnonzero(inside)[features[inside].argmax()]
@@ -62,7 +63,8 @@ def test_gabor_prefers_its_own_orientation_and_frequency():
 
 
 def test_gabor_grid_is_half_a_period_and_frequencies_are_octaves():
-    pyramid = GaborPyramid().fit(np.random.default_rng(0).random((2, 32, 32)))
+    pyramid = GaborPyramid(max_grid=None, luminance=False)
+    pyramid.fit(np.random.default_rng(0).random((2, 32, 32)))
     np.testing.assert_array_equal(pyramid.frequencies_, [1, 2, 4, 8])
     assert len(pyramid.feature_positions_) == 8 * sum(
         (2 * f) ** 2 for f in (1, 2, 4, 8)
@@ -73,12 +75,105 @@ def test_gabor_grid_is_half_a_period_and_frequencies_are_octaves():
     )
 
 
+def _cell(size, n_cells, index):
+    """Share of every pixel along a side in one of equal cells, by fine sampling."""
+    fine = np.arange(size * n_cells) // size == index  # n_cells samples a pixel
+    return fine.reshape(size, n_cells).mean(axis=1)
+
+
+def test_fine_grids_are_averaged_before_the_compression(images):
+    options = {"frequencies": (3, 5), "n_orientations": 2, "luminance": False}
+    pyramid = GaborPyramid(max_grid=4, **options).fit(images)
+    whole = GaborPyramid(max_grid=None, compression="energy", **options).fit(images)
+    energies = whole.transform(images)
+    for frequency in (3, 5):
+        fine = energies[:, whole.feature_frequencies_ == frequency]
+        found = pyramid.transform(images)[:, pyramid.feature_frequencies_ == frequency]
+        rows, columns = 2 * frequency, round(2 * frequency * 16 / 12)
+        fine = fine.reshape(5, 2, rows, columns)
+        for place in range(16):
+            r, c = _cell(rows, 4, place // 4), _cell(columns, 4, place % 4)
+            weights = np.outer(r / r.sum(), c / c.sum())
+            expected = np.log1p((fine * weights).sum(axis=(2, 3)))
+            np.testing.assert_allclose(found[:, place::16], expected, rtol=1e-10)
+    np.testing.assert_allclose(pyramid.feature_positions_[0], [1.0, 1.5])
+
+
+def test_luminance_and_color_are_means_and_deviations_over_cells():
+    colors = np.random.default_rng(0).random((4, 10, 12, 3))
+    pyramid = GaborPyramid(frequencies=(1,), n_orientations=1, max_grid=3)
+    features = pyramid.fit_transform(colors)
+    red, green, blue = np.moveaxis(colors, 3, 0)
+    opponent = {"red_green": red - green, "blue_yellow": blue - (red + green) / 2}
+    kinds = pyramid.feature_kinds_
+    assert dict(zip(*np.unique(kinds, return_counts=True), strict=True)) == {
+        "gabor": 4,
+        "luminance": 36,
+        "red_green": 9,
+        "red_green_contrast": 9,
+        "blue_yellow": 9,
+        "blue_yellow_contrast": 9,
+    }
+    scale = colors.mean(axis=3).std()
+    for j in np.flatnonzero(kinds != "gabor"):
+        name = kinds[j].removesuffix("_contrast")
+        channel = opponent.get(name, colors.mean(axis=3))
+        n_cells = 6 if name == "luminance" else 3
+        r, c = pyramid.feature_positions_[j]
+        r = _cell(10, n_cells, round((r + 0.5) * n_cells / 10 - 0.5))
+        c = _cell(12, n_cells, round((c + 0.5) * n_cells / 12 - 0.5))
+        weights = np.outer(r, c) / (r.sum() * c.sum())
+        expected = (weights * channel).sum(axis=(1, 2))
+        if kinds[j].endswith("_contrast"):
+            spread = (channel - expected[:, None, None]) ** 2
+            expected = np.sqrt((weights * spread).sum(axis=(1, 2)))
+        np.testing.assert_allclose(features[:, j], expected / scale, atol=1e-12)
+
+
+def test_color_images_without_color_are_gray_images(images):
+    colored = np.repeat(images[..., np.newaxis], 3, axis=3)
+    gray = GaborPyramid().fit_transform(images)
+    pyramid = GaborPyramid().fit(colored)
+    found = pyramid.transform(colored)
+    np.testing.assert_allclose(found[:, : gray.shape[1]], gray, rtol=1e-9)
+    assert not found[:, gray.shape[1] :].any()
+    plain = GaborPyramid(color=False).fit_transform(colored)
+    np.testing.assert_allclose(plain, gray, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"fit saw \(12, 16, 3\); resize or convert"):
+        pyramid.transform(images)
+    retinotopic = RetinotopicFeatures()
+    np.testing.assert_allclose(
+        retinotopic.fit_transform(colored), retinotopic.fit_transform(images)
+    )
+
+
+@pytest.mark.parametrize("shape", [(112, 112, 3), (112, 112), (64, 200, 3), (8, 8)])
+def test_every_column_is_documented_and_there_are_few(shape):
+    rng = np.random.default_rng(0)
+    pyramid = GaborPyramid().fit(rng.integers(256, size=(2, *shape), dtype=np.uint8))
+    names = pyramid.get_feature_names_out()
+    n_features = pyramid.transform(np.zeros((1, *shape))).shape[1]
+    assert n_features == len(set(names)) < 3000
+    if shape[0] == 112:
+        assert n_features == {3: 2208, 112: 1952}[shape[-1]]
+    described = (
+        pyramid.feature_kinds_,
+        pyramid.feature_positions_,
+        pyramid.feature_frequencies_,
+        pyramid.feature_orientations_,
+        pyramid.feature_widths_,
+    )
+    assert {len(column) for column in described} == {n_features}
+    assert (pyramid.feature_widths_ > 0).all()
+    assert (pyramid.feature_positions_ < shape[:2]).all()
+
+
 def test_names_say_frequency_orientation_and_place(images):
     pyramid = GaborPyramid(frequencies=(2,), n_orientations=2, luminance=True)
     features = pyramid.fit_transform(images)
     names = pyramid.get_feature_names_out()
     assert len(set(names)) == features.shape[1] == len(pyramid.feature_widths_)
-    assert names[-1].startswith("luminance_f2_")
+    assert names[-1].startswith("luminance_r")
     at_90 = pyramid.feature_orientations_ == 90
     assert all("_o90_" in name for name in names[at_90])
     names = RetinotopicFeatures().fit(images).get_feature_names_out()
@@ -117,7 +212,7 @@ def test_bad_images(images, model):
     model = clone(model)
     with pytest.raises(TypeError, match="images must be real numbers"):
         model.fit(images * 1j)
-    with pytest.raises(ValueError, match="average color channels first"):
+    with pytest.raises(ValueError, match=r"\(n_images, height, width, 3\)"):
         model.fit(images[..., None])
     with pytest.raises(ValueError, match="NaN or infinite pixels"):
         model.fit(np.where(images > 0.5, np.nan, images))
@@ -139,6 +234,7 @@ def test_integer_images_do_not_overflow():
     [
         (GaborPyramid(frequencies=(7,)), r"frequencies=.* must lie in \(0, 6\]"),
         (GaborPyramid(n_orientations=0), "n_orientations must be at least 1"),
+        (GaborPyramid(max_grid=0), "max_grid=0 must be at least 1"),
         (GaborPyramid(compression="power"), "compression='power' is unknown"),
         (RetinotopicFeatures(widths=(0,)), r"widths=.* must be positive"),
         (RetinotopicFeatures(luminance=False, contrast=False), "leave no feature"),

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gzip
 import itertools
 import json
 import os
@@ -129,8 +130,9 @@ def page_data():
     """What a page knows of its regions: a function of its HTML."""
 
     def read(page):
-        match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-        data = json.loads(match.group(1))
+        match = re.search(r'class="nx-data">(.*?)</script>', page)
+        data = json.loads(_inflated(match.group(1)))
+        data["survives"] = _unpacked(data["survives"], "u1").astype(bool)
         data["region_of"] = _unpacked(data["region_of"], "<i4")
         for each in data["maps"]:
             each["values"] = _unpacked(each["values"], "<f4")
@@ -145,7 +147,11 @@ def page_data():
 
 
 def _unpacked(text, kind):
-    return np.frombuffer(base64.b64decode(text), dtype=kind)
+    return np.frombuffer(_inflated(text), dtype=kind)
+
+
+def _inflated(text):
+    return gzip.decompress(base64.b64decode(text))
 
 
 _STATE = """JSON.stringify({

@@ -30,7 +30,8 @@ def native():
 
 
 def _glass(page):
-    return re.search(r'"glass": (null|\{)', page).group(1) != "null"
+    """Whether outlines of the brain are drawn over the glass brain."""
+    return re.search(r'<div class="nx-stack"><canvas[^>]*></canvas>\s*<img', page)
 
 
 def _notes(page):

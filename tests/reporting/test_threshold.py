@@ -8,6 +8,7 @@ from nibabel.affines import apply_affine
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import MAPS
 from neuroextrap.reporting import interactive_viewer
+from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._viewer import viewer_section
 
@@ -19,7 +20,8 @@ LEVEL = "Number(document.querySelector('.nx-level').value)"
 
 def _open(browser, folder, *args, **kwargs):
     path = folder / "page.html"
-    page = interactive_viewer(*args, **kwargs).get_standalone()
+    options = {"map_name": "implied_information", "only_surviving": False} | kwargs
+    page = interactive_viewer(*args, **options).get_standalone()
     path.write_text(page, encoding="utf-8")
     browser.open(path)
     browser.settle()
@@ -184,7 +186,9 @@ def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted, tmp_path)
 
 
 def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
-    sections = [("", viewer_section(fitted, max_regions=50)) for _ in range(2)]
+    background = fitted_background(fitted, None)
+    section = viewer_section(fitted, background, max_regions=50, only_surviving=False)
+    sections = [("", section)] * 2
     path = tmp_path / "two.html"
     path.write_text(make_page("Two", sections).get_standalone(), encoding="utf-8")
     browser.open(path)

@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from nibabel.affines import apply_affine
-from nilearn.reporting import HTMLReport
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.plotting._backgrounds import Background
-from neuroextrap.reporting import interactive_viewer, peak_table
+from neuroextrap.reporting import Report, interactive_viewer, peak_table
 from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._viewer import report_section
 
 
 def _page(*args, **kwargs):
-    return interactive_viewer(*args, **kwargs).get_standalone()
+    options = {"map_name": "implied_information"} | kwargs
+    return interactive_viewer(*args, **options).get_standalone()
 
 
 def _region_at(data, voxel):
@@ -82,7 +82,7 @@ def test_smallest_p_values_are_the_strongest(fitted, page_data):
 
 def test_page_is_a_report_without_network_or_third_parties(fitted):
     report = interactive_viewer(fitted, max_regions=5)
-    assert isinstance(report, HTMLReport)
+    assert isinstance(report, Report)
     page = unescape(report.get_standalone())
     assert set(re.findall(r"https?://[^\s\"'<]*", page)) == {
         "http://www.w3.org/2000/svg"

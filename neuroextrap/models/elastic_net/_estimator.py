@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from neuroextrap.models._encoder_folds import encoder_splits
 from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
@@ -194,29 +195,3 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             solver=self.solver,
             n_jobs=self.n_jobs,
         )
-
-
-def encoder_splits(cv, X, groups=None):
-    """List the folds of an encoder's cross-validation as (train, test) row indices.
-
-    An int `cv` means contiguous folds, or folds of whole groups when `groups` of shape
-    (n_samples,) are given; a ValueError tells if there are fewer samples or groups than
-    folds. Of `X` only the number of rows matters.
-
-    >>> [test.tolist() for _, test in encoder_splits(2, np.zeros((4, 1)))]
-    [[0, 1], [2, 3]]
-    """
-    from sklearn.model_selection import GroupKFold, check_cv
-
-    check_cv_argument(cv)
-    if isinstance(cv, (int, np.integer)):
-        n_units = len(X) if groups is None else len(np.unique(groups))
-        if n_units < cv:
-            unit = "samples" if groups is None else "groups"
-            raise ValueError(
-                f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
-                f"and {n_units} {unit}; lower cv"
-            )
-        if groups is not None:
-            cv = GroupKFold(cv)
-    return list(check_cv(cv).split(X, None, groups))

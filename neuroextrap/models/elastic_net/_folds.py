@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.models._encoder_folds import partition_order
+
 
 class FoldGrams(NamedTuple):
     """Training Gram matrices of every fold, then of all samples (last entry)."""
@@ -49,7 +51,7 @@ def fold_grams(X, splits):
     array([0.5, 0.5, 2. ])
     """
     n_samples, n_features = X.shape
-    order, start = _check_partition(splits, n_samples)
+    order, start = partition_order(splits, n_samples)
     shape = (len(splits) + 1, n_features, n_features)
     gram = np.empty(shape, dtype=X.dtype)
     x_mean = np.zeros(shape[:2], dtype=X.dtype)
@@ -114,21 +116,3 @@ def _subtract_outer(matrix, vector, step=512):
     for begin in range(0, len(vector), step):
         rows = slice(begin, begin + step)
         matrix[rows] -= np.outer(vector[rows], vector)
-
-
-def _check_partition(splits, n_samples):
-    """Return rows in the order of the folds that test them, and where folds start."""
-    order = np.concatenate([np.asarray(test, dtype=int) for _, test in splits])
-    if not np.array_equal(np.sort(order), np.arange(n_samples)):
-        raise ValueError(
-            f"cv must test each of the {n_samples} samples exactly once, got "
-            f"{order.size} test rows; use KFold, GroupKFold or LeaveOneGroupOut"
-        )
-    for fold, (train, test) in enumerate(splits):
-        if len(train) < 2 or np.intersect1d(train, test).size:
-            raise ValueError(
-                f"cv fold {fold} has {len(train)} training samples, or trains on "
-                "samples that it tests; at least two and disjoint ones are needed"
-            )
-    start = np.cumsum([0, *(len(test) for _, test in splits)])
-    return order, start

@@ -109,6 +109,10 @@ function draw(svg, data, row) {
   legend(svg, data.bounds ? [OBSERVED, CHANCE, BOUND] : [OBSERVED, CHANCE]);
 }
 
+function shortOrScientific(value) {
+  return Math.abs(value) >= 1e6 ? value.toExponential(1) : String(value);
+}
+
 function tabulate(table, data, row) {
   table.textContent = "";
   if (row === null) { return; }
@@ -116,7 +120,7 @@ function tabulate(table, data, row) {
     var value = data.values[row][i], line = table.insertRow();
     line.title = column.title;
     line.insertCell().textContent = column.label;
-    line.insertCell().textContent = value === null ? "-" : String(value);
+    line.insertCell().textContent = value === null ? "-" : shortOrScientific(value);
     line.insertCell().textContent = /^[pz]$/.test(column.unit) ? "" : column.unit;
   });
 }
@@ -136,8 +140,29 @@ function sentence(data, hit, xyz, what) {
     millimeters(hit.xyz) + ", " + hit.miss.toFixed(1) + " mm away";
 }
 
+// The curve that is shown, as a tab-separated file.
+function curveText(data, row) {
+  var lines = [["set_size", "accuracy", "average_bayes_accuracy_bound"]];
+  data.set_sizes.forEach(function (size, i) {
+    var at = data.bounds ? data.bound_sizes.indexOf(size) : -1;
+    lines.push([size, data.curves[row][i], at < 0 ? "" : data.bounds[row][at]]);
+  });
+  return lines.map(function (line) { return line.join("\t"); }).join("\n") + "\n";
+}
+
+function saveCurve(section) {
+  var row = stateOf(section).row, link = document.createElement("a");
+  if (row === null) { return; }
+  var data = dataOf(section);
+  link.href = "data:text/tab-separated-values," + encodeURIComponent(curveText(data, row));
+  link.download = "curve_region_" + data.regions[row] + ".tsv";
+  link.click();
+}
+
 function showHit(section, hit, xyz, what) {
   var data = dataOf(section), row = hit === null ? null : hit.row;
+  stateOf(section).row = row;
+  section.querySelector(".nx-save-curve").disabled = row === null;
   section.querySelector(".nx-place").textContent = sentence(data, hit, xyz, what);
   draw(section.querySelector(".nx-curve"), data, row);
   tabulate(section.querySelector(".nx-numbers"), data, row);

@@ -1,37 +1,49 @@
 // What a page holds, decoded; which region a place or a vertex belongs to.
-function decode(text, Kind) {
-  var raw = atob(text), bytes = new Uint8Array(raw.length);
+function inflate(text) {
+  var raw = atob(text.trim()), bytes = new Uint8Array(raw.length);
   for (var i = 0; i < raw.length; i++) { bytes[i] = raw.charCodeAt(i); }
-  return new Kind(bytes.buffer);
+  var stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+// Replaces packed numbers, fields of an object, by arrays of a kind.
+function unpackFields(object, kinds) {
+  return Promise.all(Object.keys(kinds).map(function (field) {
+    return inflate(object[field]).then(function (buffer) {
+      object[field] = new kinds[field](buffer);
+    });
+  }));
 }
 
 var unpacked = new WeakMap();
 
-function dataOf(section) {
-  if (!unpacked.has(section)) {
-    unpacked.set(section, unpack(JSON.parse(section.querySelector(".nx-data").textContent)));
-  }
-  return unpacked.get(section);
+function dataOf(section) { return unpacked.get(section); }
+
+// What a section holds is unpacked once, before anything else is set up.
+function load(section) {
+  return inflate(section.querySelector(".nx-data").textContent).then(function (buffer) {
+    return unpack(JSON.parse(new TextDecoder().decode(buffer)));
+  }).then(function (data) { unpacked.set(section, data); });
 }
+
+var HEMISPHERE = {
+  coordinates: Float32Array, faces: Int32Array, features: Int32Array, shades: Uint8Array
+};
 
 function unpack(data) {
-  data.maps.forEach(function (map) { map.values = decode(map.values, Float32Array); });
-  data.region_of = decode(data.region_of, Int32Array);
-  data.rowOf = new Int32Array(data.maps[0].values.length).fill(-1);
-  data.regions.forEach(function (region, row) { data.rowOf[region] = row; });
-  if (data.hemispheres) {
-    data.hemispheres.forEach(unpackHemisphere);
-  } else {
-    data.featureAt = lattice(data);
-  }
-  return data;
-}
-
-function unpackHemisphere(side) {
-  side.coordinates = decode(side.coordinates, Float32Array);
-  side.faces = decode(side.faces, Int32Array);
-  side.features = decode(side.features, Int32Array);
-  side.shades = decode(side.shades, Uint8Array);
+  var jobs = [unpackFields(data, {region_of: Int32Array, survives: Uint8Array})];
+  data.maps.forEach(function (map) {
+    jobs.push(unpackFields(map, {values: Float32Array}));
+  });
+  (data.hemispheres || []).forEach(function (side) {
+    jobs.push(unpackFields(side, HEMISPHERE));
+  });
+  return Promise.all(jobs).then(function () {
+    data.rowOf = new Int32Array(data.maps[0].values.length).fill(-1);
+    data.regions.forEach(function (region, row) { data.rowOf[region] = row; });
+    if (!data.hemispheres) { data.featureAt = lattice(data); }
+    return data;
+  });
 }
 
 // Feature of every voxel of the lattice, -1 outside the mask.

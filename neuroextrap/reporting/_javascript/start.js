@@ -4,11 +4,19 @@ function ask(section) {
 }
 
 // One copy of these scripts serves every viewer of a page.
+function setUp(section) {
+  setUpThreshold(section);
+  section.querySelector(".nx-save-curve").addEventListener("click", function () {
+    saveCurve(section);
+  });
+  section.dataset.started = "yes";
+  if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
+}
+
 function startAll() {
-  document.querySelectorAll(".nx-viewer:not([data-started])").forEach(function (section) {
-    section.dataset.started = "yes";
-    setUpThreshold(section);
-    if (dataOf(section).hemispheres) { setUpSurface(section); } else { ask(section); }
+  document.querySelectorAll(".nx-viewer:not([data-loading])").forEach(function (section) {
+    section.dataset.loading = "yes";
+    load(section).then(function () { setUp(section); });
   });
 }
 
@@ -21,5 +29,17 @@ window.addEventListener("message", function (event) {
       hear(section, frame, event.data);
     }
   });
+});
+
+// A peak's place, in a table above, moves the viewer that comes next on the page.
+document.addEventListener("click", function (event) {
+  var button = event.target.closest(".nx-go");
+  if (!button) { return; }
+  var after = Array.from(document.querySelectorAll(".nx-viewer")).find(function (section) {
+    return button.compareDocumentPosition(section) & Node.DOCUMENT_POSITION_FOLLOWING;
+  });
+  if (!after || !dataOf(after) || !stateOf(after).goTo) { return; }
+  stateOf(after).goTo(Number(button.dataset.region));
+  after.scrollIntoView({block: "start"});
 });
 startAll();

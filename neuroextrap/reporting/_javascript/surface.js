@@ -201,8 +201,8 @@ function followKeys(view) {
   });
 }
 
-function startVertex(data, views) {
-  var region = data.regions[data.start];
+// The first vertex of a region, and the view that it is in.
+function vertexOf(data, views, region) {
   for (var i = 0; i < views.length; i++) {
     var vertex = views[i].side.features.findIndex(function (feature) {
       return regionOf(data, feature) === region;
@@ -229,6 +229,9 @@ function setUpSurface(section) {
     });
   });
   repaint(section);
-  var start = startVertex(data, views);
-  if (start) { pickVertex(section, views, start[0], start[1]); }
+  state.goTo = function (region) {
+    var found = vertexOf(data, views, region);
+    if (found) { pickVertex(section, views, found[0], found[1]); }
+  };
+  state.goTo(data.regions[data.start]);
 }

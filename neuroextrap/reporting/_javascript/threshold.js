@@ -7,7 +7,7 @@ function stateOf(section) {
     var data = dataOf(section);
     states.set(section, {
       map: data.maps[data.shown], level: data.maps[data.shown].start, painters: [],
-      paint: null, asked: 0
+      paint: null, asked: 0, only: false, goTo: null, row: null
     });
   }
   return states.get(section);
@@ -35,8 +35,10 @@ function colorOf(colors, map, value) {
 // One color a region; 0 where it is not shown.
 function paintOf(section) {
   var data = dataOf(section), state = stateOf(section), map = state.map;
-  return Uint32Array.from(map.values, function (value) {
-    return isShown(map, value, state.level) ? colorOf(data.colors, map, value) : 0;
+  return Uint32Array.from(map.values, function (value, region) {
+    var shown = isShown(map, value, state.level);
+    if (state.only && !data.survives[region]) { shown = false; }
+    return shown ? colorOf(data.colors, map, value) : 0;
   });
 }
 
@@ -62,7 +64,7 @@ function count(section, paint) {
   section.querySelector(".nx-shown").textContent =
     n + " of " + data.region_of.length + " " + data.elements +
     (state.map.smaller ? " at or below " : " above ") + short(state.level) +
-    unitOf(state.map);
+    unitOf(state.map) + (state.only ? ", of regions that survive correction" : "");
 }
 
 function unitOf(map) {
@@ -120,5 +122,13 @@ function setUpThreshold(section) {
       setLevel(section, Number(level.value));
     }
   });
+  var only = section.querySelector(".nx-only");
+  if (only) {
+    stateOf(section).only = only.checked;
+    only.addEventListener("change", function () {
+      stateOf(section).only = only.checked;
+      repaint(section);
+    });
+  }
   chooseMap(section, data.shown);
 }

@@ -126,19 +126,31 @@ function glassPainter(canvas, glass, grid, regions) {
   };
 }
 
+function moveCuts(section, frame, slice) {
+  frame.contentWindow.postMessage({
+    neuroextrap: "go", asked: ++stateOf(section).asked, slice: slice
+  }, "*");
+}
+
 // Sliders of the three cuts, in voxels of the grid, with their place in mm.
 function setUpSlices(section, frame, grid) {
   var sliders = Array.from(section.querySelectorAll(".nx-slice"));
-  var state = stateOf(section);
   sliders.forEach(function (slider, axis) {
     slider.max = grid.shape[axis] - 1;
     slider.addEventListener("input", function () {
-      frame.contentWindow.postMessage({
-        neuroextrap: "go", asked: ++state.asked,
-        slice: sliders.map(function (one) { return Number(one.value); })
-      }, "*");
+      moveCuts(section, frame, sliders.map(function (one) { return Number(one.value); }));
     });
   });
+}
+
+// Moves the cuts to a region; the grid is upright.
+function goToRegion(section, frame, grid, region) {
+  var data = dataOf(section), row = data.rowOf[region];
+  if (row < 0) { return; }
+  moveCuts(section, frame, data.places[row].map(function (place, axis) {
+    var start = grid.affine[axis][3], slice = (place - start) / grid.affine[axis][axis];
+    return Math.min(Math.max(nearestIndex(slice), 0), grid.shape[axis] - 1);
+  }));
 }
 
 function followSlices(section, message) {
@@ -157,6 +169,7 @@ function setUpVolume(section, frame, grid) {
     state.painters.push(glassPainter(canvas, data.glass, grid, regions));
   });
   setUpSlices(section, frame, grid);
+  state.goTo = function (region) { goToRegion(section, frame, grid, region); };
   repaint(section);
 }
 

@@ -14,13 +14,13 @@ all other voxels are noise.
 # ----------------------------
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.linear_model import RidgeCV
 
 from neuroextrap.datasets import simulate_visual_cortex
 from neuroextrap.encoding import (
     EncodingIdentification,
     GaborPyramid,
     RetinotopicFeatures,
+    RidgeEncoder,
     compare_encoding_models,
 )
 from neuroextrap.images import load_samples
@@ -37,9 +37,7 @@ responses = load_samples(cortex.imgs, cortex.masker)[:, cortex.responsive]
 # responses and stimuli are permuted within the test runs.
 def identify(transformer):
     features = transformer.fit(cortex.stimuli[train]).transform(cortex.stimuli)
-    model = EncodingIdentification(
-        encoder=RidgeCV(np.logspace(0, 5, 11)), n_permutations=999
-    )
+    model = EncodingIdentification(encoder=RidgeEncoder(), n_permutations=999)
     model.fit(features[train], responses[train])
     return model.identify(features[test], responses[test], groups=cortex.runs[test])
 

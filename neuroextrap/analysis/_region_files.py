@@ -1,0 +1,107 @@
+"""Files of a fitted analysis: written, read back, parts joined."""
+
+from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
+from neuroextrap.analysis._fitted import check_has_results
+from neuroextrap.analysis._presentation import joined_standard_errors
+
+
+class RegionFiles:
+    """What goes to a folder, and comes back from one or several."""
+
+    def to_directory(self, path, *, overwrite=False, bids=None):
+        """Write maps with sidecars, table and results; no pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet, or is empty.
+        overwrite : bool, default=False
+            Whether to replace what is there.
+        bids : dict of str to str or None, default=None
+            BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
+            named and placed as BIDS derivatives. If None, names are plain.
+        """
+        check_has_results(self)
+        write_analysis(self, path, overwrite=overwrite, bids=bids)
+
+    @classmethod
+    def from_directory(cls, path):
+        """Read what :meth:`to_directory` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            Folder of results, or one above it that holds no others.
+
+        Returns
+        -------
+        fitted : estimator of this class
+            Everything but the data, without which there are no margins.
+
+        Raises
+        ------
+        ValueError
+            When the folder holds no analysis, several, or one of another kind, or a
+            file in it is not the one that was written with the others.
+        """
+        saved = read_analysis(path, cls.kind)
+        fitted = cls()
+        known = fitted.get_params(deep=False).keys() & saved.parameters.keys()
+        fitted.set_params(**{name: saved.parameters[name] for name in known})
+        fitted._run = fitted.test_codes_ = None
+        fitted._origin = saved.origin
+        fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
+        fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
+        fitted._publish(saved.results)
+        fitted.table_ = saved.table  # with the standard errors, which need the data
+        return fitted
+
+    def merge(self, *others, allow_missing=False):
+        """Join the parts (shards) of one run.
+
+        Parts may come in any order, and parts that were joined may be joined again.
+        Once all are there, the results are those of the run in one piece, to the last
+        bit. Set sizes and confidence level are those of this part: no number that is
+        stored depends on them.
+
+        Parameters
+        ----------
+        *others : estimator of this class
+            The other parts, fitted or read from folders.
+        allow_missing : bool, default=False
+            Whether parts may be missing. The results are then marked as partial
+            (``notes_``, ``table_``, sidecars): family-wise p-values and simultaneous
+            bounds hold over the regions that are there only.
+
+        Returns
+        -------
+        self : estimator of this class
+            With the results of all parts.
+
+        Raises
+        ------
+        TypeError
+            When a part is of another class.
+        ValueError
+            When parts hold the same region or belong to different runs (the message
+            names what differs: data, labels, regions, ...), or some are missing.
+        """
+        for other in others:
+            if type(other) is not type(self):
+                raise TypeError(
+                    f"parts to be merged must all be {type(self).__name__}, got "
+                    f"{type(other).__name__}"
+                )
+        parts = [self, *others]
+        results = self.results_.merge(*(other.results_ for other in others))
+        if results.missing_parts and not allow_missing:
+            raise ValueError(
+                f"parts {', '.join(results.missing_parts)} are missing; merge all "
+                "parts, or set allow_missing=True (--allow-missing) for a partial "
+                "result"
+            )
+        errors = joined_standard_errors(parts)
+        self._publish(results)
+        if self.table_ is not None and errors is not None:
+            self.table_["standard_error"] = errors.ravel()
+        return self

@@ -1,0 +1,50 @@
+"""One page that links to every participant and to the group."""
+
+from pathlib import Path
+
+from neuroextrap.cohorts._records import read_records, write_text
+from neuroextrap.reporting._page import escape, make_page
+
+_HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
+
+
+def write_index(out, left_out=None):
+    """Write ``index.html`` to the folder of the results, over an older one.
+
+    `left_out` is a dict of reasons by participant, of those whom the group lacks.
+    """
+    out = Path(out)
+    sections = [("Participants", _participants(out))]
+    maps = sorted((out / "group").glob("*_stat.nii.gz"))
+    if maps:
+        items = "".join(f"<li>{_link(out, path)}</li>" for path in maps)
+        sections.append(("Group", f"<ul>{items}</ul>"))
+    if left_out:
+        items = "".join(
+            f"<li>{escape(name)}: {escape(reason)}</li>"
+            for name, reason in left_out.items()
+        )
+        sections.append(("Left out of the group", f"<ul>{items}</ul>"))
+    page = make_page("Identification in a cohort", sections)
+    write_text(out / "index.html", page.get_standalone())
+    return out / "index.html"
+
+
+def _participants(out):
+    """Return the table of participants as HTML."""
+    rows = ["".join(f"<th>{escape(head)}</th>" for head in _HEADS)]
+    for label, record in read_records(out).items():
+        outcome = record.get("outcome", {})
+        pages = sorted((out / f"sub-{label}").rglob("*desc-report_stat.html"))
+        links = ", ".join(_link(out, page, "open") for page in pages)
+        cells = [f"sub-{label}", outcome.get("status", ""), outcome.get("n_runs", "")]
+        cells = [escape(cell) for cell in [*cells, outcome.get("seconds", "")]]
+        cells += [links, escape(outcome.get("reason", ""))]
+        rows.append("".join(f'<td class="text">{cell}</td>' for cell in cells))
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+def _link(out, path, text=None):
+    """Return a relative link to a file of the results."""
+    relative = escape(path.relative_to(out).as_posix())
+    return f'<a href="{relative}">{escape(text or path.name)}</a>'

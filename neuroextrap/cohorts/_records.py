@@ -1,0 +1,106 @@
+"""What is on record of every participant: options, files, and how it ended."""
+
+import json
+import os
+import tomllib
+import uuid
+from pathlib import Path
+
+from neuroextrap.maps._bids import check_dataset, describe_dataset
+
+FOLDER = "code"
+"""Where BIDS has room for how data were made."""
+_IGNORED = "index.html"
+_RECORD = ("runs", "python", "outcome")
+"""Tables of a record that are no options."""
+
+
+def prepare_dataset(out, derivatives):
+    """Make the data set of results, or check that the folder is one of this package."""
+    out = Path(out)
+    if out.is_dir():
+        check_dataset(out, overwrite=False)
+    elif out.exists():
+        raise ValueError(f"out={str(out)!r} is a file; give a folder")
+    describe_dataset(out, [Path(derivatives) / "sub"])
+    ignored = out / ".bidsignore"
+    text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
+    if _IGNORED not in text.splitlines():
+        write_text(ignored, f"{text}{_IGNORED}\n")
+    return out
+
+
+def write_record(out, label, options, runs, outcome):
+    """Write the record of a participant, a configuration of exactly this analysis."""
+    lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
+    plain = {name: value for name, value in options.items() if name != "python"}
+    lines += _lines({**plain, "participant_label": [label]})
+    python = options.get("python", {})
+    lines += ["", "[python]", *_lines(python)] if python else []
+    for run in runs:
+        files = {"bold": run.bold, "events": run.events}
+        more = {"mask": run.mask, "confounds_file": run.confounds}
+        lines += ["", "[[runs]]", *_lines(files | more)]
+    lines += ["", "[outcome]", *_lines(outcome)]
+    path = Path(out) / FOLDER / f"sub-{label}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "\n".join(lines) + "\n")
+    return path
+
+
+def read_records(out):
+    """Return the records of all participants, dicts by label."""
+    paths = sorted((Path(out) / FOLDER).glob("sub-*.toml"))
+    return {path.stem.removeprefix("sub-"): read_toml(path) for path in paths}
+
+
+def read_outcome(out, label):
+    """Return how a participant's analysis ended, empty if it never did."""
+    path = Path(out) / FOLDER / f"sub-{label}.toml"
+    return read_toml(path).get("outcome", {}) if path.is_file() else {}
+
+
+def read_configuration(path):
+    """Return the options of a configuration, without what a record adds to them."""
+    found = read_toml(path)
+    return {name: value for name, value in found.items() if name not in _RECORD}
+
+
+def read_toml(path):
+    """Return what a TOML file says; ValueError where it is none."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no file {path}; check the path of the configuration")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML ({error}); correct it") from error
+
+
+def write_text(path, text):
+    """Write a text file as a whole, over an older one too."""
+    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _lines(options):
+    """Return options as lines of TOML; those that are None are left out."""
+    return [
+        f"{name} = {_value(value)}"
+        for name, value in options.items()
+        if value is not None
+    ]
+
+
+def _value(value):
+    """Return a plain value in TOML, whose numbers, lists and text are JSON's."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, float) and value == int(value):
+        return f"{value:.1f}"
+    # JSON leaves the one control character that TOML wants escaped
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

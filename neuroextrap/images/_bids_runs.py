@@ -1,0 +1,195 @@
+"""The runs of a participant in a tree of BIDS derivatives, found by entities."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroextrap.images._bids_names import file_entities, loose_entities
+
+_RUN_KEYS = ("ses", "task", "acq", "ce", "rec", "dir", "run", "echo", "part")
+"""Entities that tell runs apart; the others tell versions of one run."""
+
+
+@dataclass(frozen=True)
+class BidsRun:
+    """One preprocessed series and the files that belong to it, as paths."""
+
+    bold: str
+    events: str
+    #: Brain mask of the series; None where there is none.
+    mask: str | None
+    #: Table of confounds of fMRIPrep; None where there is none.
+    confounds: str | None
+    #: Entities of the series' name, label by key.
+    entities: dict
+
+
+def find_participants(derivatives):
+    """Return the labels of all participants that a folder has, in alphabetical order.
+
+    ValueError where there is no folder ``sub-<label>``.
+    """
+    root = Path(derivatives)
+    if not root.is_dir():
+        raise ValueError(f"derivatives={str(root)!r} is no folder; check the path")
+    labels = [p.name.removeprefix("sub-") for p in sorted(root.glob("sub-*/"))]
+    labels = [label for label in labels if label]
+    if not labels:
+        raise ValueError(
+            f"{root} has no folder sub-<label>; give the folder of BIDS derivatives, "
+            "such as fMRIPrep's output"
+        )
+    return labels
+
+
+def find_raw(derivatives):
+    """Return the data set that a folder of derivatives lies in, or None."""
+    for folder in Path(derivatives).absolute().parents:
+        if (folder / "dataset_description.json").is_file():
+            return folder
+    return None
+
+
+def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=None):
+    """Return the runs of one participant, a list of BidsRun in the order of names.
+
+    Series are the ``desc-preproc`` images of modality func (all ``_bold`` images where
+    none says so) of the sessions, the task and the space; None takes what there is,
+    and is an error where there are several tasks or spaces. Events are looked for in
+    `derivatives` and then in `raw`, those of a whole data set too (BIDS: "inheritance
+    principle"). ValueError says what was found instead.
+    """
+    found = _series(derivatives, participant)
+    for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
+        found = _selected(found, key, wanted, participant)
+    _refuse_versions(found, participant)
+    folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
+    return [
+        BidsRun(
+            bold=str(path),
+            events=str(_events_of(path, entities, folders)),
+            mask=_companion(path, entities, "mask.nii.gz", desc="brain"),
+            confounds=_confounds_of(path, entities),
+            entities=entities,
+        )
+        for path, entities in found
+    ]
+
+
+def _series(derivatives, participant):
+    """Return (path, entities) of the series of a participant, in the order of names."""
+    from nilearn.interfaces.bids import get_bids_files
+
+    files = get_bids_files(
+        str(derivatives),
+        file_tag="bold",
+        file_type="nii*",
+        sub_label=participant,
+        modality_folder="func",
+    )
+    named = [(Path(file), file_entities(file)) for file in sorted(set(files))]
+    found = [(path, e) for path, e in named if e is not None]
+    preprocessed = [(path, e) for path, e in found if e.get("desc") == "preproc"]
+    if not found:
+        raise ValueError(
+            f"sub-{participant} has no func/*_bold.nii.gz in {derivatives}; check the "
+            "folder and the participant's label"
+        )
+    return preprocessed or found
+
+
+def _selected(found, key, wanted, participant):
+    """Return the series that have the label wanted; one label there must be."""
+    labels = sorted({entities.get(key, "(none)") for _, entities in found})
+    if wanted is None:
+        if len(labels) > 1 and key != "ses":
+            raise ValueError(
+                f"sub-{participant} has series of several {key} entities: "
+                f"{', '.join(labels)}; choose one ({_OPTIONS[key]})"
+            )
+        return found
+    wanted = {wanted} if isinstance(wanted, str) else set(wanted)
+    kept = [(path, e) for path, e in found if e.get(key) in wanted]
+    if not kept:
+        raise ValueError(
+            f"sub-{participant} has no series with {key}-{', '.join(sorted(wanted))}; "
+            f"there are {', '.join(labels)}"
+        )
+    return kept
+
+
+_OPTIONS = {"task": "task, --task", "space": "space, --space"}
+
+
+def _refuse_versions(found, participant):
+    """Raise if a run is there in several versions (resolutions, say)."""
+    seen = {}
+    for path, entities in found:
+        run = tuple(entities.get(key) for key in _RUN_KEYS)
+        if run in seen:
+            raise ValueError(
+                f"sub-{participant} has two versions of one run, {seen[run].name} and "
+                f"{path.name}; keep one of them in the folder, or choose a space"
+            )
+        seen[run] = path
+
+
+def _events_of(path, entities, folders):
+    """Return the most specific table of events whose entities are the series' own."""
+    best = []
+    for folder in folders:
+        best = best or _tables_for(entities, folder)
+    if not best:
+        places = " or ".join(str(folder) for folder in folders)
+        raise ValueError(
+            f"{path.name} has no events in {places}; name the data set that has them "
+            "(raw, --raw)"
+        )
+    if len(best) > 1 and best[-1][:2] == best[-2][:2]:
+        raise ValueError(
+            f"{path.name} has two tables of events, {best[-2][2].name} and "
+            f"{best[-1][2].name}; keep one"
+        )
+    return best[-1][2]
+
+
+def _tables_for(entities, folder):
+    """Return (n_entities, depth, path) of the tables that fit, the most specific last.
+
+    A table fits where each entity of its name is the series' own.
+    """
+    levels = [folder, folder / f"sub-{entities['sub']}"]
+    if "ses" in entities:
+        levels.append(levels[-1] / f"ses-{entities['ses']}")
+    levels += [level / "func" for level in levels[1:]]
+    found = []
+    for table in (t for level in levels for t in level.glob("*_events.tsv")):
+        own = loose_entities(table)
+        if all(_agree(entities.get(key), own[key]) for key in own):
+            found.append((len(own), len(table.parts), table))
+    return sorted(found)
+
+
+def _agree(label, other):
+    """Return whether two labels are the same, numbers as numbers."""
+    if label is None:
+        return False
+    if label.isdecimal() and other.isdecimal():
+        return int(label) == int(other)
+    return label == other
+
+
+def _companion(path, entities, ending, **changed):
+    """Return the file beside a series with some entities changed, or None."""
+    pairs = [f"{key}-{label}" for key, label in {**entities, **changed}.items()]
+    companion = path.with_name("_".join([*pairs, ending]))
+    return str(companion) if companion.is_file() else None
+
+
+def _confounds_of(path, entities):
+    """Return fMRIPrep's table of confounds of a series, or None."""
+    own = {key: e for key, e in entities.items() if key not in ("space", "res", "desc")}
+    for ending in ("timeseries.tsv", "regressors.tsv"):
+        found = _companion(path, own, ending, desc="confounds")
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,160 @@
+"""Cleaning over time, run by run: drifts and confounds in one regression."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.images._loading import one_per_series, series_of
+from neuroextrap.images._tables import numbers, read_number_table
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What is removed from every run, for all volumes of all series in a row.
+
+    `confounds` holds one array (n_volumes, n_columns) per series, or None; `kept` (n,)
+    is False for censored volumes; `series` (n,) is the number of a volume's series;
+    `high_pass` is in Hz, and `times` holds each series' repetition time in seconds.
+    """
+
+    detrend: bool
+    standardize: bool
+    high_pass: float | None
+    times: list[Any]
+    confounds: list[Any]
+    kept: np.ndarray
+    series: np.ndarray
+
+    @property
+    def changes(self):
+        """Whether anything is done to the volumes that stay."""
+        regressed = any(entry is not None for entry in self.confounds)
+        return bool(self.detrend or self.standardize or self.high_pass or regressed)
+
+    def of_rows(self, rows):
+        """Return the options of nilearn's ``clean`` for the volumes of one run."""
+        options = {
+            "detrend": bool(self.detrend),
+            "standardize": "zscore_sample" if self.standardize else None,
+            "filter": "cosine" if self.high_pass else False,
+            "high_pass": self.high_pass or None,
+        }
+        numbers_of_series = np.unique(self.series[rows])
+        first = numbers_of_series[0]
+        if any(self.confounds[i] is not None for i in numbers_of_series):
+            if len(numbers_of_series) > 1:
+                raise ValueError(
+                    f"confounds: one run lies in {len(numbers_of_series)} series of "
+                    "images; give one series per run, or each series its own run"
+                )
+            start = np.flatnonzero(self.series == first)[0]
+            options["confounds"] = self.confounds[first][rows - start]
+        if self.high_pass:
+            options["t_r"] = self.times[first]
+        if not self.kept[rows].all():
+            options["sample_mask"] = np.flatnonzero(self.kept[rows])
+        return options
+
+
+def read_confounds(confounds, named):
+    """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
+
+    `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
+    one entry for each series of the images `named`. ValueError names a column that
+    holds something else than finite numbers, and a table of another length.
+    """
+    lengths = [_n_volumes(members) for members in series_of(named, True)]
+    entries = one_per_series(confounds, len(lengths), "confounds")
+    return [
+        _confounds_of_series(entry, f"confounds[{i}]", n)
+        for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
+    ]
+
+
+def read_sample_mask(sample_mask, named):
+    """Return which volumes of every series are kept, one boolean array for each.
+
+    Entries of `sample_mask` are indices of volumes or booleans, as in nilearn, or None
+    for all.
+    """
+    lengths = [_n_volumes(members) for members in series_of(named, True)]
+    entries = one_per_series(sample_mask, len(lengths), "sample_mask")
+    return [
+        _kept_of_series(entry, f"sample_mask[{i}]", n)
+        for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
+    ]
+
+
+def check_high_pass(high_pass):
+    """Raise unless a cutoff is None or a frequency in Hz."""
+    if high_pass is not None and not (np.isfinite(high_pass) and 0 <= high_pass < 1):
+        raise ValueError(
+            f"high_pass={high_pass!r} must be a frequency in Hz between 0 (no drifts "
+            "removed) and 1; for example 0.01"
+        )
+
+
+def clean_runs(data, runs, cleaning):
+    """Clean each run in place; columns with NaN in a run stay NaN in that run.
+
+    Censored volumes enter no fit and keep their values; they are for nobody's use.
+    """
+    if not cleaning.changes:
+        return data
+    from nilearn.signal import clean
+
+    for run in np.unique(runs):
+        rows = np.flatnonzero(runs == run)
+        series, kept = data[rows], cleaning.kept[rows]
+        if not kept.any():
+            continue
+        finite = np.isfinite(series).all(axis=0)
+        cleaned = np.full((int(kept.sum()), data.shape[1]), np.nan, dtype=data.dtype)
+        if finite.any():
+            cleaned[:, finite] = clean(series[:, finite], **cleaning.of_rows(rows))
+        data[rows[kept]] = cleaned
+    return data
+
+
+def _n_volumes(members):
+    """Return the number of volumes of one series of named images."""
+    return sum(img.n_samples or 1 for img in members)
+
+
+def _confounds_of_series(entry, name, n_volumes):
+    """Return the confounds of one series as an array, or None."""
+    if entry is None:
+        return None
+    if hasattr(entry, "columns"):
+        values = numbers(entry, name)
+    elif isinstance(entry, np.ndarray):
+        values = entry.reshape(len(entry), -1).astype(np.float64)
+    else:
+        values, name = read_number_table(entry, name), f"{name} ({entry})"
+    if len(values) != n_volumes:
+        raise ValueError(
+            f"{name} has {len(values)} rows for {n_volumes} volumes; give one row per "
+            "volume"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} has NaN or infinity; give finite numbers")
+    return values
+
+
+def _kept_of_series(entry, name, n_volumes):
+    """Return which volumes of one series are kept."""
+    if entry is None:
+        return np.ones(n_volumes, dtype=bool)
+    entry = np.asarray(entry)
+    if entry.dtype == bool and entry.shape == (n_volumes,):
+        return entry
+    whole = entry.ndim == 1 and entry.dtype.kind in "iu"
+    if not whole or (entry < 0).any() or (entry >= n_volumes).any():
+        raise ValueError(
+            f"{name} must hold indices of the {n_volumes} volumes that are kept, or a "
+            "boolean for each; give what load_confounds returned"
+        )
+    kept = np.zeros(n_volumes, dtype=bool)
+    kept[entry] = True
+    return kept

@@ -1,0 +1,90 @@
+"""Samples of images and events, of whatever kind, in one call."""
+
+from neuroextrap.images._betas import MODELS, single_trial_betas
+from neuroextrap.images._cleaning import check_high_pass
+from neuroextrap.images._labeled_samples import block_averages, volume_samples
+from neuroextrap.images._maskers import is_surface_masker, resolve_masker
+
+SAMPLES = ("blocks", "volumes", *MODELS)
+"""What a sample can be: a condition's mean in a run, a volume, or a trial's beta."""
+
+
+def event_samples(  # noqa: PLR0913 - the options of samples, in one place
+    imgs,
+    events,
+    mask=None,
+    *,
+    samples="blocks",
+    t_r=None,
+    check_t_r=True,
+    exclude=(),
+    confounds=None,
+    sample_mask=None,
+    smoothing_fwhm=None,
+    high_pass=None,
+    detrend=False,
+    standardize=False,
+    delay=0.0,
+    memory=None,
+    memory_level=1,
+):
+    """Make LabeledSamples of series and events; the one home of these options.
+
+    ``IdentificationSearchLight.fit_events`` describes the arguments. `high_pass` is
+    the cutoff of the drifts in Hz; None is 0.01 Hz for betas and no filter otherwise,
+    0 is no drift at all.
+    """
+    betas = samples in MODELS
+    check_event_options(samples, detrend, standardize, delay, high_pass)
+    masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
+    _smooth(masker, smoothing_fwhm)
+    shared = {"masker": masker, "exclude": exclude, "t_r": t_r, "check_t_r": check_t_r}
+    shared |= {"confounds": confounds, "sample_mask": sample_mask}
+    if betas:
+        design = {None: None, 0: {"drift_model": None}}.get(
+            high_pass, {"high_pass": high_pass}
+        )
+        return single_trial_betas(
+            imgs, events, model=samples, design_options=design, **shared
+        )
+    read = block_averages if samples == "blocks" else volume_samples
+    cleaning = {"detrend": detrend, "standardize": standardize, "high_pass": high_pass}
+    return read(imgs, events, delay=delay, **cleaning, **shared)
+
+
+def check_event_options(samples, detrend, standardize, delay, high_pass):
+    """Raise before any work if options of samples do not go together."""
+    if samples not in SAMPLES:
+        raise ValueError(f"samples={samples!r} must be one of {SAMPLES}; choose one")
+    check_high_pass(high_pass)
+    if samples not in MODELS:
+        return
+    if detrend or standardize:
+        raise ValueError(
+            "detrend and standardize are for blocks and volumes; the model of "
+            f"samples={samples!r} models drifts itself, leave them out"
+        )
+    if delay:
+        raise ValueError(
+            f"delay={delay!r} is for blocks and volumes; the model of "
+            f"samples={samples!r} knows the response's lag, leave it out"
+        )
+
+
+def _smooth(masker, fwhm):
+    """Let a masker of ours smooth volumes, once."""
+    if fwhm is None:
+        return
+    if not fwhm > 0:
+        raise ValueError(f"smoothing_fwhm={fwhm!r} must be positive (mm), or None")
+    if is_surface_masker(masker):
+        raise ValueError(
+            "smoothing_fwhm smooths volumes; smooth surfaces beforehand and leave it "
+            "out"
+        )
+    if masker.smoothing_fwhm not in (None, fwhm):
+        raise ValueError(
+            f"smoothing_fwhm={fwhm!r} but the masker smooths by "
+            f"{masker.smoothing_fwhm:g} mm; say it once"
+        )
+    masker.set_params(smoothing_fwhm=fwhm)

@@ -1,0 +1,75 @@
+"""Folds of the cross-validation by which encoders choose their penalties."""
+
+import warnings
+
+import numpy as np
+
+from neuroextrap.models._splitters import check_cv_argument
+
+
+def encoder_splits(cv, X, groups=None):
+    """List the folds of an encoder's cross-validation as (train, test) row indices.
+
+    An int `cv` means contiguous folds, or folds of whole groups when `groups` of shape
+    (n_samples,) are given; a ValueError tells if there are fewer samples or groups than
+    folds. Other folds than these may train on groups that they test: a warning counts
+    them. Of `X` only the number of rows matters.
+
+    >>> [test.tolist() for _, test in encoder_splits(2, np.zeros((4, 1)))]
+    [[0, 1], [2, 3]]
+    """
+    from sklearn.model_selection import GroupKFold, check_cv
+
+    check_cv_argument(cv)
+    if isinstance(cv, (int, np.integer)):
+        n_units = len(X) if groups is None else len(np.unique(groups))
+        if n_units < cv:
+            unit = "samples" if groups is None else "groups"
+            raise ValueError(
+                f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
+                f"and {n_units} {unit}; lower cv"
+            )
+        if groups is not None:
+            cv = GroupKFold(cv)
+    splits = list(check_cv(cv).split(X, None, groups))
+    if groups is not None:
+        _warn_of_leaks(cv, splits, np.asarray(groups))
+    return splits
+
+
+def partition_order(splits, n_samples):
+    """Return rows in the order of the folds that test them, and where folds start.
+
+    A ValueError tells if the test rows of `splits` are not a partition of all
+    `n_samples` rows, or a fold trains on fewer than two rows.
+
+    >>> order, start = partition_order([([2, 3], [0, 1]), ([0, 1], [2, 3])], 4)
+    >>> order.tolist(), start.tolist()
+    ([0, 1, 2, 3], [0, 2, 4])
+    """
+    order = np.concatenate([np.asarray(test, dtype=int) for _, test in splits])
+    if not np.array_equal(np.sort(order), np.arange(n_samples)):
+        raise ValueError(
+            f"cv must test each of the {n_samples} samples exactly once, got "
+            f"{order.size} test rows; use KFold, GroupKFold or LeaveOneGroupOut"
+        )
+    for fold, (train, test) in enumerate(splits):
+        if len(train) < 2 or np.intersect1d(train, test).size:
+            raise ValueError(
+                f"cv fold {fold} has {len(train)} training samples, or trains on "
+                "samples that it tests; at least two and disjoint ones are needed"
+            )
+    start = np.cumsum([0, *(len(test) for _, test in splits)])
+    return order, start
+
+
+def _warn_of_leaks(cv, splits, groups):
+    """Warn where folds test groups that they trained on."""
+    leaks = sum(np.isin(groups[test], groups[train]).any() for train, test in splits)
+    if leaks:
+        warnings.warn(
+            f"cv={cv!r} trains on groups that it tests in {leaks} of {len(splits)} "
+            "folds: penalties and residuals come out too small; give an int, or a "
+            "splitter of groups such as GroupKFold",
+            stacklevel=4,
+        )

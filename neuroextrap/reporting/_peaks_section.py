@@ -1,0 +1,117 @@
+"""The peaks on a page: those that survive, apart from those that do not."""
+
+import base64
+
+import numpy as np
+from markupsafe import Markup
+
+from neuroextrap.reporting._finding import place_words, region_words
+from neuroextrap.reporting._page import frame_table
+from neuroextrap.reporting._peaks import peak_table
+from neuroextrap.reporting._rendering import (
+    format_number,
+    format_p_value,
+    format_percent,
+    render,
+)
+
+_COLUMNS = {
+    "n_voxels": ("Voxels", format_number),
+    "accuracy": ("Accuracy", format_percent),
+    "implied_information": ("Implied information (bits)", lambda bits: f"{bits:.2f}"),
+    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", format_percent),
+    "class_information_bound_fwe": (
+        "Bits about these classes, at least",
+        lambda bits: f"{bits:.2f}",
+    ),
+    "p_value_fwe": ("p (family-wise)", format_p_value),
+}
+
+
+def ranked_peaks(fitted, n_peaks):
+    """Return the peak table, ordered by the statistic that the permutations tested."""
+    statistic = fitted.statistic
+    known = isinstance(statistic, str) and statistic in fitted.region_scores_
+    order = statistic if known and fitted.n_permutations_ else "accuracy"
+    return peak_table(fitted, n_peaks=n_peaks, statistic=order)
+
+
+def peaks_section(fitted, finding, peaks, *, has_viewer):
+    """Tabulate the peaks; their places move the viewer, if there is one."""
+    survives = finding.survives[peaks["region"].to_numpy()]
+    main = _main_columns(peaks, has_viewer)
+    one, many = region_words(fitted)
+    parts = {}
+    for name, rows, kind, caption in (
+        ("surviving", survives, "", f"Strongest {many} that survive correction"),
+        ("trends", ~survives, "trend", _trend_caption(finding, many)),
+    ):
+        table = main[rows]
+        parts[name] = _main_table(table, caption, kind) if len(table) else Markup("")
+    return render(
+        "peaks",
+        **parts,
+        n_trends=int((~survives).sum()),
+        hint=_hint(peaks, one),
+        tsv=tsv_uri(peaks),
+        everything=frame_table(peaks, "Peaks, all columns"),
+    )
+
+
+def _trend_caption(finding, many):
+    """Title the table of what does not survive."""
+    if not finding.criterion:
+        return f"Strongest {many}; nothing was tested"
+    return f"Strongest {many} that do not survive correction: trends"
+
+
+def _hint(peaks, one):
+    """Explain the columns of the table."""
+    places = "Places are in mm. " if "x" in peaks else ""
+    return (
+        f"{places}Accuracy is the share of test points whose class scored highest. "
+        "The peaks were chosen by looking, so that their accuracies are too high on "
+        "average; the lower bounds and p-values of this table allow for that: they "
+        f"hold for every {one} at once."
+    )
+
+
+def _main_columns(peaks, has_viewer):
+    """Return the columns that a reader needs first, their place ready as HTML."""
+    places = [_place(row, has_viewer) for _, row in peaks.iterrows()]
+    names = [name for name in _COLUMNS if name in peaks]
+    table = peaks[names].astype(float)
+    table.insert(0, "place", np.array(places, dtype=object))
+    return table
+
+
+def _place(row, has_viewer):
+    """Return the place of a peak, as a button where a viewer can show it."""
+    words = place_words(row)
+    if not has_viewer:
+        return words
+    return Markup(
+        '<button type="button" class="nx-go" data-region="{}" '
+        'title="Show in the viewer">{}</button>'
+    ).format(int(row["region"]), words)
+
+
+def _main_table(table, caption, kind):
+    """Return the short table as HTML."""
+    heads = {name: head for name, (head, _) in _COLUMNS.items()}
+    formats = {name: write for name, (_, write) in _COLUMNS.items()}
+    return frame_table(
+        table,
+        caption,
+        headings={"place": "Place", **heads},
+        formats={"place": lambda place: place, **formats},
+        kinds=[kind] * len(table),
+    )
+
+
+def tsv_uri(frame):
+    """Return a data frame as the address of a tab-separated file."""
+    text = frame.to_csv(sep="\t", index=False).encode("utf-8")
+    return Markup("data:text/tab-separated-values;base64,") + base64.b64encode(
+        text
+    ).decode("ascii")

@@ -1,0 +1,85 @@
+"""Templates of pages, filled in: a section is a template and a function."""
+
+import functools
+import math
+
+from markupsafe import Markup
+
+
+def render(template, **values):
+    """Fill in a template of this package, given by its file's name without endings.
+
+    Text is escaped; what is HTML already must be a ``Markup``.
+    """
+    return Markup(_environment().get_template(f"{template}.html").render(**values))
+
+
+@functools.cache
+def _environment():
+    """Return the templates' common settings; a name without a value is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("neuroextrap.reporting", "_templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": format_number,
+        "percent": format_percent,
+        "p": format_p_value,
+    }
+    return environment
+
+
+def format_number(value):
+    """Return a value as a reader wants it: three significant digits, a dash for NaN.
+
+    >>> [format_number(value) for value in (0.12345, 51.0, float("nan"), "V1")]
+    ['0.123', '51', '-', 'V1']
+    """
+    if not isinstance(value, float):
+        return str(value)
+    if math.isnan(value):
+        return "-"
+    if abs(value) >= 1000 or value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def format_percent(proportion):
+    """Return a proportion in percent, small ones with a decimal.
+
+    >>> format_percent(0.7708), format_percent(0.125), format_percent(1 / 96)
+    ('77%', '12.5%', '1.04%')
+    """
+    percent = 100 * proportion
+    if math.isnan(percent):
+        return "-"
+    return f"{percent:.0f}%" if percent >= 20 else f"{percent:.3g}%"
+
+
+def format_p_value(p_value):
+    """Return a p-value with two significant digits and without a leading zero.
+
+    >>> format_p_value(0.04762), format_p_value(1.0), format_p_value(2.5e-5)
+    ('.048', '1', '2.5e-05')
+    """
+    if math.isnan(p_value):
+        return "-"
+    text = f"{p_value:.2g}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def paragraphs(*texts, note=False):
+    """Return texts as escaped paragraphs without empty ones; notes are set apart.
+
+    >>> str(paragraphs("1 < 2", ""))
+    '<p>1 &lt; 2</p>'
+    """
+    kind = Markup(' class="note"') if note else ""
+    return Markup("\n").join(
+        Markup("<p{}>{}</p>").format(kind, text) for text in texts if text
+    )

@@ -1,0 +1,99 @@
+"""A small data set as fMRIPrep leaves it: eight subjects, two with faults."""
+
+import json
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+SHAPE, T_R, N_VOLUMES = (4, 4, 3), 2.0, 64
+AFFINE = np.diag([3.0, 3, 3, 1])
+SPACE = "MNI152NLin2009cAsym"
+CONDITIONS = ("cat", "chair", "face", "house")
+MOTION = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
+
+
+def save(data, path, t_r=None):
+    img = nibabel.Nifti1Image(data, AFFINE)
+    if t_r is not None:
+        img.header.set_xyzt_units("mm", "sec")
+        img.header["pixdim"][4] = t_r
+    path.parent.mkdir(parents=True, exist_ok=True)
+    img.to_filename(path)
+
+
+def confounds_of(rng):
+    """Confounds of fMRIPrep: motion with derivatives, squares; volume 0 not steady."""
+    motion = pd.DataFrame(
+        rng.normal(size=(N_VOLUMES, 6)).cumsum(axis=0), columns=MOTION
+    )
+    table = motion.copy()
+    for name in MOTION:
+        table[f"{name}_derivative1"] = motion[name].diff()
+        table[f"{name}_power2"] = motion[name] ** 2
+        table[f"{name}_derivative1_power2"] = motion[name].diff() ** 2
+    table["csf"], table["white_matter"] = rng.normal(size=(2, N_VOLUMES))
+    table["non_steady_state_outlier00"] = np.eye(1, N_VOLUMES)[0]
+    return table, motion.to_numpy()
+
+
+def make_run(folder, raw, start, rng, patterns, names):
+    """One run: eight trials, each pattern twice, moved by the head's motion."""
+    table, motion = confounds_of(rng)
+    order = rng.permutation(8) % 4
+    events = pd.DataFrame({"onset": 4.0 + 14.0 * np.arange(8), "duration": 6.0})
+    events["trial_type"] = [names[k] for k in order]
+    data = 100 + rng.normal(size=(*SHAPE, N_VOLUMES))
+    for onset, k in zip(events["onset"], order, strict=True):
+        first = int((onset + 5) // T_R)
+        data[..., first : first + 3] += patterns[k][..., None]
+    data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 4)
+    end = f"space-{SPACE}_desc-"
+    bold = folder / f"{start}_{end}preproc_bold.nii.gz"
+    save(data.astype("float32"), bold, T_R)
+    sidecar = bold.with_name(bold.name.replace(".nii.gz", ".json"))
+    sidecar.write_text(json.dumps({"RepetitionTime": T_R}))
+    mask = np.ones(SHAPE, "uint8")
+    mask[0, 0, 0] = 0
+    save(mask, folder / f"{start}_{end}brain_mask.nii.gz")
+    name = f"{start}_desc-confounds_timeseries.tsv"
+    table.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
+    raw.mkdir(parents=True, exist_ok=True)
+    events.to_csv(raw / f"{start}_events.tsv", sep="\t", index=False)
+
+
+def make_dataset(root, labels):
+    """Raw events and derivatives; 03 lacks a run, 05 and 06 have odd events."""
+    derivatives = root / "derivatives" / "fmriprep"
+    derivatives.mkdir(parents=True)
+    for folder, name in ((root, "Objects"), (derivatives, "fMRIPrep")):
+        about = {"Name": name, "BIDSVersion": "1.8.0", "DatasetDOI": "doi:10.1/x"}
+        (folder / "dataset_description.json").write_text(json.dumps(about))
+    for label in labels:
+        rng = np.random.default_rng(int(label))
+        patterns = rng.normal(size=(4, *SHAPE)) * 3
+        names = ("dog", *CONDITIONS[1:]) if label == "06" else CONDITIONS
+        for run in range(1, 4 if label == "03" else 5):
+            own = f"sub-{label}/func"
+            start = f"sub-{label}_task-objects_run-{run}"
+            make_run(derivatives / own, root / own, start, rng, patterns, names)
+    if "05" in labels:
+        path = root / "sub-05/func/sub-05_task-objects_run-2_events.tsv"
+        events = pd.read_csv(path, sep="\t")
+        events.loc[7, "onset"] = 500.0
+        events.to_csv(path, sep="\t", index=False)
+    return derivatives
+
+
+@pytest.fixture(scope="session")
+def cohort(tmp_path_factory):
+    """Folder of derivatives of eight subjects; not to be changed."""
+    labels = [f"{i:02d}" for i in range(1, 9)]
+    return make_dataset(tmp_path_factory.mktemp("cohort") / "raw", labels)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Folder of derivatives of two subjects, to be changed."""
+    return make_dataset(tmp_path / "raw", ["01", "02"])

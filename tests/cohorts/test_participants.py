@@ -1,0 +1,241 @@
+"""Everyone is found, analyzed once, and named if something is wrong."""
+
+import tomllib
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cli import main
+from neuroextrap.cohorts import analyze_group, analyze_participants
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images import resolve_masker
+from neuroextrap.images._event_samples import event_samples
+from neuroextrap.images._fmriprep import fmriprep_confounds
+from neuroextrap.maps import read_maps
+from neuroextrap.maps._bids import file_entities
+from neuroextrap.reporting._page import make_page
+
+OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+LIGHT = {"radius": 4.0, "bounds": None}
+
+
+def analyze(derivatives, out, light=None, **options):
+    light = IdentificationSearchLight(**{**LIGHT, **(light or {})})
+    given = {**OPTIONS, **options}
+    return analyze_participants(derivatives, out, searchlight=light, **given)
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*_stat.*")}
+
+
+@pytest.fixture(scope="module")
+def analyzed(cohort, tmp_path_factory):
+    """Results of the whole cohort with bounds, and the table of outcomes."""
+    out = tmp_path_factory.mktemp("results") / "out"
+    return out, analyze(cohort, out, {"bounds": "auto"}, samples="lsa", delay=0.0)
+
+
+def test_one_fault_does_not_stop_the_others(analyzed, caplog):
+    out, outcomes = analyzed
+    assert outcomes["participant_id"].tolist() == [f"sub-{i:02d}" for i in range(1, 9)]
+    failed = outcomes[outcomes["status"] != "done"]
+    assert failed["participant_id"].tolist() == ["sub-05"]
+    assert "run-2_events.tsv: an event starts at 500 s" in failed["reason"].iloc[0]
+    assert outcomes["n_runs"].tolist() == [4, 4, 3, 4, 4, 4, 4, 4]
+    assert not (out / "sub-05").exists()
+    page = (out / "index.html").read_text()
+    assert "an event starts at 500 s" in page
+    for path in out.rglob("sub-*/*"):
+        if path.is_file():
+            assert file_entities(path), path
+    ignored = (out / ".bidsignore").read_text().splitlines()
+    assert ignored.count("index.html") == 1
+
+
+def test_a_participant_equals_the_analysis_by_hand(analyzed, cohort):
+    out, _ = analyzed
+    folder = cohort / "sub-02" / "func"
+    imgs = sorted(map(str, folder.glob("*_bold.nii.gz")))
+    events = sorted(map(str, (cohort.parents[1] / "sub-02/func").glob("*_events.tsv")))
+    confounds, kept = fmriprep_confounds(imgs, ["motion"])
+    assert len(confounds) == 4
+    assert confounds[0].shape[1] == 24
+    assert kept[0].tolist() == list(range(1, 64))
+    mask = nibabel.load(sorted(folder.glob("*_mask.nii.gz"))[0])
+    samples = event_samples(
+        imgs, events, mask, samples="lsa", confounds=confounds, sample_mask=kept
+    )
+    twin = IdentificationSearchLight(mask, radius=4.0).fit_events(
+        imgs, events, samples="lsa", confounds=confounds, sample_mask=kept
+    )
+    assert samples.data.shape == (32, 47)
+    assert twin.n_elements_ == resolve_masker(mask).n_elements_ == 47
+    found = IdentificationSearchLight.from_directory(out / "sub-02")
+    np.testing.assert_array_equal(found.wins_, twin.wins_)
+    assert np.nanmean(found.region_scores_["accuracy"]) > 0.5
+    maps = read_maps(out / "sub-02" / "func")
+    assert np.isnan(maps["accuracy"].get_fdata()[0, 0, 0])
+
+
+def test_who_is_done_is_skipped_until_something_changes(pair, tmp_path):
+    out = tmp_path / "out"
+    assert analyze(pair, out)["status"].tolist() == ["done"] * 2
+    before = stamps(out)
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    assert analyze(pair, out, {"n_jobs": 2})["status"].tolist() == ["skipped"] * 2
+    assert stamps(out) == before
+    changed = analyze(pair, out, smoothing_fwhm=4.0)
+    assert changed["status"].tolist() == ["failed"] * 2
+    assert "use overwrite=True" in changed["reason"].iloc[0]
+    record = out / "code" / "sub-01.toml"
+    assert tomllib.loads(record.read_text())["outcome"]["status"] == "failed"
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    assert tomllib.loads(record.read_text())["outcome"]["status"] == "done"
+    record.unlink()
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    assert record.is_file()
+    path = next(pair.parents[1].glob("sub-02/func/*run-1_events.tsv"))
+    events = pd.read_csv(path, sep="\t")
+    events["trial_type"] = events["trial_type"].to_numpy()[::-1]
+    events.to_csv(path, sep="\t", index=False)
+    again = analyze(pair, out, overwrite=True)
+    assert again["status"].tolist() == ["skipped", "done"]
+
+
+def test_the_record_makes_the_same_results(pair, tmp_path):
+    out, again = tmp_path / "out", tmp_path / "again"
+    options = ["--samples", "blocks", "--delay", "4", "--radius", "4", "--detrend"]
+    words = ["bids", str(pair), str(out), "participant", *options, "--quiet"]
+    words += ["--confounds", "motion", "wm_csf", "--no-report", "--bounds", "none"]
+    assert main([*words, "--participant-label", "02"]) == 0
+    record = out / "code" / "sub-02.toml"
+    found = tomllib.loads(record.read_text())
+    assert found["task"] == "objects"
+    assert found["space"] == "MNI152NLin2009cAsym"
+    assert found["confounds"] == ["motion", "wm_csf"]
+    assert len(found["runs"]) == 4
+    assert found["outcome"]["status"] == "done"
+    words = ["bids", str(pair), str(again), "participant", "--quiet", "--no-report"]
+    assert main([*words, "--config", str(record)]) == 0
+    one, two = (
+        IdentificationSearchLight.from_directory(folder) for folder in (out, again)
+    )
+    np.testing.assert_array_equal(one.wins_, two.wins_)
+    assert [path.name for path in again.glob("sub-*")] == ["sub-02"]
+
+
+def test_a_dry_run_writes_nothing(pair, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["bids", str(pair), str(out), "participant", "--samples", "lsa", "--quiet"]
+    assert main([*words, "--dry-run", "--radius", "4"]) == 0
+    assert "sub-01: planned, 4 runs" in capsys.readouterr().out
+    assert not out.exists()
+
+
+def test_reports_are_linked(pair, tmp_path, monkeypatch):
+    def short(fitted, title):
+        return make_page(title, [("Regions", str(len(fitted.wins_)))])
+
+    monkeypatch.setattr(IdentificationSearchLight, "generate_report", short)
+    out = tmp_path / "out"
+    analyze(pair, out, participants=["sub-01"], report=True)
+    [report] = out.rglob("*report_stat.html")
+    assert report.relative_to(out).as_posix() in (out / "index.html").read_text()
+
+
+def test_what_cannot_be_found_is_told(pair, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="there is no sub-09; there are 01, 02"):
+        analyze(pair, out, participants=["09"])
+    with pytest.raises(ValueError, match="models drifts itself"):
+        analyze(pair, out, samples="lss", delay=0.0, detrend=True)
+    assert not out.exists()
+    [reason, _] = analyze(pair, out, task="rest")["reason"]
+    assert "no series with task-rest; there are objects" in reason
+    [reason, _] = analyze(pair, out, confounds=["physio"])["reason"]
+    assert "confounds=['physio'] must be names of nilearn's load_confounds" in reason
+    folder = pair / "sub-01" / "func"
+    name = "sub-01_task-objects_run-1_desc-confounds_timeseries.tsv"
+    (folder / name).rename(tmp_path / name)
+    [reason, other] = analyze(pair, out)["reason"]
+    assert "has no table of confounds" in reason
+    assert other == ""
+    bold = next(folder.glob("*run-1*_bold.nii.gz"))
+    bold.rename(str(bold).replace("MNI152NLin2009cAsym", "T1w"))
+    [reason, _] = analyze(pair, out)["reason"]
+    assert "several space entities: MNI152NLin2009cAsym, T1w; choose one" in reason
+    next(pair.parents[1].glob("sub-02/func/*run-3_events.tsv")).unlink()
+    assert "has no events in" in analyze(pair, out)["reason"].iloc[1]
+
+
+def test_events_of_the_whole_data_set_hold_for_all(pair, tmp_path):
+    raw = pair.parents[1]
+    paths = sorted(raw.glob("sub-*/func/*_events.tsv"))
+    table = pd.read_csv(paths[0], sep="\t")
+    for path in paths:
+        path.unlink()
+    table.to_csv(raw / "task-objects_events.tsv", sep="\t", index=False)
+    outcomes = analyze(pair, tmp_path / "out")
+    assert outcomes["status"].tolist() == ["done"] * 2
+    table.to_csv(raw / "task-objects_run-02_events.tsv", sep="\t", index=False)
+    analyze(pair, tmp_path / "two")
+    runs = tomllib.loads((tmp_path / "two/code/sub-01.toml").read_text())["runs"]
+    names = [run["events"].rpartition("/")[2] for run in runs]
+    assert names[1] == "task-objects_run-02_events.tsv"
+    assert set(names[:1] + names[2:]) == {"task-objects_events.tsv"}
+
+
+def test_configurations_are_checked(pair, tmp_path, capsys):
+    config = tmp_path / "config.toml"
+    words = ["bids", str(pair), str(tmp_path / "out"), "participant", "--quiet"]
+    for text, message in (
+        ("radious = 4.0", "radious is no option of neuroextrap bids"),
+        ("radius = ", "is no TOML"),
+        ("[radius]\nmm = 4", "radius is a table"),
+    ):
+        config.write_text(text)
+        assert main([*words, "--config", str(config)]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_group_lacks_those_who_differ(analyzed, caplog):
+    out, _ = analyzed
+    with pytest.warns(UserWarning, match="only 64 distinct sign flips of 6 subjects"):
+        maps = analyze_group(out, n_permutations=1000)
+    page = (out / "index.html").read_text()
+    assert (
+        "sub-06 is left out of the group: its conditions are chair dog" in caplog.text
+    )
+    assert "its conditions are chair dog face house, those of most cat chair" in page
+    assert np.nanmax(maps["n_subjects"].get_fdata()) == 6
+    subjects = [f"sub-{i:02d}" for i in (1, 2, 3, 4, 7, 8)]
+    values = [
+        read_maps(out / name / "func")["accuracy"].get_fdata() for name in subjects
+    ]
+    np.testing.assert_allclose(
+        maps["accuracy"].get_fdata(), np.mean(values, axis=0), rtol=1e-5
+    )
+    names = {path.name for path in (out / "group").iterdir()}
+    start = "task-objects_space-MNI152NLin2009cAsym_desc-"
+    assert f"{start}accuracyPvaluefwe_stat.nii.gz" in names
+    assert f"{start}informationImpliedinformation_stat.nii.gz" in names
+    p = maps["p_value"].get_fdata()
+    assert np.nanmin(p) == pytest.approx(1 / 64)  # all sign flips of six subjects
+
+
+@pytest.mark.filterwarnings("ignore:only 64 distinct sign flips")
+def test_the_group_from_the_command_line(analyzed, cohort, capsys):
+    out, _ = analyzed
+    words = ["bids", str(cohort), str(out), "group", "--n-permutations", "100"]
+    options = ["--tfce", "--cluster-threshold", "0.05", "--overwrite", "--quiet"]
+    assert main([*words, *options]) == 0
+    assert "6 subjects, 47 voxels; smallest family-wise p" in capsys.readouterr().out
+    some = ["--participant-label", "01", "05", "--overwrite", "--quiet"]
+    assert main([*words, *some]) == 2
+    assert "has 1 participants to put together" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 2
+    assert "already holds" in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""The ridge encoder against scikit-learn, one target at a time."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from neuroextrap.models import _ridge
+from neuroextrap.models._ridge import RidgeEncoder
+
+ALPHAS = np.logspace(-1, 4, 6)
+
+
+def _data(n_samples=60, n_features=20, n_targets=5, seed=0):
+    """Correlated features far from zero, targets of several signal strengths."""
+    rng = np.random.default_rng(seed)
+    mixing = rng.normal(size=(n_features, n_features)) / np.sqrt(n_features)
+    X = rng.normal(size=(n_samples, n_features)) @ mixing
+    signal = X @ rng.normal(size=(n_features, n_targets))
+    noise = rng.normal(size=signal.shape) * np.logspace(-1, 2, n_targets)
+    return X + 50, signal + noise - 30
+
+
+def _naive(X, y, splits):
+    """Scikit-learn's grid search of one target."""
+    search = GridSearchCV(
+        Ridge(solver="svd"),
+        {"alpha": ALPHAS},
+        cv=splits,
+        scoring="neg_mean_squared_error",
+    )
+    return search.fit(X, y)
+
+
+@pytest.mark.parametrize("n_features", [20, 47, 150])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_equals_grid_search_target_by_target(n_features, grouped):
+    X, Y = _data(n_features=n_features)
+    groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
+    cv = GroupKFold(5) if grouped else KFold(5)
+    splits = list(cv.split(X, groups=groups))
+    encoder = RidgeEncoder(ALPHAS).fit(X, Y, groups=groups)
+    for v, y in enumerate(Y.T):
+        naive = _naive(X, y, splits)
+        errors = -naive.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(encoder.cv_error_[v], errors, rtol=1e-7)
+        assert encoder.alpha_[v] == naive.best_params_["alpha"]
+        best = naive.best_estimator_
+        np.testing.assert_allclose(encoder.coef_[v], best.coef_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(encoder.predict(X)[:, v], best.predict(X), rtol=1e-7)
+        for train, test in splits:
+            fold = Ridge(naive.best_params_["alpha"], solver="svd").fit(
+                X[train], y[train]
+            )
+            np.testing.assert_allclose(
+                encoder.cv_predictions_[test, v], fold.predict(X[test]), rtol=1e-7
+            )
+    assert len(np.unique(encoder.alpha_)) > 1  # a penalty per target
+
+
+def test_leaving_one_out_equals_generalized_cross_validation():
+    X, Y = _data()
+    encoder = RidgeEncoder(ALPHAS, cv=KFold(len(X))).fit(X, Y)
+    reference = RidgeCV(ALPHAS, alpha_per_target=True).fit(X, Y)
+    np.testing.assert_array_equal(encoder.alpha_, reference.alpha_)
+    np.testing.assert_allclose(encoder.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [20, 150])
+def test_blocks_of_targets_change_nothing(n_features, monkeypatch):
+    X, Y = _data(n_features=n_features)
+    whole = RidgeEncoder().fit(X, Y)
+    monkeypatch.setattr(_ridge, "_BLOCK_SIZE", 2 * max(X.shape))
+    parts = RidgeEncoder().fit(X, Y)
+    np.testing.assert_array_equal(parts.alpha_, whole.alpha_)
+    for name in ("coef_", "intercept_", "cv_error_", "cv_predictions_"):
+        np.testing.assert_allclose(
+            getattr(parts, name), getattr(whole, name), rtol=1e-9, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("n_features", [20, 150])
+def test_single_precision_agrees_with_double(n_features):
+    X, Y = _data(n_features=n_features)
+    double = RidgeEncoder(ALPHAS).fit(X, Y)
+    single = RidgeEncoder(ALPHAS).fit(X.astype(np.float32), Y.astype(np.float32))
+    assert single.coef_.dtype == single.cv_predictions_.dtype == np.float32
+    np.testing.assert_allclose(single.cv_error_, double.cv_error_, rtol=2e-3)
+    np.testing.assert_array_equal(single.alpha_, double.alpha_)
+    difference = single.predict(X.astype(np.float32)) - double.predict(X)
+    assert np.abs(difference).max() < 1e-3 * Y.std()
+
+
+@pytest.mark.parametrize("n_features", [20, 150])
+def test_the_unit_of_features_does_not_matter(n_features):
+    X, Y = _data(n_features=n_features)
+    one, other = RidgeEncoder().fit(X, Y), RidgeEncoder().fit(1000 * X, Y)
+    np.testing.assert_allclose(other.alpha_, 1e6 * one.alpha_)
+    np.testing.assert_allclose(other.predict(1000 * X), one.predict(X), rtol=1e-7)
+
+
+def test_repeats_are_kept_together():
+    """A stimulus shown eight times, many features, no signal: no penalty can help."""
+    rng = np.random.default_rng(0)
+    stimuli = np.repeat(np.arange(30), 8)
+    X = rng.normal(size=(30, 200))[stimuli]
+    Y = rng.normal(size=(30, 20))[stimuli] + 0.5 * rng.normal(size=(240, 20))
+    order = rng.permutation(240)
+    X, Y, stimuli = X[order], Y[order], stimuli[order]
+    leaky, grouped = RidgeEncoder().fit(X, Y), RidgeEncoder().fit(X, Y, groups=stimuli)
+    assert np.median(leaky.alpha_) < 1e-2 * np.median(grouped.alpha_)
+    assert np.mean((Y - leaky.cv_predictions_) ** 2) < 0.5 * Y.var()
+    assert np.mean((Y - grouped.cv_predictions_) ** 2) > 0.95 * Y.var()
+
+
+# scikit-learn says it less plainly
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
+def test_folds_that_split_groups_are_warned_about():
+    X, Y = _data()
+    groups = np.arange(60) % 12
+    with pytest.warns(UserWarning, match=r"trains on groups that it tests in 5 of 5"):
+        RidgeEncoder(cv=KFold(5)).fit(X, Y, groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RidgeEncoder(cv=GroupKFold(4)).fit(X, Y, groups=groups)
+
+
+def test_equal_errors_choose_the_largest_penalty():
+    X, _ = _data()
+    encoder = RidgeEncoder(ALPHAS).fit(X, np.ones((60, 2)))
+    np.testing.assert_array_equal(encoder.alpha_, ALPHAS[-1])
+    np.testing.assert_allclose(encoder.predict(X), 1)
+
+
+@pytest.mark.parametrize("alphas", [[0.0, 1.0], [-1.0], [np.inf], [], [np.nan]])
+def test_bad_penalties(alphas):
+    with pytest.raises(ValueError, match=r"alphas=.* must be positive, finite"):
+        RidgeEncoder(alphas).fit(*_data())
+
+
+def test_bad_folds():
+    X, Y = _data()
+    with pytest.raises(ValueError, match="cv=5 folds need at least 5 groups"):
+        RidgeEncoder().fit(X, Y, groups=np.arange(60) % 3)
+    with pytest.raises(ValueError, match="each of the 60 samples exactly once"):
+        RidgeEncoder(cv=ShuffleSplit(3, random_state=0)).fit(X, Y)
+
+
+@parametrize_with_checks([RidgeEncoder(cv=2)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

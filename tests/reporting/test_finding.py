@@ -1,0 +1,137 @@
+"""The first sentences of a report: what was found, and what may not be said."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.datasets import simulate_brain
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting._finding import find, findings, verdict
+from neuroextrap.reporting._peaks_section import ranked_peaks
+from neuroextrap.reporting._rendering import format_percent
+
+
+def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
+    rng = np.random.default_rng(seed)
+    y, runs = np.tile([0, 1, 2], n_runs), np.repeat(np.arange(n_runs), 3)
+    X = signal * rng.normal(size=(3, n_features))[y]
+    X = X + rng.normal(size=(3 * n_runs, n_features))
+    light = IdentificationSearchLight(n_permutations=n_permutations)
+    return light.fit(X, y, groups=runs)
+
+
+@pytest.fixture(scope="module")
+def nothing():
+    brain = simulate_brain(
+        resolution=10,
+        radius=20.0,
+        information=(0.001,),
+        coordinates=[(30, -50, -20)],
+        n_classes=4,
+        n_runs=3,
+    )
+    light = IdentificationSearchLight(
+        brain.masker.mask_img_, radius=16.0, n_permutations=39
+    )
+    return light.fit(brain.imgs, brain.y, groups=brain.runs)
+
+
+def test_survivors_are_counted(fitted):
+    finding = find(fitted)
+    p_values = fitted.region_scores_["p_value_fwe"]
+    assert finding.criterion == "p_value_fwe"
+    np.testing.assert_array_equal(finding.survives, p_values <= 0.05)
+    n_regions = np.isfinite(p_values).sum()
+    expected = f"Above chance in {(p_values <= 0.05).sum()} of {n_regions:,} spheres"
+    assert verdict(fitted, finding).startswith(expected)
+
+
+def test_numbers_of_the_strongest_are_those_of_its_maps(fitted):
+    peak = peak_table(fitted, n_peaks=1).iloc[0]
+    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 3)))
+    x, y, z = (round(peak[axis]) for axis in "xyz")
+    assert f"({x}, {y}, {z}) mm".replace("-", "\N{MINUS SIGN}") in sentences
+    assert f"{format_percent(peak['accuracy'])} correct among 4 classes" in sentences
+    lower, upper = fitted.accuracy_interval(int(peak["region"]))
+    assert f"{format_percent(lower[-1])} to {format_percent(upper[-1])}" in sentences
+    assert "Nothing can be said about other classes: 4 are too few." in sentences
+
+
+def test_only_simultaneous_bounds_are_quoted_for_a_peak(fitted):
+    peak = peak_table(fitted, n_peaks=1).iloc[0]
+    bound = peak["bayes_accuracy_bound_fwe"]
+    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 1)))
+    if bound > 0.25:
+        assert f"at least {format_percent(bound)} of the time" in sentences
+    else:
+        assert "stays at chance" in sentences
+
+
+def test_nothing_is_said_to_be_nothing(nothing):
+    finding = find(nothing)
+    assert nothing.region_scores_["p_value_fwe"].min() > 0.05  # of this seed
+    assert finding.n_surviving == 0
+    assert verdict(nothing, finding).startswith("Nothing survives: none of")
+    sections = dict(identification_sections(nothing))
+    assert (
+        "trends that labels without meaning give as well"
+        in (sections["What was found"])
+    )
+    assert "that do not survive correction: trends" in sections["Peaks"]
+    assert "a trend that does not survive correction" in sections["Accuracy curves"]
+    assert sections["Accuracy curves"].count("<figure>") == 1
+
+
+def test_too_few_permutations_are_told():
+    fitted = _fit(signal=2.0, n_permutations=9)
+    sentences = findings(fitted, find(fitted), ranked_peaks(fitted, 1))
+    assert "9 permutations give p-values of .1 at least" in sentences[0]
+
+
+def test_without_permutations_the_bound_decides():
+    strong, weak = _fit(signal=3.0, n_runs=20), _fit(signal=0.0)
+    finding = find(strong)
+    assert finding.criterion == "bayes_accuracy_bound_fwe"
+    assert finding.n_surviving == 1
+    assert strong.region_scores_["bayes_accuracy_bound_fwe"][0] > 1 / 3
+    assert verdict(strong, finding).startswith("The region is above chance")
+    assert verdict(weak, find(weak)).startswith("Nothing was shown")
+
+
+def test_a_single_region_is_not_called_the_best_of_many():
+    fitted = _fit(signal=3.0, n_runs=20)
+    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 1)))
+    assert "too high on average" not in sentences
+
+
+def test_false_alarms_are_as_rare_as_said():
+    """Without a signal, at most one report in twenty finds something."""
+    found = [
+        find(_fit(seed=seed, n_permutations=19)).n_surviving > 0 for seed in range(60)
+    ]
+    # binomial(60, .05) exceeds 8 once in a thousand
+    assert sum(found) <= 8
+
+
+def test_peaks_that_do_not_survive_are_apart(fitted):
+    peaks = ranked_peaks(fitted, 10)
+    survives = find(fitted).survives[peaks["region"].to_numpy()]
+    assert 0 < survives.sum() < 10  # of this seed: both kinds
+    section = dict(identification_sections(fitted))["Peaks"]
+    assert section.count('<tr class="trend">') == (~survives).sum()
+    assert f"{(~survives).sum()} more, which do not survive" in section
+
+
+def test_regions_that_survive_come_first_whatever_the_statistic(brain):
+    light = IdentificationSearchLight(
+        brain.masker.mask_img_,
+        radius=16.0,
+        statistic="implied_information",
+        n_permutations=19,
+    )
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    peaks = ranked_peaks(light, 6)
+    order = light.region_scores_["implied_information"][peaks["region"]]
+    assert np.all(np.diff(order) <= 0)
+    survives = find(light).survives[peaks["region"].to_numpy()]
+    assert np.all(np.diff(survives.astype(int)) <= 0)
