@@ -146,9 +146,14 @@ def _curve_objective(n_classes: int) -> ObjectiveMaker:
 
 def _likelihood_objective(n_classes: int, ridge_scale: float) -> ObjectiveMaker:
     """Mean negative log-likelihood of the wins, as a maker of batched objectives."""
-    table = binomial_table(n_classes)
+    whole = binomial_table(n_classes)
 
     def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
+        seen = np.flatnonzero(
+            wins.any(axis=0)
+        )  # no other number of wins enters the likelihood
+        table, wins = whole.columns(seen), wins[:, seen]
+
         def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
             terms = table_derivatives(table, *parameters.T)
             mass, w = np.maximum(terms[0], _FLOOR), wins[rows]

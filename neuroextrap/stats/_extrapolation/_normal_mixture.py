@@ -36,6 +36,12 @@ class NormalTable:
     offset: np.ndarray
     slope: np.ndarray
 
+    def columns(self, chosen: np.ndarray) -> NormalTable:
+        """Return the table of some of the columns."""
+        return NormalTable(
+            self.nodes, self.table[:, chosen], self.offset[chosen], self.slope[chosen]
+        )
+
 
 def grid_nodes(step: float) -> np.ndarray:
     """Return equispaced nodes over the whole range of W."""

@@ -256,8 +256,9 @@ def binned(excess: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
     smooth mean loses is of second order in the width of a bin, some 1e-4 of a scale;
     and it moves smoothly where single excesses come and go, as a subset would not.
     """
-    place = np.log1p(excess / excess.mean())
-    place *= n_bins / place.max() * (1 - 1e-12)
+    # which bin may be rounded, what is in it not
+    place = np.log1p(np.divide(excess, excess.mean(), dtype=np.float32))
+    place *= n_bins / place.max() * (1 - 1e-6)
     bins = place.astype(np.intp)
     counts = np.bincount(bins, minlength=n_bins)
     total = np.bincount(bins, excess, minlength=n_bins)
