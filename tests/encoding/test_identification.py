@@ -387,10 +387,10 @@ def test_bad_test_data(experiment):
         model.identify(e.test, e.Y_test, distractors=e.test[:, :7])
     with pytest.raises(ValueError, match="imgs has 29 voxels"):
         model.identify(e.test, e.Y_test[:, :29])
-    with pytest.raises(ValueError, match="at least two candidates, got 1"):
+    with pytest.raises(ValueError, match="features has 1 candidates, at least two"):
         model.identify(e.test[:1], e.Y_test[:1])
     with pytest.raises(
-        ValueError, match="groups must have one entry for every response"
+        ValueError, match="give one entry for every response"
     ):
         model.identify(e.test, e.Y_test, groups=[0, 1])
     with pytest.raises(ValueError, match="lie in different groups"):

@@ -118,7 +118,7 @@ def test_nothing_is_remembered_unless_asked_for(paths, mask_img, tmp_path, reads
 
 
 def test_a_memory_that_is_none_is_refused(mask_img):
-    with pytest.raises(TypeError, match=r"memory must be None, a folder or a joblib"):
+    with pytest.raises(TypeError, match=r"must be None, a folder or a joblib"):
         resolve_masker(mask_img, memory=3)
     for level in (-1, 1.5, True):
         with pytest.raises(ValueError, match=r"memory_level=.* must be a whole number"):
