@@ -1,9 +1,10 @@
 """One page that links to every participant and to the group."""
 
+from html import escape
 from pathlib import Path
 
 from neuroextrap.cohorts._records import read_records, write_text
-from neuroextrap.reporting._page import escape, make_page
+from neuroextrap.reporting._page import make_page
 
 _HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
 
@@ -38,7 +39,7 @@ def _participants(out):
         pages = sorted((out / f"sub-{label}").rglob("*desc-report_stat.html"))
         links = ", ".join(_link(out, page, "open") for page in pages)
         cells = [f"sub-{label}", outcome.get("status", ""), outcome.get("n_runs", "")]
-        cells = [escape(cell) for cell in [*cells, outcome.get("seconds", "")]]
+        cells = [escape(str(cell)) for cell in [*cells, outcome.get("seconds", "")]]
         cells += [links, escape(outcome.get("reason", ""))]
         rows.append("".join(f'<td class="text">{cell}</td>' for cell in cells))
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
