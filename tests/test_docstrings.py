@@ -10,6 +10,7 @@ import neuroextrap
 
 SUBPACKAGES = (
     "analysis",
+    "cohorts",
     "cli",
     "datasets",
     "decoding",

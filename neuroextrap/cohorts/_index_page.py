@@ -1,5 +1,6 @@
 """One page that links to every participant and to the group."""
 
+from html import escape
 from pathlib import Path
 
 from markupsafe import escape
@@ -40,7 +41,7 @@ def _participants(out):
         pages = sorted((out / f"sub-{label}").rglob("*desc-report_stat.html"))
         links = ", ".join(_link(out, page, "open") for page in pages)
         cells = [f"sub-{label}", outcome.get("status", ""), outcome.get("n_runs", "")]
-        cells = [escape(cell) for cell in [*cells, outcome.get("seconds", "")]]
+        cells = [escape(str(cell)) for cell in [*cells, outcome.get("seconds", "")]]
         cells += [links, escape(outcome.get("reason", ""))]
         rows.append("".join(f'<td class="text">{cell}</td>' for cell in cells))
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
