@@ -3,8 +3,6 @@
 from html import escape
 from pathlib import Path
 
-from markupsafe import escape
-
 from neuroextrap.cohorts._records import read_records, write_text
 from neuroextrap.reporting._page import make_page
 

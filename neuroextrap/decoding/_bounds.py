@@ -74,7 +74,10 @@ def bound_design(
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
     if options.whole_runs and labels.groups is None:
-        raise ValueError("test_units='runs' needs the run of every sample; give groups")
+        asked = "test_units='runs'"
+        if options.within_runs is not None:
+            asked = f"within_runs={options.within_runs!r}"
+        raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
     if labels.units is not None and _are_split(labels.units, design):
         reason = (
             "a block has samples in training and test set of one fold, which the "

@@ -22,7 +22,8 @@ def block_design(n_runs=4, n_classes=2, n_scans=5, noise=1.0, seed=0):
 
 def test_bounds_count_blocks_not_scans():
     X, y, runs, blocks = block_design()
-    light = IdentificationSearchLight(blocks=blocks).fit(X, y, groups=runs)
+    light = IdentificationSearchLight(blocks=blocks, bounds="folds")
+    light.fit(X, y, groups=runs)
     assert (light.results_.n_repeats == 1).all()
     accuracy = light.region_scores_["accuracy"]
     expected = bayes_accuracy_lower_bound(
@@ -37,7 +38,7 @@ def test_blocks_of_unequal_length_weigh_the_same():
     X, y, runs, blocks = block_design(n_classes=3, seed=1)
     keep = np.ones(len(y), dtype=bool)
     keep[[0, 1, 7, 31]] = False
-    light = IdentificationSearchLight(blocks=blocks[keep])
+    light = IdentificationSearchLight(blocks=blocks[keep], bounds="folds")
     light.fit(X[keep], y[keep], groups=runs[keep])
     margins = light.region_margins(0)
     codes, tested = light.test_codes_, blocks[keep]  # folds are runs in order

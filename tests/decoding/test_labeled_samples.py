@@ -36,7 +36,8 @@ def test_scikit_learn_classifiers_do_as_outside(estimator):
     X, y, runs = samples()
     X = np.round(np.exp(X) + 20)  # counts, far from zero
     predicted = cross_val_predict(estimator, X, y, groups=runs, cv=LeaveOneGroupOut())
-    light = IdentificationSearchLight(estimator=estimator).fit(X, y, groups=runs)
+    light = IdentificationSearchLight(estimator=estimator, bounds="folds")
+    light.fit(X, y, groups=runs)
     confusion = light.confusion_matrix(0)
     expected = np.zeros((4, 4))
     np.add.at(expected, (y, predicted), 1)

@@ -332,7 +332,8 @@ def test_folds_that_lack_a_class_give_no_bounds():
     img, mask, y, _ = simulate()
     halves = np.array_split(np.arange(20), 10)
     cv = [(np.setdiff1d(np.arange(20), half), half) for half in halves]
-    searchlight = IdentificationSearchLight(mask, radius=4, cv=cv).fit(img, y)
+    searchlight = IdentificationSearchLight(mask, radius=4, cv=cv, bounds="folds")
+    searchlight.fit(img, y)
     assert not any("bound" in name for name in searchlight.maps_)
     assert any("no lower bounds" in note for note in searchlight.notes_)
 
