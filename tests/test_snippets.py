@@ -129,6 +129,11 @@ def _of_groups(known):
     ]
     known["accuracy_maps"] = [light.maps_["accuracy"] for light in fitted]
     known |= {"subjects": subjects, "group_mask": known["mask_img"]}
+    rng = np.random.default_rng(0)
+    for name, n_subjects in (("faces", 9), ("words", 9)):
+        known[name] = [volumes(rng.normal(size=60)) for _ in range(n_subjects)]
+    known |= {"age": rng.normal(size=9), "motion": rng.normal(size=9)}
+    known["is_patient"] = np.arange(9) % 2
 
 
 def _of_learning_curves(known):

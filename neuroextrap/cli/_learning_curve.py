@@ -24,7 +24,7 @@ examples:
   neuroextrap learning-curve --imgs sub-*_con.nii.gz --scans scans.tsv \\
       --labels condition --groups subject --mask mask.nii.gz results
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
-      --labels condition agnostic --train-sizes 4 8 12 results
+      --train-sizes 4 8 12 --labels condition agnostic results
 """
 
 

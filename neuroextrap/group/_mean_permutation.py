@@ -10,9 +10,9 @@ from neuroextrap.group._subjects import (
     read_subjects,
     to_maps,
 )
+from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import NullCounts, tie_floor
-from neuroextrap.stats._pvalues import max_statistic_p_value
 
 _BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte
@@ -156,7 +156,7 @@ def _cluster_maps(above, neighbors):
         for mark in marks
     ]
     extent = observed.spread(observed.extent)
-    p = max_statistic_p_value(extent, maxima)
+    p = _pvalues.max_statistic_p_value(extent, maxima)
     return {
         "cluster_extent": extent,
         "p_value_fwe_cluster_extent": np.where(extent > 0, p, 1.0),

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from neuroextrap.stats import _pvalues
 from neuroextrap.stats._arrangements import Arrangements
 from neuroextrap.stats._cluster_statistics import (
     Clusters,
@@ -17,10 +18,6 @@ from neuroextrap.stats._cluster_statistics import (
 )
 from neuroextrap.stats._linear_scores import Scorer
 from neuroextrap.stats._null_counts import NullCounts
-from neuroextrap.stats._pvalues import (
-    max_statistic_p_value,
-    p_value_from_counts,
-)
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._validation import FloatArray
 
@@ -93,8 +90,8 @@ def rearrangement_test(
         progress,
     )
     p_values = {
-        "p_value": p_value_from_counts(total.n_reached, n_all),
-        "p_value_fwe": max_statistic_p_value(floor, total.maxima),
+        "p_value": _pvalues.p_value_from_counts(total.n_reached, n_all),
+        "p_value_fwe": _pvalues.max_statistic_p_value(floor, total.maxima),
     }
     if total.n_reached_below is not None and order is not None:
         p_values["p_value_fwe_step_down"] = _stepped(
@@ -173,7 +170,7 @@ def _stepped(
     n_reached: NDArray[np.int64], order: NDArray[np.intp], n_all: int
 ) -> FloatArray:
     """Turn counts in rising order of scores into step-down p-values."""
-    p = p_value_from_counts(n_reached, n_all)
+    p = _pvalues.p_value_from_counts(n_reached, n_all)
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
     return adjusted
@@ -224,7 +221,7 @@ def _cluster_p_values(
             clusters = _clusters(scores, sign, corrections)
             value += clusters.spread(getattr(clusters, name))
         maps[f"cluster_{name}"] = value
-        p = max_statistic_p_value(_tie_floor(value), maxima[name])
+        p = _pvalues.max_statistic_p_value(_tie_floor(value), maxima[name])
         maps[f"p_value_fwe_cluster_{name}"] = np.where(value > 0, p, 1.0)
     if corrections.enhance:
         value = np.zeros(len(scores))
@@ -232,6 +229,6 @@ def _cluster_p_values(
             signed = threshold_free_enhancement(sign * scores, corrections.neighbors)
             value += sign * signed
         maps["tfce"] = value
-        p = max_statistic_p_value(_tie_floor(np.abs(value)), maxima["tfce"])
+        p = _pvalues.max_statistic_p_value(_tie_floor(np.abs(value)), maxima["tfce"])
         maps["p_value_fwe_tfce"] = p
     return maps

@@ -101,8 +101,8 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
     data = np.where(alpha > 0, data, np.where(np.isfinite(data), 0.0, np.nan))
     levels = np.unique(opacity[opacity > 0])
     transparency = Nifti1Image(alpha, affine)
-    if len(levels) == 1:  # nilearn scales an image by its largest value
-        transparency = float(levels[0])
+    if len(levels) <= 1:  # nilearn scales an image by its largest value
+        transparency = float(levels.max(initial=0.0))
     thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
     mode = "xyz"[thin[0]] if thin else "ortho"
     cuts = None

@@ -93,7 +93,7 @@ TRAINING = [
     ("features", F[:20, 0], V, "features", "(20,)"),
     ("features", spoiled(F[:20], NAN), V, "features", "NaN"),
     ("features", spoiled(F[:20], np.inf), V, "features", "infinity"),
-    ("features", np.ones((20, 3)), V, "features", "zero variance"),
+    ("features", np.ones((20, 3)), V, "features", "constant"),
     ("features", F[:20].astype(complex), T, "features", "complex128"),
     ("features", F[:20].astype(str), T, "features", "<U"),
     ("features", np.ma.masked_greater(F[:20], 1), T, "features", "masked"),

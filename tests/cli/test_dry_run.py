@@ -77,7 +77,7 @@ def says(words, folder, capsys):
         (
             "learning-curve OUT --imgs IMGS --scans SCANS --groups run --mask MASK "
             "--labels trial_type agnostic",
-            "2 curves of 4 training sizes, 150 splits, 24 scans of 6 groups, "
+            "2 curves of 2 training sizes, 150 splits, 24 scans of 6 groups, "
             "60 features",
         ),
         ("group OUT --imgs MAPS --mask MASK", "8 subjects, 60 voxels, 1000 permuta"),

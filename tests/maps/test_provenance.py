@@ -181,7 +181,8 @@ def test_sidecars_and_record_say_how_to_do_it_again(two_runs):
 
 def test_the_report_has_changed_parameters_and_a_paragraph_of_methods(two_runs):
     page = (two_runs[0] / "report.html").read_text()
-    methods, parameters = page.split("<h2>Methods</h2>")[1].split("<h2>Parameters</h2>")
+    methods = page.split('<h2 id="methods-heading">')[1]
+    methods, parameters = methods.split('<h2 id="parameters-heading">')
     for part in ("spheres (discs on surfaces) of 4 mm radius", "200 permutations"):
         assert part in methods
     first = parameters.split("<details>")[0]

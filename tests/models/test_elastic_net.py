@@ -341,7 +341,7 @@ def test_groups_stay_together():
     ("change", "message"),
     [
         ({"l1_ratios": (0.0, 0.5)}, r"l1_ratios=\(0.0, 0.5\) must lie in \(0, 1\]"),
-        ({"n_alphas": 0}, "n_alphas=0 must be at least 1"),
+        ({"n_alphas": 0}, "n_alphas must be an integer >= 1; got 0"),
         ({"eps": 1.0}, "must be at least 1 and eps=1.0 in"),
         ({"tol": 0.0}, "tol=0.0 must be positive"),
         ({"solver": "lars"}, "solver='lars' is unknown; choose one of"),

@@ -36,6 +36,7 @@ def null_design(name):
     return y, np.repeat(np.arange(8), counts.sum(axis=1)), None
 
 
+@pytest.mark.filterwarnings("ignore:the true class beats")
 @pytest.mark.parametrize("n_draws", N_DRAWS)
 @pytest.mark.parametrize(
     "name",
@@ -65,7 +66,7 @@ def test_nothing_is_shown_where_nothing_is(name, n_draws):
     assert np.mean(np.minimum(e_values, 20)) < 1.3
 
 
-@pytest.mark.filterwarnings("ignore:neighboring samples")
+@pytest.mark.filterwarnings("ignore:neighboring samples", "ignore:the true class beats")
 def test_scans_taken_as_independent_would_miss():
     # the blocks of the design above matter: without them the bound is false
     y, runs, blocks = null_design("blocks of five scans")
