@@ -130,10 +130,10 @@ def _of_groups(known):
     known["accuracy_maps"] = [light.maps_["accuracy"] for light in fitted]
     known |= {"subjects": subjects, "group_mask": known["mask_img"]}
     rng = np.random.default_rng(0)
-    for name, n_subjects in (("faces", 9), ("words", 9)):
+    for name, n_subjects in (("faces", 15), ("words", 15)):
         known[name] = [volumes(rng.normal(size=60)) for _ in range(n_subjects)]
-    known |= {"age": rng.normal(size=9), "motion": rng.normal(size=9)}
-    known["is_patient"] = np.arange(9) % 2
+    known |= {"age": rng.normal(size=15), "motion": rng.normal(size=15)}
+    known["is_patient"] = np.arange(15) % 2
 
 
 def _of_learning_curves(known):

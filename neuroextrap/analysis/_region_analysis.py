@@ -1,5 +1,6 @@
 """What an analysis of regions publishes, and what can be asked of it afterwards."""
 
+import warnings
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -208,7 +209,9 @@ class RegionAnalysis(
         if unknown or np.isnan(self.wins_[region, 0]):
             return np.full(len(self.set_sizes_), np.nan)
         margins = self.region_margins(region)
-        return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
+        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
+            warnings.filterwarnings("ignore", message="the true class beats")
+            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
     def find_region(self, region):
         """Return the index of a region given by its index, name, or coordinates.

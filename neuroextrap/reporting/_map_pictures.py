@@ -98,8 +98,9 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
     alpha = np.zeros(mask.shape, dtype=np.float32)
     alpha[mask > 0] = opacity
     data, map_affine = read_map(img)
-    data = np.where(alpha > 0, data, np.where(np.isfinite(data), 0.0, np.nan))
     levels = np.unique(opacity[opacity > 0])
+    if len(levels):  # otherwise nothing is seen, and nilearn warns of empty maps
+        data = np.where(alpha > 0, data, np.where(np.isfinite(data), 0.0, np.nan))
     transparency = Nifti1Image(alpha, affine)
     if len(levels) <= 1:  # nilearn scales an image by its largest value
         transparency = float(levels.max(initial=0.0))
