@@ -13,7 +13,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from sphinx_gallery.sorting import ExplicitOrder
+try:
+    from sphinx_gallery.sorting import ExplicitOrder
+except ImportError:  # these settings are also read where no gallery is built
+    ExplicitOrder = list
 
 import neuroextrap
 

@@ -18,7 +18,7 @@ def correct_outcomes(
     array([[1. , 0.5, 0. ]], dtype=float32)
     """
     best = beaten + tied == n_classes - 1
-    return best / (tied + np.float32(1))
+    return np.asarray(best / (tied + np.float32(1)), dtype=np.float32)
 
 
 def win_chances(margins: np.ndarray, codes: np.ndarray, set_size: int) -> np.ndarray:

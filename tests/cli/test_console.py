@@ -17,7 +17,7 @@ def _progress(text):
 
 def test_errors_of_the_system_name_the_file():
     error = FileNotFoundError(2, "No such file or directory", "a.nii")
-    assert one_line(error) == "a.nii: No such file or directory"
+    assert one_line(error) == "a.nii: No such file or directory; check the path"
     assert one_line(ValueError("two\n  lines")) == "two lines"
     assert one_line(MemoryError()) == "MemoryError"
 

@@ -43,7 +43,9 @@ def test_noise_ceiling_is_what_was_asked_for(cortex):
 
 
 def test_searchlight_finds_the_occipital_pole(cortex):
-    features = GaborPyramid().fit_transform(cortex.stimuli)
+    # the features that the simulated voxels respond to
+    pyramid = GaborPyramid(max_grid=None, luminance=False)
+    features = pyramid.fit_transform(cortex.stimuli)
     train = cortex.is_train
     data = load_samples(cortex.imgs, cortex.masker)
     members = np.zeros((2, data.shape[1]), dtype=bool)

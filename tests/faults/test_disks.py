@@ -220,7 +220,8 @@ def test_damaged_and_exchanged_results_are_refused(root, tmp_path, tally, damage
         assert len(str(told.value).splitlines()) == 1
         refused += 1
     tally(f"results {damage}", refused, refused=refused)
-    assert refused >= len(matters) - 1
+    # mask and accuracy are the same in the other run
+    assert refused >= len(matters) - 2 * (damage == "of another run")
 
 
 @pytest.mark.slow
