@@ -59,17 +59,30 @@ def _weights(contrast, names, n_columns):
             f"contrast={contrast!r} is a name, and design_matrix is an array; give a "
             "DataFrame, or one weight per column"
         )
+    return _expressed(contrast, names)
+
+
+def _expressed(contrast, names):
+    """Return the weights of an expression, which must be linear in the columns."""
     if "@" in contrast or "__" in contrast:
         raise ValueError(
             f"contrast={contrast!r} must combine columns by + - * / and numbers only"
         )
-    columns = pd.DataFrame(np.eye(n_columns), columns=names)
+    columns = pd.DataFrame(np.eye(len(names)), columns=names)
     try:
-        weights = columns.eval(contrast, engine="python").to_numpy(dtype=float)
+        weights, twice = (
+            (scale * columns).eval(contrast, engine="python").to_numpy(dtype=float)
+            for scale in (1, 2)
+        )
     except Exception as error:
         raise ValueError(
             f"contrast={contrast!r} is neither a column of design_matrix "
             f"({', '.join(names)}) nor an expression of columns such as "
             f"{' - '.join(names[:2])!r}; put names that hold spaces into backticks"
         ) from error
+    if not np.allclose(twice, 2 * weights, rtol=1e-12, atol=0):
+        raise ValueError(
+            f"contrast={contrast!r} must be a sum of columns with weights, such as "
+            f"{' - '.join(names[:2])!r}; leave out constants, powers and products"
+        )
     return weights

@@ -1,9 +1,8 @@
 """One task of a run: some regions under all labelings.
 
 A task is a pure function of its plan and its data, so tasks can run in any order, on
-any machine, and be repeated. It goes over its regions in passes, a few at a time, and a
-pass over the labelings in batches. All sizes depend on the design alone, never on
-workers or memory, so neither can change a result.
+any machine, and be repeated. It goes over its regions in passes, a pass over the
+labelings in batches; all sizes depend on the design alone, so no result on workers.
 """
 
 from collections.abc import Callable, Iterable, Iterator

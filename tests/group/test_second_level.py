@@ -508,6 +508,8 @@ def test_a_real_difference_is_found_and_nuisance_is_not():
         ({"design": two_groups(5, 5)}, "name what is tested"),
         ({"design": two_groups(5, 5), "contrast": "healthy"}, "neither a column"),
         ({"design": two_groups(5, 5), "contrast": "@pd.eval(1)"}, "columns by"),
+        ({"design": two_groups(5, 5), "contrast": "patients - 1"}, "leave out const"),
+        ({"design": two_groups(5, 5), "contrast": "patients**2"}, "leave out const"),
         ({"design": two_groups(5, 5), "contrast": [1, 0, 0]}, "one weight per"),
         ({"design": two_groups(5, 5), "contrast": [0, 0]}, "not all zero"),
         (
