@@ -20,7 +20,7 @@ plotting, reporting figures and HTML reports
 ==================  =========================================================
 """
 
-import importlib
+import importlib as _importlib
 
 _SUBPACKAGES = (
     "analysis",
@@ -46,7 +46,7 @@ __all__ = ["__version__"]
 def __getattr__(name):
     """Import a subpackage, or look up the version, when it is first asked for."""
     if name in _SUBPACKAGES:
-        return importlib.import_module(f"neuroextrap.{name}")
+        return _importlib.import_module(f"neuroextrap.{name}")
     if name == "__version__":
         return _version()
     raise AttributeError(f"module 'neuroextrap' has no attribute {name!r}")
@@ -63,5 +63,5 @@ def _version():
 
 
 def __dir__():
-    """List the subpackages beside the module's own names."""
-    return sorted([*globals(), *_SUBPACKAGES])
+    """List the subpackages and the version."""
+    return sorted([*__all__, *_SUBPACKAGES])

@@ -18,6 +18,7 @@ from neuroextrap.analysis._region_files import RegionFiles
 from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.reporting import identification_report
+from neuroextrap.reporting._summary import summary
 from neuroextrap.stats._reversed import warn_if_reversed
 
 
@@ -96,6 +97,19 @@ class RegionAnalysis(
         self.classes_, self.test_codes_ = run.classes, run.test_codes
         self._publish(results)
         return self
+
+    def _repr_mimebundle_(self, **kwargs):
+        """Return what notebooks show: the results, or before them the parameters."""
+        if not hasattr(self, "_results"):
+            return super()._repr_mimebundle_(**kwargs)
+        return {"text/plain": repr(self), "text/html": str(summary(self))}
+
+    @property
+    def _repr_html_(self):
+        """The same, for programs that know HTML only; a property as scikit-learn's."""
+        if not hasattr(self, "_results"):
+            return super()._repr_html_
+        return lambda: str(summary(self))
 
     def _publish(self, results):
         """Turn results (RegionResults) into the public attributes."""

@@ -1,6 +1,7 @@
 """One run over regions: what it needs, what it costs, what comes out."""
 
 import json
+import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,13 +17,21 @@ from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._null import null_file
-from neuroextrap.margins._progress import Progress
+from neuroextrap.margins._progress import Progress, clock
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._statistic import InformationStatistic
 from neuroextrap.margins._task import Plan
 from neuroextrap.regions._usable import UsableRegions
 from neuroextrap.stats import resolution_information
 from neuroextrap.stats._forward_design import ForwardDesign
+
+logger = logging.getLogger(__name__)
+
+# seconds from which somebody should know beforehand, and what to do about it
+_LONG = 300.0
+_FASTER = (
+    "nearest_centroid, gaussian_nb, lda and ridge are not, and take seconds to minutes"
+)
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound speak of a population from "
@@ -127,6 +136,7 @@ class RegionRun:
         dict of arrays (n_regions,), else empty.
         """
         asked = self.parameters
+        self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
         with null_file(asked.save_null, *shape) as null:
             scores = score_regions(
@@ -139,6 +149,27 @@ class RegionRun:
             )
             from_null = {} if null is None else self._from_null(scores.score, null)
         return scores, from_null
+
+    def _announce(self):
+        """Say beforehand how long a classifier will take that is refitted throughout.
+
+        In the log, as a warning where that is long; others are fast enough to be seen
+        at work before they could be timed.
+        """
+        if not self.plan.kernel.refits or not self.plan.n_permutations:
+            return
+        cost = self.cost()
+        long = cost["seconds"] > _LONG
+        logger.log(
+            logging.WARNING if long else logging.INFO,
+            "about %s (h:mm:ss) for %d regions and %d permutations with n_jobs=%d, "
+            "because the classifier is refitted for each of them%s",
+            clock(cost["seconds"]),
+            cost["n_regions"],
+            cost["n_permutations"],
+            self.n_workers,
+            f"; {_FASTER}" if long else "",
+        )
 
     def _from_null(self, score, null):
         """Return what follows from the permuted statistics of every region."""

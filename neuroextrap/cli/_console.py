@@ -4,13 +4,9 @@ import contextlib
 import errno
 import logging
 import sys
-import time
 import warnings
 
 logger = logging.getLogger("neuroextrap")
-
-_PROGRESS_LOGGER = "neuroextrap.margins._progress"
-_SECONDS_BETWEEN_LINES = 15.0
 
 
 def say(text=""):
@@ -43,36 +39,17 @@ def _remedy(error):
     return remedies.get(error.errno, "check the path")
 
 
-class _Calm(logging.Filter):
-    """Let progress through now and then only, where lines cannot be rewritten."""
+class _BesideBars(logging.StreamHandler):
+    """On a terminal, lines are written above a progress bar that is being drawn."""
 
-    def __init__(self):
-        super().__init__()
-        self._last = -float("inf")
+    def emit(self, record):
+        """Write the record above the bars."""
+        from tqdm import tqdm
 
-    def filter(self, record):
-        """Keep the record unless progress was reported a moment ago."""
-        if record.name != _PROGRESS_LOGGER:
-            return True
-        now = time.monotonic()
-        finished = "(100%)" in record.getMessage()
-        if not finished and now - self._last < _SECONDS_BETWEEN_LINES:
-            return False
-        self._last = now
-        return True
-
-
-class _Terminal(logging.StreamHandler):
-    """On a terminal, progress rewrites its line."""
-
-    def format(self, record):
-        """Return the text with what ends its line."""
-        text = super().format(record)
-        if record.name != _PROGRESS_LOGGER or "(100%)" in text:
-            self.terminator = "\n"
-        else:
-            self.terminator = "\r"
-        return f"{text}\x1b[K"
+        try:
+            tqdm.write(self.format(record), file=self.stream)
+        except Exception:  # what logging handlers do with what goes wrong
+            self.handleError(record)
 
 
 @contextlib.contextmanager
@@ -97,11 +74,9 @@ def console(*, quiet=False, verbose=False):
 
 def _handler():
     """Return a handler for stderr as it is now."""
-    if sys.stderr.isatty():
-        handler = _Terminal(sys.stderr)
-    else:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.addFilter(_Calm())
+    on_terminal = sys.stderr.isatty()
+    kind = _BesideBars if on_terminal else logging.StreamHandler
+    handler = kind(sys.stderr)
     handler.setFormatter(_Formatter())
     return handler
 

@@ -11,8 +11,10 @@ from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
+from neuroextrap.reporting._page import frame_table
 
 _TABLE = "comparison.tsv"
+_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,6 +100,16 @@ class DecoderComparison(Mapping):
         first, second = self.pairs_.T
         regions = {"first_region": first, "second_region": second}
         return pd.DataFrame(regions | self.region_scores_)
+
+    def _repr_html_(self):
+        """Return what notebooks show: the pairs with the smallest p-values."""
+        n_shown = min(_SHOWN, len(self.pairs_))
+        order = [name for name in ("p_value_fwe", "p_value") if name in self.table_]
+        table = (
+            self.table_.sort_values(order, kind="stable") if order else self.table_
+        ).head(n_shown)
+        caption = f"{n_shown} of {len(self.pairs_)} compared pairs of regions"
+        return str(frame_table(table, caption))
 
     def to_directory(self, path, *, overwrite=False, bids=None):
         """Write the table, and maps with sidecars where regions lie in images.

@@ -1,6 +1,7 @@
 """What a run will take: seconds by timing a few regions, memory by counting."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
@@ -10,19 +11,73 @@ from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._task import PASS_SIZE, Plan, largest_batch, run_task
 
+# what an estimate may take, as far as it can be known, and what it looks at
+_SECONDS = 4.0
+_FEW_LABELINGS, _TIMED_REGIONS = 5, 32
+
 
 def estimate_seconds(
-    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, *, n_regions: int = 32
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> float:
-    """Time ``n_regions`` regions and extrapolate to all, on one core."""
+    """Time a small part of a run and extrapolate to all of it, on one core.
+
+    Where margins are summed over features, that is one task, whose regions share them.
+    Otherwise it is regions from all over, as many as some seconds allow; where they do
+    not allow a single one under all labelings, one region under some labelings.
+    """
     plan = with_path(plan, regions)
     filled = np.flatnonzero(np.diff(regions.indptr))
+    if plan.by_sums:
+        size = task_size(plan)
+        start = max(0, (len(filled) - size) // 2)
+        timed = filled[start : start + size]
+        seconds = _seconds(X, regions, plan, timed)
+        return seconds * len(filled) / len(timed)
+    one = filled[len(filled) // 2 :][:1]
+    few = min(_FEW_LABELINGS, plan.n_trained)
+    _seconds(X, regions, _with_labelings(plan, 1), one)  # fills caches and imports
+    first = _seconds(X, regions, _with_labelings(plan, 1), one)
+    more = _seconds(X, regions, _with_labelings(plan, few), one)
+    each = max(0.0, more - first) / max(1, few - 1)
+    n_regions = int(_SECONDS / max(1e-9, first + each * (plan.n_trained - 1)))
+    if n_regions == 0:
+        return len(filled) * _seconds_of_one(X, regions, plan, one, each, first)
+    n_regions = min(n_regions, _TIMED_REGIONS, len(filled))
     timed = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
-    data = task_data(X, regions, filled[timed])
-    run_task(plan, task_data(X, regions, filled[:1]))  # fills caches and imports
+    seconds = _seconds(X, regions, plan, filled[timed])
+    return seconds * len(filled) / len(timed)
+
+
+def _seconds_of_one(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    one: np.ndarray,
+    each: float,
+    first: float,
+) -> float:
+    """Extrapolate the seconds of one region from some labelings to all.
+
+    ``each`` is a guess at the seconds of a labeling, ``first`` those of the first.
+    """
+    some = int(np.clip(_SECONDS / each, 2, plan.n_trained))
+    seconds = _seconds(X, regions, _with_labelings(plan, some), one)
+    return first + (plan.n_trained - 1) * max(0.0, seconds - first) / (some - 1)
+
+
+def _with_labelings(plan: Plan, n_labelings: int) -> Plan:
+    """Return a plan of the first labelings only."""
+    return replace(plan, codes=plan.codes[:n_labelings])
+
+
+def _seconds(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, rows: np.ndarray
+) -> float:
+    """Time some regions, on one core."""
+    data = task_data(X, regions, rows)
     start = time.perf_counter()
     run_task(plan, data)
-    return (time.perf_counter() - start) * len(filled) / len(timed)
+    return time.perf_counter() - start
 
 
 def estimate_memory(

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 
 from neuroextrap.margins._checkpoint import Checkpoint
+from neuroextrap.margins._design import Design
 from neuroextrap.margins._execution import Work, run_tasks
 from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import sums_are_faster
@@ -28,6 +29,7 @@ Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _TASK_SIZE = 3 * 2**22
 _MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 3 * 2**12
 _PERMUTED_TASK_REGIONS = 128
+_TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,9 @@ def task_size(plan: Plan) -> int:
     size = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
     if not plan.by_sums or plan.n_permutations:
         size = min(size, _PERMUTED_TASK_REGIONS)
+    if plan.kernel.refits:
+        n_fits = plan.n_trained * len(cast(Design, plan.design).folds)
+        size = max(1, min(size, _TASK_FITS // n_fits))
     return int(size)
 
 

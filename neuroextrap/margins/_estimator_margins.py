@@ -21,6 +21,7 @@ class EstimatorMargins(MarginKernel):
     as_given = True
     #: fits hold the interpreter, so threads would wait for one another
     prefer = "processes"
+    refits = True
 
     def __init__(self, estimator: Any) -> None:
         methods = ("decision_function", "predict_proba")

@@ -43,6 +43,8 @@ class MarginSource(ABC):
     #: kind of joblib workers: "threads", or "processes" where many small steps hold
     #: the interpreter
     prefer: str = "threads"
+    #: whether every fold of every labeling of every region is a fit of its own
+    refits: bool = False
 
     @abstractmethod
     def batches(self, xs: list[np.ndarray], plan: BatchedLabelings) -> Iterator[Batch]:

@@ -1,34 +1,55 @@
 """Progress of finished work, with the time that is left."""
 
 import logging
+import sys
 import time
+import warnings
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Log how many regions (or other units) are done and how long the rest will take.
+    """Show how many regions (or other units) are done and how long the rest will take.
 
-    With ``verbose`` 0 messages are logged at level DEBUG, above at level INFO, at least
-    ``interval`` seconds apart.
+    With ``verbose`` above 0 a terminal or a notebook shows a progress bar (of tqdm);
+    elsewhere lines are logged at level INFO, at least ``interval`` seconds apart. With
+    ``verbose`` 0 such lines are logged at level DEBUG.
     """
 
     def __init__(
-        self, verbose: int = 0, interval: float = 2.0, unit: str = "regions"
+        self, verbose: int = 0, interval: float = 15.0, unit: str = "regions"
     ) -> None:
         self.level = logging.INFO if verbose else logging.DEBUG
         self.interval = interval
         self.unit = unit
+        self._shows_bar = bool(verbose) and (_in_terminal() or _in_notebook())
+        self._bar: Any = None
         self._start = self._last = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` units are finished."""
+        if self._shows_bar:
+            self._draw(done, total)
+        else:
+            self._log(done, total)
+
+    def _draw(self, done: int, total: int) -> None:
+        """Move the bar; it stays, complete, when everything is done."""
+        if self._bar is None:
+            self._bar = _new_bar(total, self.unit)
+        self._bar.update(done - self._bar.n)
+        if done >= total:
+            self._bar.close()
+            self._bar = None
+
+    def _log(self, done: int, total: int) -> None:
+        """Log a line now and then, and when everything is done."""
         now = time.monotonic()
         if done < total and now - self._last < self.interval:
             return
         self._last = now
         elapsed = now - self._start
-        left = elapsed / done * (total - done)
         logger.log(
             self.level,
             "%d of %d %s (%d%%), %s elapsed, %s left",
@@ -36,12 +57,37 @@ class Progress:
             total,
             self.unit,
             100 * done // total,
-            _clock(elapsed),
-            _clock(left),
+            clock(elapsed),
+            clock(elapsed / done * (total - done)),
         )
 
 
-def _clock(seconds: float) -> str:
-    """Show seconds as h:mm:ss."""
+def clock(seconds: float) -> str:
+    """Show seconds as h:mm:ss.
+
+    >>> clock(3905.2)
+    '1:05:05'
+    """
     seconds = round(seconds)
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def _new_bar(total: int, unit: str) -> Any:
+    """Return an empty bar, as text where a notebook has no widgets."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a notebook without ipywidgets
+        from tqdm.auto import tqdm
+
+        return tqdm(total=total, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True)
+
+
+def _in_terminal() -> bool:
+    """Whether somebody reads standard error on a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _in_notebook() -> bool:
+    """Whether the process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config

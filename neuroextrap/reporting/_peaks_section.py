@@ -58,6 +58,11 @@ def peaks_section(fitted, finding, peaks, *, has_viewer):
     )
 
 
+def peak_rows(peaks, caption):
+    """Tabulate the peaks in short, surviving or not."""
+    return _main_table(_main_columns(peaks, has_viewer=False), caption, "")
+
+
 def _trend_caption(finding, many):
     """Title the table of what does not survive."""
     if not finding.criterion:

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from sklearn.svm import SVC
 
-from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis import RegionAnalysis, _region_run
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.margins._identity import differing
@@ -116,3 +116,25 @@ def test_an_analysis_of_ones_own_needs_a_kind_and_a_run(tmp_path):
     np.testing.assert_array_equal(again.wins_, twin.wins_)
     with pytest.raises(ValueError, match="no 'searchlight' analysis, but one of kind"):
         IdentificationSearchLight.from_directory(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level"), [(1.0, "INFO"), (301.0, "WARNING")], ids=["short", "long"]
+)
+def test_a_classifier_that_is_refitted_is_timed_first(
+    seconds, level, monkeypatch, caplog
+):
+    caplog.set_level("INFO", "neuroextrap")
+    monkeypatch.setattr(_region_run, "estimate_seconds", lambda *data: seconds)
+    searchlight(estimator=SVC(kernel="linear")).fit(*simulate())
+    (record,) = [r for r in caplog.records if "is refitted for each" in r.getMessage()]
+    assert record.levelname == level
+    assert "for 2 regions and 9 permutations with n_jobs=1" in record.getMessage()
+    assert ("nearest_centroid" in record.getMessage()) == (level == "WARNING")
+
+
+def test_a_fast_classifier_is_not_timed_first(monkeypatch, caplog):
+    caplog.set_level("INFO", "neuroextrap")
+    monkeypatch.delattr(_region_run, "estimate_seconds")
+    searchlight().fit(*simulate())
+    assert "refitted" not in caplog.text

@@ -2,17 +2,14 @@
 
 import io
 import logging
+import re
+import sys
 import warnings
 
 import pytest
 
-from neuroextrap.cli._console import _Calm, _Terminal, console, one_line
-
-
-def _progress(text):
-    return logging.LogRecord(
-        "neuroextrap.margins._progress", logging.INFO, "", 0, text, None, None
-    )
+from neuroextrap.cli._console import console, one_line
+from neuroextrap.margins._progress import Progress
 
 
 def test_errors_of_the_system_name_the_file():
@@ -22,26 +19,25 @@ def test_errors_of_the_system_name_the_file():
     assert one_line(MemoryError()) == "MemoryError"
 
 
-def test_progress_lines_are_thinned_but_the_last_is_kept():
-    calm = _Calm()
-    kept = [
-        calm.filter(_progress(text))
-        for text in ("1 of 9 (11%)", "2 of 9 (22%)", "9 of 9 (100%)")
-    ]
-    assert kept == [True, False, True]
-    other = logging.LogRecord("neuroextrap", logging.INFO, "", 0, "x", None, None)
-    assert calm.filter(other)
+class _Screen(io.StringIO):
+    """A terminal that remembers what was written."""
+
+    def isatty(self):
+        return True
 
 
-def test_a_terminal_rewrites_the_line():
-    stream = io.StringIO()
-    handler = _Terminal(stream)
-    handler.emit(_progress("1 of 2 (50%)"))
-    handler.emit(_progress("2 of 2 (100%)"))
-    first, second = stream.getvalue().split("\r")
-    assert first.startswith("1 of 2 (50%)")
-    assert "\n" not in first
-    assert second.endswith("\n")
+def test_messages_on_a_terminal_leave_the_bar_whole(monkeypatch):
+    screen = _Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    logger = logging.getLogger("neuroextrap.tests")
+    with console():
+        progress = Progress(verbose=1)
+        progress(1, 2)
+        logger.warning("few classes")
+        progress(2, 2)
+    lines = re.split(r"[\r\n]+", screen.getvalue())
+    assert "warning: few classes" in lines
+    assert any("100%" in line and "2/2" in line for line in lines)
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,14 +1,17 @@
 """Memory asked for against memory taken, for spheres, atlases and whole masks."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins._cost import estimate_memory
-from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins import _cost
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._engine import score_regions, task_size
 from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
@@ -86,3 +89,45 @@ def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
     for members, more in ((slabs(400), True), (slabs(40), False)):
         one, two = (estimate_memory(X, members, plan, n) for n in (1, 2))
         assert (two > one) == more
+
+
+class SlowMargins(MarginKernel):
+    """Refitted for every labeling of every region, two seconds each, by its clock."""
+
+    refits = True
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.seconds = 0.0
+
+    def prepare(self, xs, design):
+        return len(xs), self.kernel.prepare(xs, design)
+
+    def margins(self, state, labelings):
+        n_regions, state = state
+        self.seconds += 2.0 * labelings.n_labelings * n_regions
+        return self.kernel.margins(state, labelings)
+
+
+@pytest.mark.parametrize("n_permutations", [0, 3, 1000])
+def test_seconds_of_a_classifier_that_is_refitted(n_permutations, monkeypatch):
+    plan = make_plan("nearest_centroid", 4, 5, n_permutations)
+    kernel = SlowMargins(plan.kernel)
+    plan = replace(plan, kernel=kernel)
+    regions = slabs(6, 60)
+    X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
+    monkeypatch.setattr(_cost.time, "perf_counter", lambda: kernel.seconds)
+    estimate = estimate_seconds(X, regions, plan)
+    taken = kernel.seconds
+    kernel.seconds = 0.0
+    score_regions(X, regions, plan)
+    assert estimate == pytest.approx(kernel.seconds, rel=1e-9)
+    assert n_permutations < 1000 or taken < 0.01 * estimate
+
+
+def test_tasks_of_a_classifier_that_is_refitted_are_small():
+    fast = make_plan("nearest_centroid", 4, 5, 1000)
+    slow = replace(fast, kernel=SlowMargins(fast.kernel), by_sums=False)
+    assert task_size(replace(fast, by_sums=False)) == 128
+    assert task_size(slow) == 1
+    assert task_size(replace(slow, codes=slow.codes[:1])) == 128

@@ -361,7 +361,7 @@ def test_margins_of_one_region_on_demand():
 def test_cost_is_more_than_nothing_and_memory_more_than_the_data():
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 10)
-    assert estimate_seconds(X, regions, plan, n_regions=4) > 0
+    assert estimate_seconds(X, regions, plan) > 0
     assert estimate_memory(X, regions, plan) > X.nbytes
     with pytest.raises(ValueError, match="must be a size such as"):
         parse_memory("lots")

@@ -72,6 +72,7 @@ def test_nothing_is_said_to_be_nothing(nothing):
     assert nothing.region_scores_["p_value_fwe"].min() > 0.05  # of this seed
     assert finding.n_surviving == 0
     assert verdict(nothing, finding).startswith("Nothing survives: none of")
+    assert "Nothing survives" in nothing._repr_html_()
     sections = dict(identification_sections(nothing))
     assert (
         "trends that labels without meaning give as well"
