@@ -9,7 +9,7 @@ export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
 .PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean minimum newest
-.PHONY: wheel licenses bad-calls
+.PHONY: wheel licenses bad-calls man
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,11 @@ mutation: $(VENV)/.test  ## change the formulas of the statistics: do tests noti
 
 docs: $(VENV)/.docs  ## documentation and gallery, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+man: $(VENV)/.docs  ## the manual page, from the parser of the command line
+	$(BIN)/argparse-manpage --module neuroextrap.cli._main --function build_parser \
+		--prog neuroextrap --project-name neuroextrap --manual-title neuroextrap \
+		--output docs/_build/neuroextrap.1
 
 bench: $(VENV)/.test  ## tables of ratios; each checks equality before it times
 	for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done

@@ -5,6 +5,7 @@ import importlib.util
 import logging
 import sys
 
+from neuroextrap.cli._completion import add_print_completion
 from neuroextrap.cli._console import console, one_line
 from neuroextrap.cli._dask import dask_cluster
 from neuroextrap.cli._parser import CommandParser
@@ -53,6 +54,7 @@ def build_parser():
     parser.add_argument(
         "--version", action="version", version=f"neuroextrap {__version__}"
     )
+    add_print_completion(parser)
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )

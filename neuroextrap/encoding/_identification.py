@@ -100,7 +100,8 @@ class EncodingIdentification(RegionAnalysis):
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the permutations.
     verbose : int, default=0
-        If positive, progress is logged at level INFO.
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
 
     Attributes
     ----------

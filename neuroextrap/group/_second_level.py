@@ -127,7 +127,8 @@ def second_level_test(  # noqa: PLR0913
     n_jobs : int or None, default=1
         Number of threads; does not affect results.
     verbose : int, default=0
-        If positive, progress is logged at level INFO.
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
 
     Returns
     -------

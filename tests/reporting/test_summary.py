@@ -22,7 +22,7 @@ def test_a_fitted_analysis_shows_its_finding(fitted):
 def test_before_the_fit_parameters_are_shown():
     shown = IdentificationSearchLight(radius=9.5)._repr_mimebundle_()["text/html"]
     assert "9.5" in shown
-    assert "fitted:" not in shown
+    assert "</strong>, fitted" not in shown
 
 
 def test_a_comparison_shows_its_smallest_p_values():
