@@ -6,22 +6,13 @@ the factor of every training set is a leading block of L, and the rows of L belo
 are what predicts the samples tested next.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from neuroextrap.margins._design import Design
-from neuroextrap.margins._operators import (
-    RegionOperators,
-    penalized_grams,
-    residual_operators,
-)
-
-# a penalty this small beside the mean squared norm leaves too little of float64
-_SMALLEST_PENALTY = 1e-6
 
 
 class Chain(NamedTuple):
@@ -74,32 +65,6 @@ def growing_chains(design: Design) -> tuple[Chain, ...]:
         edges = np.cumsum([len(part) for part in parts])
         chains.append(Chain(first, np.concatenate(parts), edges))
     return tuple(chains)
-
-
-def split_by_form(
-    xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any
-) -> tuple[list[RegionOperators], GrowingRegions | None]:
-    """Return the residual operators of regions, or what fits growing training sets.
-
-    A region with next to no penalty gets its operators in any design.
-    """
-    chains = growing_chains(design)
-    if not chains:
-        return residual_operators(xs, design, shrinkage=shrinkage), None
-    grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
-    norms = np.trace(grams, axis1=1, axis2=2) / design.n_samples
-    large = penalties >= _SMALLEST_PENALTY * norms
-    grown, rest = np.flatnonzero(large), np.flatnonzero(~large)
-    operators: list[RegionOperators] = []
-    if len(rest):
-        operators = residual_operators(
-            [xs[int(i)] for i in rest], design, shrinkage=shrinkage
-        )
-        operators = [replace(o, regions=rest[o.regions]) for o in operators]
-    if not len(grown):
-        return operators, None
-    grams = grams if large.all() else grams[grown]
-    return operators, GrowingRegions(grown, grams, penalties[grown], chains)
 
 
 def ridge_fits(

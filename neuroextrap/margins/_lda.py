@@ -8,22 +8,27 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings, as_slice
-from neuroextrap.margins._growing_folds import (
-    GrowingRegions,
-    ridge_fits,
-    split_by_form,
-)
+from neuroextrap.margins._forms import split_by_form
+from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins._lda_algebra import (
+    SINGULAR,
+    batch_first,
+    inverse,
+    margin_constants,
+    prior_constants,
+)
+from neuroextrap.margins._lda_tall import fill_tall
 from neuroextrap.margins._operators import (
     RegionOperators,
     check_priors,
     checked_counts,
 )
+from neuroextrap.margins._tall import is_tall, tall_workspace
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
 BATCH = 64  # labelings times regions handled together
-SWEEP = 768  # K x K matrices inverted together
 
 SOLVERS = ("auto", "numba", "numpy")
 # beyond either the K x K steps are work for BLAS, not for small loops
@@ -33,9 +38,6 @@ MAX_COMPILED_CLASSES = 32
 MAX_COMPILED_SIZE = 2**14
 # numbers in the residuals of one compiled batch, and the largest width of it
 BATCH_SIZE, MAX_WIDTH = 2**16, 64
-
-
-_SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
 
 
 class LDAMargins(MarginKernel):
@@ -93,23 +95,31 @@ class LDAMargins(MarginKernel):
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
         _resolve_solver(self.solver)
-        forms = split_by_form(xs, design, shrinkage=self.shrinkage)
-        return design, len(xs), *forms
+        return design, len(xs), split_by_form(xs, design, shrinkage=self.shrinkage)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, groups, growing = state
+        design, n_regions, forms = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
-        dtypes = [group.dtype for group in groups]
-        dtype = np.result_type(*dtypes) if growing is None else np.dtype(float)
-        margins = np.empty((len(design.test), K, n_regions, B), dtype)
+        margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
         compiled = self._is_compiled(design, labelings)
         fill = _fill_compiled if compiled else _fill
-        for group in groups:
+        for group in forms.operators:
             fill(margins, group, design, labelings, counts, self.priors)
-        if growing is not None:
-            _fill_growing(margins, growing, design, labelings, counts, self.priors)
+        if forms.growing is not None:
+            _fill_growing(
+                margins, forms.growing, design, labelings, counts, self.priors
+            )
+        for place, region in forms.tall.items():
+            fill_tall(
+                margins[:, :, place], region, design, labelings, counts, self.priors
+            )
         return margins.reshape(len(design.test), K, n_regions * B)
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if is_tall(n_features, design):
+            return tall_workspace(n_features, design) * n_regions
+        return super().workspace(n_features, n_regions, design)
 
     def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
         """Whether labelings are many enough, and small enough, for compiled loops.
@@ -137,14 +147,6 @@ def _resolve_solver(solver: str) -> str:
     return "numba" if installed and solver != "numpy" else "numpy"
 
 
-def _log_priors(counts: np.ndarray, priors: str) -> np.ndarray:
-    """Return what priors add to the margins of a class, shape (n_folds, K, B)."""
-    if priors == "equal":
-        return np.zeros_like(counts)
-    sizes = counts.sum(axis=1, keepdims=True)
-    return np.log(counts / sizes) / (sizes - counts.shape[1])
-
-
 def _fill_compiled(
     margins: np.ndarray,
     group: RegionOperators,
@@ -158,7 +160,7 @@ def _fill_compiled(
 
     n_samples, K, B = design.n_samples, labelings.n_classes, labelings.n_labelings
     width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
-    folds, log_priors = Folds(*design.flat_folds), _log_priors(counts, priors)
+    folds, log_priors = Folds(*design.flat_folds), prior_constants(counts, priors)
     for start in range(0, B, width):
         batch = slice(start, start + width)
         classes = Classes(*_contiguous(counts[..., batch], log_priors[..., batch]))
@@ -174,7 +176,7 @@ def _fill_compiled(
                 margins[:, :, region, batch],
             )
             if not regular:
-                raise ValueError(_SINGULAR)
+                raise ValueError(SINGULAR)
 
 
 def _contiguous(*arrays: np.ndarray) -> list[np.ndarray]:
@@ -219,10 +221,10 @@ def _fill_growing(
             residual = np.stack([fit.residual for fit in fits])  # (F, S, K, K)
             moments = residual.transpose(2, 3, 0, 1)[..., None]
             between = d[part][:, None] * shares[part][:, :, None]
-            inverses = _inverse(moments + between.transpose(1, 2, 0, 3, 4))
-            constants = _constants(inverses, d[part], shares[part], priors)
+            inverses = inverse(moments + between.transpose(1, 2, 0, 3, 4))
+            constants = margin_constants(inverses, d[part], shares[part], priors)
             for fold, fit in enumerate(fits):
-                precision = _batch_first(inverses[:, :, fold])[:, 0]
+                precision = batch_first(inverses[:, :, fold])[:, 0]
                 scores = (fit.predicted @ precision).transpose(1, 2, 0)
                 rows = design.fold_slices[chain.first_fold + fold]
                 margins[rows, :, regions, labeling] = scores + constants[fold, ..., 0]
@@ -261,10 +263,10 @@ class _Batch:
     def margins(self, priors: str) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
         predicted, moments = self._held_out()
-        inverses = _inverse(moments)
-        constants = _constants(inverses, self.counts, self.shares, priors)
+        inverses = inverse(moments)
+        constants = margin_constants(inverses, self.counts, self.shares, priors)
         for fold, (_, rows) in enumerate(self.design.fold_views):
-            precision = _batch_first(inverses[:, :, fold])
+            precision = batch_first(inverses[:, :, fold])
             scores = predicted[:, :, self.folds[fold]][:, :, rows] @ precision
             scores = scores.transpose(2, 3, 0, 1) + constants[fold]
             # single precision where the penalty allows it, to the last bit the same
@@ -287,63 +289,3 @@ class _Batch:
             between = self.counts[fold][:, None] * self.shares[fold]
             np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
         return np.subtract(self.indicators, errors, out=errors), moments
-
-
-def _constants(
-    inverses: np.ndarray, counts: np.ndarray, shares: np.ndarray, priors: str
-) -> np.ndarray:
-    """Return what a fold adds to the margins of a class, shape (F, K, S, b).
-
-    ``inverses`` have shape (K, K, F, S, b), counts and shares (F, K, 1, b).
-    """
-    constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
-    for label, share in enumerate(shares.swapaxes(0, 1)):
-        constants -= inverses[label] * share
-    constants = constants.swapaxes(0, 1) + 0.5 / counts
-    return constants + _log_priors(counts, priors)
-
-
-def _batch_first(matrices: np.ndarray) -> np.ndarray:
-    """Reorder (K, K, S, b) as (S, b, K, K), contiguous."""
-    return np.ascontiguousarray(matrices.transpose(2, 3, 0, 1))
-
-
-def _inverse(matrices: np.ndarray) -> np.ndarray:
-    """Inverses of symmetric positive definite matrices, shape (K, K, ...)."""
-    flat = matrices.reshape(*matrices.shape[:2], -1)
-    out = np.empty_like(flat)
-    for start in range(0, flat.shape[2], SWEEP):
-        part = slice(start, start + SWEEP)
-        out[..., part] = _sweep(flat[..., part].copy())
-    return out.reshape(matrices.shape)
-
-
-def _sweep(a: np.ndarray) -> np.ndarray:
-    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
-
-    Only the upper triangle is read and swept; it is mirrored at the end. Sweeping every
-    row of a symmetric matrix once leaves minus its inverse, and keeps it symmetric, so
-    half of it is enough. A positive definite matrix needs no pivoting. The matrices lie
-    last: each step is one operation on a vector over all of them.
-    """
-    K, _, n_matrices = a.shape
-    # a pivot below the rounding error of its own diagonal element is a singular matrix
-    smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
-    column, change = np.empty((2, K, n_matrices))
-    for k in range(K):
-        # column k of the symmetric matrix, put together from the upper triangle
-        column[:k], column[k:] = a[:k, k], a[k, k:]
-        if not (column[k] > smallest[k]).all():
-            raise ValueError(_SINGULAR)
-        inverse = 1.0 / column[k]
-        row = column * inverse
-        # eliminate: every other row i loses column[i] times the scaled pivot row
-        for i in [*range(k), *range(k + 1, K)]:
-            product = np.multiply(column[i], row[i:], out=change[i:])
-            np.subtract(a[i, i:], product, out=a[i, i:])
-        # last, the pivot's own row and column: the elimination passed over a[:k, k]
-        a[:k, k], a[k, k:] = row[:k], row[k:]
-        np.negative(inverse, out=a[k, k])
-    for i in range(1, K):
-        a[i, :i] = a[:i, i]
-    return np.negative(a, out=a)

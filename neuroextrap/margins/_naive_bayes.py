@@ -98,6 +98,12 @@ class GaussianNBMargins(AdditiveKernel):
         margins += priors[design.fold_of_test][:, :, None]
         return margins.reshape(len(design.test), K, -1)
 
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        """Count the samples, their squares, and the classes of a batch of labelings."""
+        del n_regions  # one after the other
+        n, n_columns = design.n_samples, design.n_classes * LABELINGS
+        return 8 * (4 * n * min(n_features, REGION_FEATURES) + 3 * n * n_columns)
+
     def _region_scores(
         self, x: Any, members: Any, counts: Any, design: Design
     ) -> np.ndarray:

@@ -7,6 +7,12 @@ import numpy as np
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._operators import centered_gram
+from neuroextrap.margins._tall import (
+    HeldOutSums,
+    centered,
+    is_tall,
+    tall_workspace,
+)
 
 # features whose margins of one fold stay in the cache; changes no result
 _FEATURES_AT_ONCE = 2048
@@ -38,6 +44,12 @@ class NearestCentroidMargins(AdditiveKernel):
             n_test * work.n_labelings * (10 + 4 * n_classes) * work.n_features
         )
         by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        size = work.n_memberships / work.n_regions
+        if is_tall(size, design):
+            labeling = size * (4 * n + n_test * n_classes / 8)
+            return by_sums, work.n_regions * (
+                10 * n * size + work.n_labelings * labeling
+            )
         held = np.array([len(samples) for samples in design.held_out])
         blocks = float((held**2).sum())  # inner products within held-out samples
         by_regions = work.n_memberships * n * (4 + n / 25)
@@ -46,44 +58,85 @@ class NearestCentroidMargins(AdditiveKernel):
         return by_sums, by_regions + work.n_regions * work.n_labelings * products
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Return float32 Gram matrices (n_regions, n, n), in the design's order."""
-        grams = np.empty((len(xs), design.n_samples, design.n_samples))
-        for gram, x in zip(grams, xs, strict=True):
+        """Return float32 Gram matrices (n_regions, n, n), in the design's order.
+
+        Regions of few features beside many samples keep their samples instead, by
+        their place in the list.
+        """
+        tall = {
+            place: centered(x)
+            for place, x in enumerate(xs)
+            if is_tall(x.shape[1], design)
+        }
+        sums = HeldOutSums(design) if tall else None
+        others = [x for place, x in enumerate(xs) if place not in tall]
+        grams = np.empty((len(others), design.n_samples, design.n_samples))
+        for gram, x in zip(grams, others, strict=True):
             gram[:] = centered_gram(x, design.order)
-        return grams.astype(np.float32), design
+        return grams.astype(np.float32), tall, sums, design
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if is_tall(n_features, design):
+            return tall_workspace(n_features, design) * n_regions
+        return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
-        grams, design = state
-        one_hot = labelings.ordered_one_hot(design)
-        flat = one_hot.reshape(design.n_samples, -1)
-        counts = np.tile(labelings.training_counts(design), len(grams))
-        equal = counts.min() == counts.max()
-        if equal:  # put the factor of the inner products where it costs nothing
-            grams = grams * np.float32(2.0 / counts.min())
-        # inner products of every sample with the sum of each class over all samples
-        products = batch_last(np.matmul(grams, flat), one_hot.shape)
-        members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
-        total = None
-        if not design.is_partition:
-            total = np.einsum("tlm,tlm->lm", members, products)
-        margins = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
-        for folds, held in design.equal_folds:
-            held_members, cross = rows_of(members, held), rows_of(products, held)
-            sums = np.einsum("fhlm,fhlm->flm", held_members, cross)
-            # squared length of a class sum: over all samples, minus the held-out
-            # samples' products with all, minus their products with the training ones
-            squares = (sums.sum(axis=0) if total is None else total) - sums
-            cross = cross - _within(grams, flat, held, one_hot.shape).reshape(
-                cross.shape
-            )
-            squares -= np.einsum("fhlm,fhlm->flm", held_members, cross)
-            _to_margins(cross, squares, counts[folds], equal)
-            if total is None and design.tests_in_order:
-                return cross.reshape(margins.shape)
-            for fold, held_margins in zip(folds, cross, strict=True):
-                tested = design.fold_views[fold][1]
-                margins[design.fold_slices[fold]] = held_margins[tested]
-        return margins
+        grams, tall, sums, design = state
+        if not tall:
+            return _gram_margins(grams, design, labelings)
+        n_regions = len(grams) + len(tall)
+        K, B = labelings.n_classes, labelings.n_labelings
+        margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
+        counts = labelings.training_counts(design)
+        for place, x in tall.items():
+            for labeling, codes in enumerate(labelings.codes):
+                means = sums.of(x, codes) / counts[:, :, labeling, None]
+                _fill_tall(margins[:, :, place, labeling], x, means, design)
+        others = [place for place in range(n_regions) if place not in tall]
+        if others:
+            of_grams = _gram_margins(grams, design, labelings)
+            margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
+        return margins.reshape(-1, K, n_regions * B)
+
+
+def _fill_tall(out: Any, x: Any, means: Any, design: Design) -> None:
+    """Fill margins (n_test, K) from class means (F, K, p) of the training samples."""
+    for mean, (_, test), rows in zip(
+        means, design.folds, design.fold_slices, strict=True
+    ):
+        out[rows] = 2.0 * (x[test] @ mean.T) - np.square(mean).sum(axis=1)
+
+
+def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
+    """Return the margins of regions from inner products of their samples."""
+    one_hot = labelings.ordered_one_hot(design)
+    flat = one_hot.reshape(design.n_samples, -1)
+    counts = np.tile(labelings.training_counts(design), len(grams))
+    equal = counts.min() == counts.max()
+    if equal:  # put the factor of the inner products where it costs nothing
+        grams = grams * np.float32(2.0 / counts.min())
+    # inner products of every sample with the sum of each class over all samples
+    products = batch_last(np.matmul(grams, flat), one_hot.shape)
+    members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
+    total = None
+    if not design.is_partition:
+        total = np.einsum("tlm,tlm->lm", members, products)
+    margins = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
+    for folds, held in design.equal_folds:
+        held_members, cross = rows_of(members, held), rows_of(products, held)
+        sums = np.einsum("fhlm,fhlm->flm", held_members, cross)
+        # squared length of a class sum: over all samples, minus the held-out
+        # samples' products with all, minus their products with the training ones
+        squares = (sums.sum(axis=0) if total is None else total) - sums
+        cross = cross - _within(grams, flat, held, one_hot.shape).reshape(cross.shape)
+        squares -= np.einsum("fhlm,fhlm->flm", held_members, cross)
+        _to_margins(cross, squares, counts[folds], equal)
+        if total is None and design.tests_in_order:
+            return cross.reshape(margins.shape)
+        for fold, held_margins in zip(folds, cross, strict=True):
+            tested = design.fold_views[fold][1]
+            margins[design.fold_slices[fold]] = held_margins[tested]
+    return margins
 
 
 def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:

@@ -31,10 +31,19 @@ def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
     Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional covariance
     matrices", section 3.3.
     """
-    n = gram.shape[-1]
-    p = np.asarray(n_features)
     norms = np.diagonal(gram, axis1=-2, axis2=-1)
-    squared_norm = np.square(gram).sum(axis=(-2, -1)) / n**2
+    return _intensity(norms, np.square(gram).sum(axis=(-2, -1)), n_features)
+
+
+def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
+    """Return the intensity from the squared length of each sample, (..., n_samples).
+
+    ``squares`` are the sums of all squared inner products of samples, which are those
+    of all squared elements of the scatter matrix of features.
+    """
+    n = norms.shape[-1]
+    p = np.asarray(n_features)
+    squared_norm = squares / n**2
     distance = squared_norm - np.square(norms.sum(-1) / n) / p
     noise = (np.square(norms).sum(-1) / n - squared_norm) / n
     apart = (p > 1) & (distance > 0)
@@ -71,7 +80,7 @@ def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
     """
     check_shrinkage(shrinkage)
     gram = centered_gram(x)
-    return float(_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
+    return float(_gram_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
 
 
 def centered_gram(x: Any, order: Any = None) -> np.ndarray:
@@ -90,9 +99,25 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     return gram
 
 
-def _penalties(grams: np.ndarray, n_features: np.ndarray, shrinkage: Any) -> np.ndarray:
-    """Return the penalty of each region, shape (n_regions,)."""
-    scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
+def scatter_penalty(x: np.ndarray, shrinkage: Any) -> float:
+    """Return the penalty of centered samples (n, p), from p x p products only."""
+    check_shrinkage(shrinkage)
+    norms = np.einsum("np,np->n", x, x)
+    squares = np.square(x.T @ x).sum()
+    n_features = np.array([x.shape[1]])
+    intensity = _intensity(norms[None], np.array([squares]), n_features)
+    scatter = norms.sum() / n_features
+    return float(_penalties(scatter, intensity, n_features, len(x), shrinkage)[0])
+
+
+def _penalties(
+    scatter: np.ndarray,
+    intensity: np.ndarray,
+    n_features: np.ndarray,
+    n_samples: int,
+    shrinkage: Any,
+) -> np.ndarray:
+    """Return the penalty of each region, from the mean scatter of its features."""
     if not (scatter > 0).all():
         raise ValueError(
             "a region must vary over the samples, got constant or non-finite "
@@ -100,16 +125,26 @@ def _penalties(grams: np.ndarray, n_features: np.ndarray, shrinkage: Any) -> np.
         )
     ratio = shrinkage
     if shrinkage == "auto":
-        intensity = ledoit_wolf_intensity(grams, n_features)
         intensity = np.minimum(intensity, MAX_INTENSITY)
         ratio = intensity / (1.0 - intensity)
     penalties = np.broadcast_to(ratio * scatter, scatter.shape)
-    if ((penalties == 0) & (n_features >= grams.shape[-1])).any():
+    if ((penalties == 0) & (n_features >= n_samples)).any():
         raise ValueError(
             f"shrinkage={shrinkage!r} must be > 0 when a region has at least as many "
-            f'features as samples ({grams.shape[-1]}); use "auto"'
+            f'features as samples ({n_samples}); use "auto"'
         )
     return penalties
+
+
+def _gram_penalties(
+    grams: np.ndarray, n_features: np.ndarray, shrinkage: Any
+) -> np.ndarray:
+    """Return the penalty of each region, from its centered inner products."""
+    scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
+    intensity = np.zeros(len(grams))
+    if shrinkage == "auto":
+        intensity = ledoit_wolf_intensity(grams, n_features)
+    return _penalties(scatter, intensity, n_features, grams.shape[-1], shrinkage)
 
 
 @dataclass(frozen=True)
@@ -196,7 +231,7 @@ def penalized_grams(
     grams = np.empty((len(xs), design.n_samples, design.n_samples))
     for gram, x in zip(grams, xs, strict=True):
         gram[:] = centered_gram(x)
-    return grams, _penalties(grams, n_features, shrinkage)
+    return grams, _gram_penalties(grams, n_features, shrinkage)
 
 
 def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:

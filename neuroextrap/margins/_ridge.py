@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings, as_slice
-from neuroextrap.margins._growing_folds import (
-    GrowingRegions,
-    ridge_fits,
-    split_by_form,
-)
+from neuroextrap.margins._forms import split_by_form
+from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
 from neuroextrap.margins._operators import checked_counts
+from neuroextrap.margins._tall import TallRegion, is_tall, tall_workspace
 
 
 class RidgeMargins(MarginKernel):
@@ -35,34 +33,56 @@ class RidgeMargins(MarginKernel):
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
-        groups, growing = split_by_form(xs, design, shrinkage=self.shrinkage)
+        forms = split_by_form(xs, design, shrinkage=self.shrinkage)
         predictors = [
-            (group, None if group.dense is None else _predictor(group, design))
-            for group in groups
+            None if group.dense is None else _predictor(group, design)
+            for group in forms.operators
         ]
-        return design, len(xs), predictors, growing
+        return design, len(xs), forms, predictors
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, predictors, growing = state
-        checked_counts(design, labelings)
+        design, n_regions, forms, predictors = state
+        counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
-        for group, predictor in predictors:
+        for group, predictor in zip(forms.operators, predictors, strict=True):
             flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
             if predictor is None:
                 part = _thin_predictions(group, design, flat)
             else:
                 part = predictor @ flat
             parts.append(batch_last(part, (len(design.test), K, B)))
-        if len(parts) == 1 and growing is None:
+        if len(parts) == 1 and len(forms.operators[0].regions) == n_regions:
             return parts[0]
-        dtype = np.result_type(*parts) if growing is None else np.dtype(float)
-        margins = np.empty((len(design.test), K, n_regions, B), dtype)
-        if growing is not None:
-            _fill_growing(margins, growing, design, labelings)
-        for part, (group, _) in zip(parts, predictors, strict=True):
+        margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
+        if forms.growing is not None:
+            _fill_growing(margins, forms.growing, design, labelings)
+        for place, region in forms.tall.items():
+            _fill_tall(margins[:, :, place], region, design, labelings, counts)
+        for part, group in zip(parts, forms.operators, strict=True):
             margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
         return margins.reshape(-1, K, n_regions * B)
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if is_tall(n_features, design):
+            return tall_workspace(n_features, design) * n_regions
+        return super().workspace(n_features, n_regions, design)
+
+
+def _fill_tall(
+    margins: np.ndarray,
+    region: TallRegion,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+) -> None:
+    """Fill the predictions (n_test, K, B) of a region with few features."""
+    for labeling, codes in enumerate(labelings.codes):
+        n = counts[:, :, labeling]
+        sums = region.class_sums(codes, n)
+        shares = n / n.sum(axis=1, keepdims=True)
+        for rows, share, of_fold in zip(design.fold_slices, shares, sums, strict=True):
+            margins[rows, :, labeling] = region.projected[rows] @ of_fold.T + share
 
 
 def _fill_growing(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _lda, _operators
+from neuroextrap.margins import _lda, _lda_algebra, _operators
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._operators import ridge_penalty
@@ -141,7 +141,7 @@ def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch, solver):
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 2), (1000, 2, 10)):
         monkeypatch.setattr(_lda, "BATCH", batch)
         monkeypatch.setattr(_lda, "MAX_WIDTH", batch)
-        monkeypatch.setattr(_lda, "SWEEP", sweep)
+        monkeypatch.setattr(_lda_algebra, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
             for s, x in enumerate(xs):
@@ -264,7 +264,7 @@ def test_singular_scatter_is_refused(solver):
     design, codes, (x,) = unequal_design(), labels(2), correlated_regions((30,))
     kernel = LDAMargins(solver=solver)
     state = kernel.prepare([x], design)
-    operators = state[2][0]
+    (operators,) = state[2].operators
     operators.dense[:] = 0.0
     with pytest.raises(ValueError, match="singular or not finite"):
         kernel.margins(state, Labelings(codes, K))

@@ -1,0 +1,77 @@
+"""What discriminant analysis inverts: K x K moments, many of them at once."""
+
+import numpy as np
+
+# K x K matrices inverted together, which keeps them in cache; changes no result. Not a
+# power of two: strides of a power of two fall on the same few cache lines.
+SWEEP = 768
+
+SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
+
+
+def prior_constants(counts: np.ndarray, priors: str) -> np.ndarray:
+    """Return what priors add to the margins of a class, shape (n_folds, K, B)."""
+    if priors == "equal":
+        return np.zeros_like(counts)
+    sizes = counts.sum(axis=1, keepdims=True)
+    return np.log(counts / sizes) / (sizes - counts.shape[1])
+
+
+def margin_constants(
+    inverses: np.ndarray, counts: np.ndarray, shares: np.ndarray, priors: str
+) -> np.ndarray:
+    """Return what a fold adds to the margins of a class, shape (F, K, S, b).
+
+    ``inverses`` have shape (K, K, F, S, b), counts and shares (F, K, 1, b).
+    """
+    constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
+    for label, share in enumerate(shares.swapaxes(0, 1)):
+        constants -= inverses[label] * share
+    constants = constants.swapaxes(0, 1) + 0.5 / counts
+    return constants + prior_constants(counts, priors)
+
+
+def batch_first(matrices: np.ndarray) -> np.ndarray:
+    """Reorder (K, K, S, b) as (S, b, K, K), contiguous."""
+    return np.ascontiguousarray(matrices.transpose(2, 3, 0, 1))
+
+
+def inverse(matrices: np.ndarray) -> np.ndarray:
+    """Inverses of symmetric positive definite matrices, shape (K, K, ...)."""
+    flat = matrices.reshape(*matrices.shape[:2], -1)
+    out = np.empty_like(flat)
+    for start in range(0, flat.shape[2], SWEEP):
+        part = slice(start, start + SWEEP)
+        out[..., part] = _sweep(flat[..., part].copy())
+    return out.reshape(matrices.shape)
+
+
+def _sweep(a: np.ndarray) -> np.ndarray:
+    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
+
+    Only the upper triangle is read and swept; it is mirrored at the end. Sweeping every
+    row of a symmetric matrix once leaves minus its inverse, and keeps it symmetric, so
+    half of it is enough. A positive definite matrix needs no pivoting. The matrices lie
+    last: each step is one operation on a vector over all of them.
+    """
+    K, _, n_matrices = a.shape
+    # a pivot below the rounding error of its own diagonal element is a singular matrix
+    smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
+    column, change = np.empty((2, K, n_matrices))
+    for k in range(K):
+        # column k of the symmetric matrix, put together from the upper triangle
+        column[:k], column[k:] = a[:k, k], a[k, k:]
+        if not (column[k] > smallest[k]).all():
+            raise ValueError(SINGULAR)
+        inverse = 1.0 / column[k]
+        row = column * inverse
+        # eliminate: every other row i loses column[i] times the scaled pivot row
+        for i in [*range(k), *range(k + 1, K)]:
+            product = np.multiply(column[i], row[i:], out=change[i:])
+            np.subtract(a[i, i:], product, out=a[i, i:])
+        # last, the pivot's own row and column: the elimination passed over a[:k, k]
+        a[:k, k], a[k, k:] = row[:k], row[k:]
+        np.negative(inverse, out=a[k, k])
+    for i in range(1, K):
+        a[i, :i] = a[:i, i]
+    return np.negative(a, out=a)

@@ -1,0 +1,152 @@
+"""Few features beside many samples: sums instead of inner products, equal margins."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins import _tall
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._forms import split_by_form
+from neuroextrap.margins._lda import LDAMargins
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._operators import ridge_penalty, scatter_penalty
+from neuroextrap.margins._ridge import RidgeMargins
+from neuroextrap.margins._tall import HeldOutSums, is_tall
+from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.twins import LDATwin, NearestCentroidTwin, RidgeTwin
+
+KERNELS = {
+    "nearest_centroid": (NearestCentroidMargins(), lambda x: NearestCentroidTwin()),
+    "ridge": (RidgeMargins(shrinkage=0.3), lambda x: RidgeTwin(penalty(x))),
+    "lda": (LDAMargins(shrinkage=0.3), lambda x: LDATwin(penalty(x))),
+}
+SIZES = (1, 3, 5, 11)  # fewer and more than twice the classes
+
+
+def penalty(x):
+    return ridge_penalty(x, shrinkage=0.3)
+
+
+def growing_design(n=40):
+    """Training sets that grow by what was tested, as in forward tests."""
+    edges = [18, 26, 33, 40]
+    folds = [(np.arange(a), np.arange(a, b)) for a, b in pairwise(edges)]
+    return Design(tuple(folds), n, K)
+
+
+@pytest.fixture
+def tall(monkeypatch):
+    """Every region whose folds allow it is tall, however few the samples."""
+    monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
+
+
+def naive(make_twin, x, codes, design):
+    """Margins of a twin refitted on every training set, up to a constant per row."""
+    x = np.asarray(x, dtype=float) - x.mean(axis=0)
+    rows = [
+        make_twin(x).fit(x[train], codes[train]).margins(x[test])
+        for train, test in design.folds
+    ]
+    return np.concatenate(rows)
+
+
+def about_first(margins):
+    """Differences to the first class, all that a decision depends on."""
+    return margins - margins[:, :1]
+
+
+@pytest.mark.usefixtures("tall")
+@pytest.mark.parametrize("make_design", [unequal_design, growing_design])
+@pytest.mark.parametrize("name", KERNELS)
+def test_equals_refits(name, make_design):
+    kernel, make_twin = KERNELS[name]
+    design, codes, xs = make_design(), labels(3), correlated_regions(SIZES)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    margins = margins.reshape(len(design.test), K, len(xs), len(codes))
+    single = np.finfo(np.float32).eps
+    for s, x in enumerate(xs):
+        assert is_tall(x.shape[1], design)
+        for b, one in enumerate(codes):
+            expected = about_first(naive(make_twin, x, one, design))
+            size = np.abs(expected).max()
+            atol = (100 * single if name == "nearest_centroid" else 1e-10) * size
+            found = about_first(margins[:, :, s, b].astype(float))
+            np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("priors", ["equal", "frequency"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_equals_the_form_for_few_samples(name, priors, monkeypatch):
+    design, codes, xs = unequal_design(), labels(4), correlated_regions((60, *SIZES))
+    kernel = KERNELS[name][0]
+    if name == "lda":
+        kernel = LDAMargins(shrinkage=0.3, priors=priors)
+    outcomes = []
+    for least in (0, 1000):
+        monkeypatch.setattr(_tall, "MIN_SAMPLES", least)
+        state = kernel.prepare(xs, design)
+        outcomes.append(kernel.margins(state, Labelings(codes, K)))
+    size = np.abs(outcomes[1]).max()
+    np.testing.assert_allclose(*outcomes, rtol=0, atol=1e-4 * size)
+
+
+@pytest.mark.usefixtures("tall")
+@pytest.mark.parametrize("name", KERNELS)
+def test_neither_company_nor_batch_changes_a_bit(name):
+    kernel = KERNELS[name][0]
+    design, codes, xs = unequal_design(), labels(4), correlated_regions(SIZES)
+    together = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    for s, x in enumerate(xs):
+        state = kernel.prepare([x], design)
+        for b in range(len(codes)):
+            alone = kernel.margins(state, Labelings(codes[b : b + 1], K))
+            np.testing.assert_array_equal(alone[:, :, 0], together[:, :, 4 * s + b])
+
+
+def test_sums_leave_the_held_out_samples_out():
+    rng = np.random.default_rng(0)
+    x, codes = rng.normal(size=(40, 2)), labels(1)[0]
+    for repeated in (False, True):
+        design = unequal_design(repeated=repeated)
+        sums = HeldOutSums(design).of(x, codes)
+        for fold, (train, _) in enumerate(design.folds):
+            for label in range(K):
+                expected = x[train][codes[train] == label].sum(axis=0)
+                np.testing.assert_allclose(sums[fold, label], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.0, 0.5])
+def test_the_penalty_is_that_of_inner_products(shrinkage):
+    for x in correlated_regions((1, 5, 39)):
+        centered = x - x.mean(axis=0)
+        expected = ridge_penalty(x, shrinkage=shrinkage)
+        assert scatter_penalty(centered, shrinkage) == pytest.approx(
+            expected, rel=1e-10
+        )
+
+
+def test_short_designs_keep_their_form():
+    (x,) = correlated_regions((5,))
+    assert not split_by_form([x], unequal_design(), shrinkage=0.3).tall
+
+
+@pytest.mark.usefixtures("tall")
+def test_collinear_features_need_a_penalty():
+    (x,) = correlated_regions((4,))
+    x = np.column_stack([x, x[:, 0]])
+    for kernel in (RidgeMargins(shrinkage=0.0), LDAMargins(shrinkage=0.0)):
+        with pytest.raises(ValueError, match="collinear features, which needs shrin"):
+            kernel.prepare([x], unequal_design())
+
+
+@pytest.mark.usefixtures("tall")
+@pytest.mark.parametrize("n_features", [1, 11])
+def test_classes_without_spread_need_a_penalty(n_features):
+    codes = labels(1)[0]
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(K, n_features))[codes]
+    x += 1e-9 * rng.normal(size=x.shape)
+    kernel = LDAMargins(shrinkage=1e-30)
+    with pytest.raises(ValueError, match=r"larger shrinkage|needs shrinkage > 0"):
+        kernel.margins(kernel.prepare([x], unequal_design()), Labelings([codes], K))
