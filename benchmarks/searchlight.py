@@ -36,9 +36,9 @@ from neuroextrap.images._geometry import mask_lattice
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._operators import ridge_penalty
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan
 from neuroextrap.regions import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12

@@ -19,10 +19,10 @@ from neuroextrap.decoding._whitening import make_whitener
 from neuroextrap.margins._engine import why_untrainable, with_path
 from neuroextrap.margins._folds import fold_weightings, make_design
 from neuroextrap.margins._operators import check_shrinkage
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

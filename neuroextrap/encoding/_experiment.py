@@ -8,8 +8,8 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan
 
 
 class Experiment(NamedTuple):

@@ -9,7 +9,8 @@ import scipy.sparse
 from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._task import PASS_SIZE, Plan, largest_batch, run_task
+from neuroextrap.margins._plan import PASS_SIZE, Plan
+from neuroextrap.margins._task import largest_batch, run_task
 
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0

@@ -181,8 +181,14 @@ class Labelings:
     def training_counts(self, design: Design) -> np.ndarray:
         """Count training samples of each class and fold; float32 (n_folds, K, B)."""
         if "counts" not in self._kept:
-            members = self.one_hot(np.float32)
-            total = np.add.reduce(members, axis=0)
-            held_out = [np.add.reduce(members[held]) for held in design.held_out]
+            total = self._counts(slice(None))
+            held_out = [self._counts(held) for held in design.held_out]
             self._kept["counts"] = np.stack([total - held for held in held_out])
         return self._kept["counts"]
+
+    def _counts(self, samples: Any) -> np.ndarray:
+        """Count some samples of each class, float32 of shape (K, B)."""
+        K, B = self.n_classes, self.n_labelings
+        flat = self.codes[:, samples].astype(np.intp) + K * np.arange(B)[:, None]
+        counts = np.bincount(flat.reshape(-1), minlength=K * B)
+        return counts.reshape(B, K).T.astype(np.float32)

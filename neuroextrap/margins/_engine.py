@@ -14,13 +14,8 @@ from neuroextrap.margins._design import Design
 from neuroextrap.margins._execution import Work, run_tasks
 from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import sums_are_faster
-from neuroextrap.margins._task import (
-    Plan,
-    TaskData,
-    first_margins,
-    largest_batch,
-    run_task,
-)
+from neuroextrap.margins._plan import Plan, TaskData
+from neuroextrap.margins._task import first_margins, largest_batch, run_task
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 

@@ -36,9 +36,11 @@ class Forms(NamedTuple):
     @property
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every form."""
-        if self.growing is not None or self.tall:
+        if self.growing is not None:
             return np.dtype(float)
-        return np.result_type(*(group.dtype for group in self.operators))
+        dtypes = [group.dtype for group in self.operators]
+        dtypes += [region.dtype for region in self.tall.values()]
+        return np.result_type(*dtypes)
 
 
 def split_by_form(xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any) -> Forms:
@@ -52,8 +54,8 @@ def split_by_form(xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any) -
     for place, x in enumerate(xs):
         if is_tall(x.shape[1], design):
             samples = centered(x)
-            penalty = scatter_penalty(samples, shrinkage)
-            tall[place] = tall_region(samples, design, penalty)
+            penalty, dtype = scatter_penalty(samples, shrinkage)
+            tall[place] = tall_region(samples, design, penalty, dtype)
     rest = np.array([i for i in range(len(xs)) if i not in tall], dtype=int)
     if not len(rest):
         return Forms([], None, tall)

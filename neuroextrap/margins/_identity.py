@@ -10,7 +10,7 @@ import scipy.sparse
 
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._described import without_addresses
-from neuroextrap.margins._task import Plan
+from neuroextrap.margins._plan import Plan
 
 _PACKAGES = ("neuroextrap", "numpy")
 

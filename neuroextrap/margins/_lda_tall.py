@@ -58,7 +58,8 @@ def _from_features(
         half = solve_triangular(lower[fold], shifts[fold].T, lower=True)
         weights = solve_triangular(lower[fold], half, lower=True, trans=1)
         constants = -0.5 * np.square(half).sum(axis=0)
-        scores = (region.x[test] - region.means[fold]) @ weights + constants
+        points = (region.x[test] - region.means[fold]).astype(region.dtype)
+        scores = points @ weights.astype(region.dtype) + constants.astype(region.dtype)
         yield design.fold_slices[fold], scores
 
 
@@ -73,6 +74,8 @@ def _from_classes(
     small = n[:, :, None, None], shares[:, :, None, None]
     constants = margin_constants(inverses, *small, "equal")[..., 0, 0]
     for fold, rows in enumerate(design.fold_slices):
-        predicted = region.projected[rows] @ sums[fold].T + shares[fold]
-        scores = predicted @ inverses[:, :, fold, 0, 0] + constants[fold]
+        predicted = region.projected[rows] @ sums[fold].T.astype(region.dtype)
+        precision = inverses[:, :, fold, 0, 0].astype(region.dtype)
+        offset = constants[fold] + shares[fold] @ inverses[:, :, fold, 0, 0]
+        scores = predicted @ precision + offset.astype(region.dtype)
         yield rows, scores

@@ -16,6 +16,7 @@ from neuroextrap.margins._operators import (
 FEATURES = 1024  # features handled together for one labeling; changes no result
 REGION_FEATURES = 256  # the same for many labelings
 LABELINGS = 64  # labelings handled together
+_BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
 
 class GaussianNBMargins(AdditiveKernel):
@@ -99,10 +100,11 @@ class GaussianNBMargins(AdditiveKernel):
         return margins.reshape(len(design.test), K, -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        """Count the samples, their squares, and the classes of a batch of labelings."""
+        """Count the samples, their squares, and the indicators of a batch."""
         del n_regions  # one after the other
-        n, n_columns = design.n_samples, design.n_classes * LABELINGS
-        return 8 * (4 * n * min(n_features, REGION_FEATURES) + 3 * n * n_columns)
+        n = design.n_samples
+        features = 4 * n * min(n_features, REGION_FEATURES)
+        return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
 
     def _region_scores(
         self, x: Any, members: Any, counts: Any, design: Design

@@ -64,7 +64,7 @@ class NearestCentroidMargins(AdditiveKernel):
         their place in the list.
         """
         tall = {
-            place: centered(x)
+            place: centered(x).astype(np.float32)
             for place, x in enumerate(xs)
             if is_tall(x.shape[1], design)
         }
@@ -90,7 +90,7 @@ class NearestCentroidMargins(AdditiveKernel):
         counts = labelings.training_counts(design)
         for place, x in tall.items():
             for labeling, codes in enumerate(labelings.codes):
-                means = sums.of(x, codes) / counts[:, :, labeling, None]
+                means = sums.of(x.astype(float), codes) / counts[:, :, labeling, None]
                 _fill_tall(margins[:, :, place, labeling], x, means, design)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
@@ -104,7 +104,9 @@ def _fill_tall(out: Any, x: Any, means: Any, design: Design) -> None:
     for mean, (_, test), rows in zip(
         means, design.folds, design.fold_slices, strict=True
     ):
-        out[rows] = 2.0 * (x[test] @ mean.T) - np.square(mean).sum(axis=1)
+        squares = np.square(mean).sum(axis=1)
+        twice = (2.0 * mean.T).astype(np.float32)
+        np.subtract(x[test] @ twice, squares.astype(np.float32), out=out[rows])
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:

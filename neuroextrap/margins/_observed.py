@@ -8,7 +8,8 @@ from joblib import Parallel, delayed
 
 from neuroextrap.margins._engine import task_data, with_path
 from neuroextrap.margins._outcomes import win_chances
-from neuroextrap.margins._task import Plan, observed_margins
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._task import observed_margins
 
 _TASK_REGIONS = 64
 

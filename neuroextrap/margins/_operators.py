@@ -99,15 +99,20 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     return gram
 
 
-def scatter_penalty(x: np.ndarray, shrinkage: Any) -> float:
-    """Return the penalty of centered samples (n, p), from p x p products only."""
+def scatter_penalty(x: np.ndarray, shrinkage: Any) -> tuple[float, np.dtype]:
+    """Return the penalty of centered samples (n, p), from p x p products only.
+
+    With it comes a precision that is good enough for products with indicators.
+    """
     check_shrinkage(shrinkage)
     norms = np.einsum("np,np->n", x, x)
     squares = np.square(x.T @ x).sum()
     n_features = np.array([x.shape[1]])
     intensity = _intensity(norms[None], np.array([squares]), n_features)
     scatter = norms.sum() / n_features
-    return float(_penalties(scatter, intensity, n_features, len(x), shrinkage)[0])
+    (penalty,) = _penalties(scatter, intensity, n_features, len(x), shrinkage)
+    single = penalty >= FLOAT32_PENALTY * norms.mean()
+    return float(penalty), np.dtype(np.float32 if single else np.float64)
 
 
 def _penalties(

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
-from neuroextrap.margins._task import Plan
+from neuroextrap.margins._plan import Plan
 
 # sums of a task hold this many numbers at most: fixed, so that the memory at hand does
 # not decide a rounding

@@ -9,7 +9,7 @@ import scipy.sparse
 from joblib import effective_n_jobs
 
 from neuroextrap.margins._cost import estimate_memory
-from neuroextrap.margins._task import Plan
+from neuroextrap.margins._plan import Plan
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 

@@ -79,8 +79,8 @@ def _fill_tall(
     """Fill the predictions (n_test, K, B) of a region with few features."""
     for labeling, codes in enumerate(labelings.codes):
         n = counts[:, :, labeling]
-        sums = region.class_sums(codes, n)
-        shares = n / n.sum(axis=1, keepdims=True)
+        sums = region.class_sums(codes, n).astype(region.dtype)
+        shares = (n / n.sum(axis=1, keepdims=True)).astype(region.dtype)
         for rows, share, of_fold in zip(design.fold_slices, shares, sums, strict=True):
             margins[rows, :, labeling] = region.projected[rows] @ of_fold.T + share
 

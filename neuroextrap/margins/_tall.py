@@ -63,7 +63,8 @@ class TallRegion:
     ``x`` (n, p) are the centered samples, ``means`` (F, p) those of the training
     samples, ``systems`` (F, p, p) their penalized scatter matrices, ``inverses`` those
     of the systems, and ``projected`` (n_test, p) the test points, about the mean of
-    their training samples, times the inverse.
+    their training samples, times the inverse. ``dtype`` is a precision good enough for
+    margins.
     """
 
     x: np.ndarray
@@ -72,6 +73,7 @@ class TallRegion:
     inverses: np.ndarray
     projected: np.ndarray
     sums: HeldOutSums
+    dtype: np.dtype
 
     def class_sums(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Sum each class's training samples about their mean, (F, K, p).
@@ -82,7 +84,9 @@ class TallRegion:
         return sums - counts[:, :, None] * self.means[:, None]
 
 
-def tall_region(x: np.ndarray, design: Design, penalty: float) -> TallRegion:
+def tall_region(
+    x: np.ndarray, design: Design, penalty: float, dtype: np.dtype
+) -> TallRegion:
     """Prepare one region of centered samples (n, p) for any labeling."""
     n, p = x.shape
     n_folds = len(design.folds)
@@ -101,7 +105,9 @@ def tall_region(x: np.ndarray, design: Design, penalty: float) -> TallRegion:
     for fold, (_, test) in enumerate(design.folds):
         rows = design.fold_slices[fold]
         np.matmul(x[test] - means[fold], inverses[fold], out=projected[rows])
-    return TallRegion(x, means, systems, inverses, projected, HeldOutSums(design))
+    sums = HeldOutSums(design)
+    projected = projected.astype(dtype)
+    return TallRegion(x, means, systems, inverses, projected, sums, dtype)
 
 
 def _inverses(systems: np.ndarray) -> np.ndarray:

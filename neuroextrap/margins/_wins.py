@@ -55,6 +55,32 @@ def beaten_and_tied(
     return beaten, up_to - beaten - 1
 
 
+def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
+    """Return the weight of the test points whose true class is the best, shape (M,).
+
+    The last column of `win_histogram`, in one pass over the margins: where T other
+    classes share the best margin, a point counts 1 / (T + 1). Shapes as there and in
+    `beaten_and_tied`. Raises where a margin is NaN.
+
+    >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.5], [0.1], [0.5]]])
+    >>> best_share(margins, np.array([[0], [2]]), 0.5)
+    array([0.75])
+    """
+    n_test, _, n_batch = margins.shape
+    best = np.maximum.reduce(margins, axis=1)
+    if np.isnan(best).any():
+        raise ValueError(_NAN)
+    point = np.arange(n_test)[:, None]
+    column = np.arange(n_batch)
+    point, column = np.nonzero(margins[point, y, column] == best)
+    n_best = (margins[point, :, column] == best[point, column][:, None]).sum(axis=1)
+    share = 1.0 / n_best
+    if np.ndim(weights) == 0:
+        return weights * np.bincount(column, share, minlength=n_batch)
+    share *= np.broadcast_to(weights, y.shape)[point, column]
+    return np.bincount(column, share, minlength=n_batch)
+
+
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Beaten and tied counts of one region, had each class in turn been the true one.
 

@@ -1,22 +1,24 @@
 """The loop over regions and labelings: one result, however it is cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.margins import _engine, _task
+from neuroextrap.margins import _engine, _plan, _task
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._ridge import RidgeMargins
-from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan
+from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 
 
 def make_case(n_classes=4, n_runs=5, n_features=40, n_regions=30, seed=0):
@@ -126,7 +128,7 @@ def test_task_size_does_not_change_a_bit(n_permutations, monkeypatch):
 def test_width_of_a_pass_does_not_change_the_result(monkeypatch):
     X, y, runs, regions = make_case()
     whole = score_regions(X, regions, make_plan(y, runs, 40))
-    monkeypatch.setattr(_task, "PASS_SIZE", 20 * 4 * 8)
+    monkeypatch.setattr(_plan, "PASS_SIZE", 20 * 4 * 8)
     parts = score_regions(X, regions, make_plan(y, runs, 40))
     np.testing.assert_array_equal(whole.n_reached, parts.n_reached)
     np.testing.assert_array_equal(whole.maxima, parts.maxima)
@@ -242,6 +244,7 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kernel", [RidgeMargins(), LDAMargins()])
 def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
+    monkeypatch.setattr(_plan, "PASS_SIZE", 2000)
     monkeypatch.setattr(_task, "PASS_SIZE", 2000)
     X, y, runs, regions = make_case()
     whole = score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
@@ -252,7 +255,7 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     assert max(widths) == plan.batch_width < 51
     assert max(widths) - min(widths) <= 1
     assert plan.batches() is plan.batches()
-    monkeypatch.setattr(_task, "KEPT_INDICATORS", 1)
+    monkeypatch.setattr(_plan, "KEPT_INDICATORS", 1)
     plan = make_plan(y, runs, 50, kernel=kernel)
     assert estimate_memory(X, regions, plan) < kept
     assert plan.batches() is not plan.batches()
@@ -365,3 +368,38 @@ def test_cost_is_more_than_nothing_and_memory_more_than_the_data():
     assert estimate_memory(X, regions, plan) > X.nbytes
     with pytest.raises(ValueError, match="must be a size such as"):
         parse_memory("lots")
+
+
+@pytest.mark.parametrize("unequal", [False, True], ids=["equal", "unequal classes"])
+@pytest.mark.parametrize("digits", [None, 0], ids=["continuous", "tied"])
+def test_best_classes_alone_give_the_accuracy(unequal, digits, monkeypatch):
+    X, y, runs, regions = make_case(n_classes=5, n_runs=6)
+    if digits is not None:  # margins of whole numbers tie
+        X = np.round(X)
+    if unequal:
+        y = np.where((y == 4) & (runs > 2), 0, y)
+    monkeypatch.setattr(_plan, "PASS_SIZE", 30 * 5 * 8)
+    plan = make_plan(y, runs, 40, keep_null=True)
+    assert plan.needs_best_only
+    weights = np.zeros((1, len(y)))
+    weights[0, :7] = 1 / 7
+    plan = replace(plan, weightings=weights)
+    scores, nulls = [], []
+    for best_only in (True, False):
+        monkeypatch.setattr(AccuracyStatistic, "needs_best_only", best_only)
+        assert plan.needs_best_only == best_only
+        null = np.empty((40, regions.shape[0]), dtype=np.float32)
+        scores.append(score_regions(X, regions, plan, null=null))
+        nulls.append(null)
+    for name in ("wins", "weighted_wins", "score", "n_reached", "maxima", "n_best"):
+        values = [getattr(each, name) for each in scores]
+        np.testing.assert_array_equal(*values, err_msg=name)
+    np.testing.assert_array_equal(*nulls)
+
+
+def test_other_statistics_need_all_classes():
+    _, y, runs, _ = make_case()
+    statistic = resolve_statistic("pairwise_accuracy", 4, [2, 4])
+    assert not make_plan(y, runs, statistic=statistic).needs_best_only
+    assert not make_plan(y, runs, statistic=lambda wins: wins[:, -1]).needs_best_only
+    assert not make_plan(y, runs, pairing=True).needs_best_only

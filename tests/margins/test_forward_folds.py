@@ -16,9 +16,9 @@ from neuroextrap.margins._forward_folds import (
     forward_folds,
     forward_parts,
 )
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan
 
 
 def labeled(n_runs=6, n_classes=3, repeats=1):

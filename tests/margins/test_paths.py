@@ -13,8 +13,9 @@ from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._paths import work_of_a_task
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import Plan, run_task
+from neuroextrap.margins._task import run_task
 from neuroextrap.regions import lattice_spheres
 
 

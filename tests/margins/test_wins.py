@@ -5,6 +5,7 @@ import pytest
 
 from neuroextrap.margins._wins import (
     beaten_and_tied,
+    best_share,
     class_weights,
     rank_tables,
     win_histogram,
@@ -73,3 +74,21 @@ def test_rank_tables_hold_the_counts_of_every_possible_truth(levels):
 def test_weights_count_classes_equally():
     y = np.array([[0], [0], [0], [1]])
     np.testing.assert_allclose(class_weights(y, 2)[:, 0], [1 / 6, 1 / 6, 1 / 6, 1 / 2])
+
+
+@pytest.mark.parametrize("levels", [1, 3, 10**6])
+@pytest.mark.parametrize("n_classes", [2, 5, 20])
+def test_the_best_class_is_the_last_column_of_the_wins(n_classes, levels):
+    margins, y = _random_case(40, n_classes, 7, levels=levels)
+    counts = beaten_and_tied(margins, y)
+    for weights in (class_weights(y, n_classes), np.full((40, 1), 1 / 40), 1 / 40):
+        expected = win_histogram(*counts, weights, n_classes)[:, -1]
+        found = best_share(margins, y, weights)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+def test_no_best_class_is_found_among_nan():
+    margins, y = _random_case(10, 3, 2, levels=5)
+    margins[4, 1, 1] = np.nan
+    with pytest.raises(ValueError, match="contain NaN"):
+        best_share(margins, y, 0.1)
