@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from neuroextrap.group._first_level import combinations, read_columns, read_nulls
+from neuroextrap.group._results import GroupMaps, GroupSummary, subject_names
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -124,10 +125,26 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     nulls = read_nulls(null_scores, subjects)
     picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
     _warn_of_resolution(picks, gamma, 1 - confidence_level)
-    minimum, p, p_fwe = _global_null(subjects, nulls, picks)
-    statistics = {"minimum": minimum, "p_value": p, "p_value_fwe": p_fwe}
+    counts = _global_null(subjects, nulls, picks)
+    p, p_fwe = counts.p_value(), counts.p_value_fwe()
+    statistics = {"minimum": counts.score, "p_value": p, "p_value_fwe": p_fwe}
     statistics |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
-    return to_maps(statistics, subjects)
+    return GroupMaps(
+        to_maps(statistics, subjects),
+        GroupSummary(
+            test="prevalence",
+            values=subjects.values,
+            subjects=subject_names(scores, len(nulls)),
+            masker=subjects.masker,
+            null_maxima={"minimum": counts.maxima},
+            options={
+                "gamma": gamma,
+                "confidence_level": confidence_level,
+                "n_permutations": 1 + len(picks),
+                "n_first_level": sorted({len(null) for null in nulls}),
+            },
+        ),
+    )
 
 
 def _warn_of_resolution(picks, gamma, alpha):
@@ -144,10 +161,7 @@ def _warn_of_resolution(picks, gamma, alpha):
 
 
 def _global_null(subjects, nulls, picks):
-    """Return the smallest scores and their global-null p-values, local and corrected.
-
-    Reads a batch of features at a time.
-    """
+    """Return the NullCounts of the smallest scores, a batch of features at a time."""
     usable = np.flatnonzero(subjects.usable)
     counts = NullCounts.start(np.empty(len(usable)), len(picks))
     rows = len(picks) + max(len(null) for null in nulls)
@@ -157,7 +171,7 @@ def _global_null(subjects, nulls, picks):
         observed, permuted = _smallest(subjects.values, nulls, picks, usable[batch])
         counts.score[batch] = observed
         counts.add(permuted.T, 0, batch)
-    return counts.score, counts.p_value(), counts.p_value_fwe()
+    return counts
 
 
 def _smallest(scores, nulls, picks, features):

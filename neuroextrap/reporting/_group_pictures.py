@@ -1,0 +1,161 @@
+"""Pictures of maps over subjects: what survives, subjects at peaks, null maxima."""
+
+import numpy as np
+from markupsafe import Markup
+
+from neuroextrap.plotting import plot_null_distribution
+from neuroextrap.plotting._axes import COLORS, add_legend
+from neuroextrap.reporting._group_finding import values_of
+from neuroextrap.reporting._map_data import TREND_SHARE, trend_limit
+from neuroextrap.reporting._map_pictures import (
+    FAINT,
+    TREND,
+    surface_figure,
+    volume_figure,
+)
+from neuroextrap.reporting._page import figure_tag
+from neuroextrap.reporting._pictures import data_uri, embed_figure
+
+_N_PEAKS = 6
+_WITHOUT_SPREAD = 3  # fewer subjects have no interval
+
+
+def map_picture(view, finding, name, peak, below, bg_img, *, two_sided=False):
+    """Return a map as HTML, cut at a peak; "" where there is nothing to draw.
+
+    Volumes are drawn over `below`, a volume or None, surfaces over `bg_img`.
+    """
+    values = view.region_scores_[name]
+    strength = np.abs(values) if two_sided else values
+    drawn = np.isfinite(strength) & (
+        strength > view.records[name].first_threshold(None)
+    )
+    if not drawn.any():
+        return Markup("")
+    opacity = _opacity(finding, np.where(drawn, strength, np.nan), view.on_surface)
+    draw = surface_figure if view.on_surface else volume_figure
+    picture = draw(
+        view,
+        name,
+        view.places[peak],
+        opacity,
+        bg_img=bg_img if view.on_surface else below,
+    )
+    return figure_tag(data_uri(picture, "png"), _caption(view, finding, name))
+
+
+def _opacity(finding, strength, on_surface):
+    """Return how opaque every feature is; NaN strengths are not drawn."""
+    drawn = np.isfinite(strength)
+    if not finding.criterion:
+        return drawn.astype(float)
+    if finding.n_surviving:
+        return np.where(finding.survives, 1.0, 0.0 if on_surface else FAINT) * drawn
+    return TREND * (drawn & (strength > trend_limit(strength)))
+
+
+def _caption(view, finding, name):
+    """Describe a map and what is drawn of it."""
+    record = view.records[name]
+    label = record.label[:1].upper() + record.label[1:]
+    start = f"{label}: {record.description} ({record.unit})."
+    if not finding.criterion:
+        return f"{start} Nothing was tested."
+    if not finding.n_surviving:
+        return (
+            f"{start} Nothing survives correction: faint are the strongest "
+            f"{100 * TREND_SHARE:.0f}% of the {view.elements}, which is a trend."
+        )
+    if view.on_surface:
+        return f"{start} Drawn: {view.elements} that survive ({finding.words})."
+    return f"{start} In full color: {view.elements} that survive ({finding.words})."
+
+
+def subjects_figure(about, view, clusters):
+    """Draw every subject's value at the first peaks, with mean and interval."""
+    import matplotlib.pyplot as plt
+    from scipy.stats import t as student
+
+    peaks = clusters["feature"].to_numpy()[:_N_PEAKS]
+    figure, ax = plt.subplots(
+        figsize=(2.2 + 1.1 * len(peaks), 3.4), layout="constrained"
+    )
+    baseline = baseline_of(about)
+    if baseline is not None:
+        ax.axhline(baseline, ls="--", color="0.4", lw=1, label=baseline_words(about))
+    for column, peak in enumerate(peaks):
+        own = about.values[:, peak]
+        own = own[np.isfinite(own)]
+        across = column + np.linspace(-0.22, 0.22, len(own))
+        label = "one subject" if column == 0 else None
+        ax.plot(across, own, "o", ms=4, color=COLORS[0], alpha=0.6, label=label)
+        if len(own) >= _WITHOUT_SPREAD:
+            reach = student.isf(0.025, len(own) - 1) * own.std(ddof=1) / len(own) ** 0.5
+            label = "mean, 95% interval" if column == 0 else None
+            ax.errorbar(
+                column + 0.33, own.mean(), reach, fmt="D", color=COLORS[1], label=label
+            )
+    words = [
+        view.place_words(peak).replace(", ", ",\N{NO-BREAK SPACE}", 2) for peak in peaks
+    ]
+    ax.set_xticks(
+        range(len(peaks)),
+        [text.replace(" mm", " mm\n").replace("\n, ", "\n") for text in words],
+        fontsize="x-small",
+    )
+    ax.set_ylabel(value_words(about))
+    ax.set_xlim(-0.6, len(peaks) - 0.2)
+    add_legend(ax)
+    caption = (
+        "Every subject at the strongest places. The places were chosen because the "
+        "values are large there: means and intervals are too high on average."
+    )
+    return embed_figure(figure, caption, "subjects.svg")
+
+
+def baseline_of(about):
+    """Return what subjects' values are compared with, None for nothing."""
+    if about.test == "information":
+        return 1 / about.options["n_classes"]
+    if about.test == "second_level" and about.options["of_mean"]:
+        return about.options["baseline"]
+    return None
+
+
+def baseline_words(about):
+    """Name the baseline."""
+    return "chance" if about.test == "information" else "baseline"
+
+
+def value_words(about):
+    """Name the subjects' values."""
+    if about.test == "information":
+        return "accuracy"
+    if about.options.get("paired"):
+        return "difference of the two maps"
+    return "value of the subject's map"
+
+
+def null_figures(maps, view):
+    """Draw the largest statistic of every permutation, with the observed one."""
+    figures = []
+    for name, maxima in maps.summary.null_maxima.items():
+        shown = name if name in maps else "mean"
+        finite = maxima[np.isfinite(maxima)]
+        if shown not in maps or not len(finite):
+            continue
+        values = values_of(maps, view, shown)
+        if maps.summary.options.get("two_sided"):
+            values = np.abs(values)
+        observed = float(np.nanmax(values))
+        label = view.records[shown].label
+        what = "clusters" if "cluster" in name else f"{view.elements}"
+        ax = plot_null_distribution(
+            finite, observed, xlabel=f"largest {label} over {what}"
+        )
+        caption = (
+            f"Largest {label} in each of {len(maxima):,} rearrangements of the "
+            "subjects' maps; the family-wise p-values refer to it."
+        )
+        figures.append(embed_figure(ax.figure, caption, f"null_{name}.svg"))
+    return Markup("\n").join(figures)
