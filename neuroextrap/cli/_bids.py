@@ -242,7 +242,7 @@ def _run_group(args):
     import numpy as np
 
     n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
-    say(summary(maps, n_subjects, prevalence=False))
+    say(summary(maps, n_subjects))
     say(f"open {args.out}/index.html")
     return 0
 

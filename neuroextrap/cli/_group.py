@@ -10,6 +10,7 @@ from neuroextrap.cli._parser import (
     add_output_options,
     take_last_as_output,
 )
+from neuroextrap.cli._results import check_bg_img
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -32,7 +33,9 @@ examples:
       --two-sided --cluster-threshold 0.001 --tfce faces_words
   neuroextrap group --imgs sub-*/accuracy.nii.gz --design participants.tsv \\
       --contrast "patients - controls" --step-down patients
-  neuroextrap group --subjects results/sub-* group_information
+  neuroextrap group results/sub-* group_information --report
+  neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
+      --test mean --cluster-threshold 0.001 --report group_mean
 """
 
 
@@ -42,14 +45,37 @@ def add_parser(subparsers):
         "group",
         help="inference over subjects, from one map of each",
         usage="neuroextrap group --imgs A B [C ...] [options] OUT\n"
-        "       neuroextrap group --subjects DIR DIR [DIR ...] [options] OUT",
+        "       neuroextrap group DIR DIR [DIR ...] OUT [options]",
         description="Inference over subjects, from one map of each.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
+    parser.add_argument(
+        "places",
+        nargs="*",
+        metavar="DIR ... OUT",
+        help="folders of one analysis each, as --subjects, and the folder for the "
+        "results",
+    )
     _add_input_options(parser)
     _add_test_options(parser)
-    add_output_options(parser, report=False)
+    add_output_options(parser)
+    _add_report_options(parser)
+
+
+def _add_report_options(parser):
+    """Add the options of what is written in the report."""
+    group = parser.add_argument_group("report")
+    group.add_argument(
+        "--labels-img",
+        metavar="IMG",
+        help="atlas whose regions name the clusters of the report",
+    )
+    group.add_argument(
+        "--labels",
+        metavar="TSV",
+        help="names of the atlas's labels, a table with columns index and name "
+        "(default: their numbers)",
+    )
 
 
 def _add_input_options(parser):
@@ -118,6 +144,13 @@ def _add_test_options(parser):
     """Add the options of the test over subjects."""
     group = parser.add_argument_group("test")
     group.add_argument(
+        "--test",
+        choices=("prevalence", "mean"),
+        help="what is tested with --null: prevalence (in how many of the population "
+        "there is information), or mean (whether the mean is larger than means of "
+        "permuted maps; with --cluster-threshold also clusters) (default: prevalence)",
+    )
+    group.add_argument(
         "--baseline",
         type=float,
         metavar="X",
@@ -133,7 +166,8 @@ def _add_test_options(parser):
         "--cluster-threshold",
         type=float,
         metavar="P",
-        help="test clusters of voxels above this p-value of t, such as 0.001",
+        help="test clusters of voxels above this p-value, such as 0.001 (of t; with "
+        "--test mean, of the voxel's own permuted means)",
     )
     group.add_argument(
         "--tfce",
@@ -177,8 +211,7 @@ def _add_test_options(parser):
 
 def run(args):
     """Test and write maps."""
-    several = ("imgs", "null", "subjects", "paired_imgs")
-    take_last_as_output(args, args.argv, several)
+    _read_places(args)
     _check_options(args)
     from neuroextrap.group._group_maps import records, summary
     from neuroextrap.maps._files import (
@@ -187,6 +220,7 @@ def run(args):
         write_maps,
     )
     from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._result_files import ResultFiles
 
     bids, files = None, []
     if args.imgs is not None:
@@ -215,10 +249,44 @@ def run(args):
         overwrite=args.overwrite,
         bids=bids,
         provenance=origin.record | about,
+        more=_pages(maps, args),
     )
-    n_subjects = len(args.subjects or files)
-    say(summary(maps, n_subjects, prevalence=args.null is not None))
-    say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
+    folder = next(iter(sidecars.values())).parent
+    say(summary(maps, len(maps.summary.subjects)))
+    say(f"maps and sidecars in {folder}")
+    if args.report:
+        say(f"open {ResultFiles.below(args.out, bids).path('report.html')}")
+
+
+def _read_places(args):
+    """Take folders of analyses and OUT from the words without an option."""
+    args.out = None
+    if args.places:
+        *folders, args.out = args.places
+        if folders and args.subjects is not None:
+            raise ValueError(
+                f"{folders[0]} and --subjects both name folders of analyses; give one"
+            )
+        args.subjects = folders or args.subjects
+    several = ("imgs", "null", "subjects", "paired_imgs")
+    take_last_as_output(args, args.argv, several)
+
+
+def _pages(maps, args):
+    """Return functions that write the report and its table of clusters, by name."""
+    if not args.report:
+        return {}
+    from neuroextrap.images._tables import read_text_table
+
+    names = None if args.labels is None else read_text_table(args.labels, "--labels")
+    none = args.bg_img is not None and args.bg_img.lower() == "none"
+    page = maps.generate_report(
+        labels_img=args.labels_img,
+        names=names,
+        bg_img=False if none else args.bg_img,
+    )
+    text = page.get_standalone()
+    return {"report.html": lambda path: path.write_text(text, encoding="utf-8")}
 
 
 _SECOND_LEVEL = (
@@ -232,6 +300,7 @@ _SECOND_LEVEL = (
 _OPTIONS = {
     "--subjects": ("confidence_level", "allow_mixed"),
     "--null": ("gamma", "confidence_level"),
+    "--test mean": ("cluster_threshold",),
     "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
 }
 """Options that belong to one kind of test, which the key asks for."""
@@ -241,7 +310,9 @@ def _kind(args):
     """Return the option that says what is tested."""
     if args.subjects is not None:
         return "--subjects"
-    return "--imgs" if args.null is None else "--null"
+    if args.null is None:
+        return "--imgs"
+    return "--test mean" if args.test == "mean" else "--null"
 
 
 def _is_given(args, name):
@@ -251,21 +322,37 @@ def _is_given(args, name):
 
 
 def _check_options(args):
-    """Raise if an option belongs to a test that is not done."""
+    """Raise if an option belongs to a test, or a page, that is not made."""
     if (args.imgs is None) == (args.subjects is None):
         raise ValueError(
             "give maps by --imgs or folders of analyses by --subjects, one of them"
         )
-    kind = _kind(args)
-    if kind == "--subjects" and args.null is not None:
+    if args.subjects is not None and args.null is not None:
         raise ValueError("--null does not go with --subjects; give maps by --imgs")
+    if args.test is not None and args.null is None:
+        raise ValueError(f"--test {args.test} needs --null; leave it out")
+    _check_kind(args)
+    check_bg_img(args)
+    for name in ("labels_img", "labels"):
+        if _is_given(args, name) and not args.report:
+            raise ValueError(f"{_option(name)} is for the report only; add --report")
+
+
+def _check_kind(args):
+    """Raise if an option belongs to another kind of test."""
+    kind = _kind(args)
     for other in _OPTIONS.keys() - {kind}:
         for name in set(_OPTIONS[other]) - set(_OPTIONS[kind]):
             if _is_given(args, name):
-                option = f"--{name.replace('_', '-')}"
-                needs = {"--null": "needs --null", "--subjects": "needs --subjects"}
-                text = needs.get(other, f"does not go with {kind}")
-                raise ValueError(f"{option} {text}; leave it out")
+                text = f"does not go with {kind}"
+                if other in ("--null", "--subjects") and kind != "--test mean":
+                    text = f"needs {other}"
+                raise ValueError(f"{_option(name)} {text}; leave it out")
+
+
+def _option(name):
+    """Return an option's word."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _tested(args, n_permutations=None):
@@ -281,6 +368,9 @@ def _tested(args, n_permutations=None):
     if kind == "--subjects":
         options.pop("n_permutations", None)
         maps = group.group_information(args.subjects, **shared, **options)
+        return maps, options
+    if kind == "--test mean":
+        maps = group.group_permutation_test(args.imgs, args.null, **shared, **options)
         return maps, options
     if kind == "--null":
         return group.prevalence_test(args.imgs, args.null, **shared, **options), options
@@ -311,11 +401,14 @@ def _cost(args):
             _is_given(args, name) for name in _SECOND_LEVEL
         )
         n_permutations = 1000 if plain else 10_000
+    few = (10, 60)
+    if args.test == "mean" and args.cluster_threshold:  # that a threshold needs
+        few = tuple(int(n + 1 / args.cluster_threshold) for n in few)
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        maps, _ = _tested(args, 2)
+        maps, _ = _tested(args, max(2, few[0] if args.test == "mean" else 2))
         n_voxels = int(np.isfinite(maps["p_value"].get_fdata()).sum())
-        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=(10, 60))
+        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=few)
     n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
     what = (
         f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"

@@ -115,7 +115,7 @@ def records():
     return {record.name: record for record in records}
 
 
-def summary(maps, n_subjects, *, prevalence):
+def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
     import numpy as np
 
@@ -134,7 +134,7 @@ def summary(maps, n_subjects, *, prevalence):
             what = name.replace("_", " ").replace("tfce", "TFCE")
             n_significant = int((p <= 0.05).sum())
             lines.append(f"by {what}: {n_significant} voxels at or below 0.05")
-    if prevalence:
+    if "prevalence_bound_fwe" in maps:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
             f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "

@@ -3,7 +3,11 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._group_finding import strength_in_group, values_of
+from neuroextrap.reporting._group_finding import (
+    sentence_case,
+    strength_in_group,
+    values_of,
+)
 from neuroextrap.reporting._page import frame_table
 from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._rendering import format_p_value, render
@@ -18,6 +22,7 @@ _P_VALUES = {
     "p_value_fwe_tfce": "p (TFCE)",
     "p_value_prevalence": "p (prevalence), this place alone",
 }
+_T_LIKE = ("t", "v", "pseudo_t")
 _NUMBERS = (
     "effect",
     "mean",
@@ -98,6 +103,7 @@ def clusters_section(maps, finding, view, clusters):
     table = _readable(clusters, view)
     heads = _heads(finding, view)
     formats = dict.fromkeys(_P_VALUES, format_p_value)
+    formats |= dict.fromkeys(_T_LIKE, lambda value: f"{value:.2f}")
     formats["place"] = formats["region"] = lambda text: text
     caption = f"Clusters of what survives ({finding.words})"
     kind = ""
@@ -141,7 +147,7 @@ def _heads(finding, view):
     for name in (finding.shown, *_NUMBERS):
         if name in view.records:
             label = view.records[name].label.removesuffix(" fwe")
-            heads[name] = label[:1].upper() + label[1:]
+            heads[name] = sentence_case(label)
     return heads | _P_VALUES
 
 

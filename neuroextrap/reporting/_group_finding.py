@@ -9,7 +9,7 @@ from neuroextrap.reporting._rendering import format_p_value, format_percent
 LEVEL = 0.05
 _CRITERIA = {
     "p_value_fwe_tfce": "family-wise p ≤ .05 by threshold-free cluster enhancement",
-    "p_value_fwe_cluster_extent": "clusters of family-wise p ≤ .05 by their extent",
+    "p_value_fwe_cluster_extent": "family-wise p ≤ .05 by the extent of clusters",
     "p_value_fwe": "family-wise p ≤ .05",
 }
 """What a test is decided by, the first that was asked for, and its name."""
@@ -86,7 +86,7 @@ def values_of(maps, view, name):
     return view.region_scores_[own]
 
 
-def verdict_in_group(maps, finding, view):
+def verdict_in_group(maps, finding, view, n_clusters):
     """Say in one sentence where there is an effect."""
     n_tested = int(np.isfinite(values_of(maps, view, finding.shown)).sum())
     n_subjects = len(maps.summary.subjects)
@@ -95,6 +95,13 @@ def verdict_in_group(maps, finding, view):
         return (
             f"{n_subjects} subjects, {n_tested:,} {view.elements}; nothing was tested: "
             "no lower bound holds for this design. The numbers are descriptions."
+        )
+    if finding.n_surviving and "cluster" in finding.criterion:
+        each = "each of " if n_clusters > 1 else ""
+        return (
+            f"Over {n_subjects} subjects, {what} somewhere in {each}{n_clusters} "
+            f"cluster{'s' if n_clusters > 1 else ''} ({finding.n_surviving:,} of "
+            f"{n_tested:,} {view.elements}; {finding.words})."
         )
     if finding.n_surviving:
         return (
@@ -263,3 +270,12 @@ def _enumerated(maps):
         f"All {n_all:,} distinct arrangements of the subjects were used; no p-value "
         f"can be below {format_p_value(1 / n_all)}."
     )
+
+
+def sentence_case(label):
+    """Begin a name with a capital, unless it is a letter such as t.
+
+    >>> sentence_case("t"), sentence_case("cluster extent")
+    ('t', 'Cluster extent')
+    """
+    return label if len(label.split()[0]) == 1 else label[:1].upper() + label[1:]

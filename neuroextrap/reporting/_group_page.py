@@ -30,6 +30,8 @@ _HEADINGS = {
     "information": "Information over subjects",
 }
 
+_KNOWN_OTHERWISE = ("of_mean", "flips", "all")
+
 
 def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):
     """Put several analyses (GroupMaps) of one group on a page, a Report.
@@ -45,7 +47,7 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
     background = fitted_background(view, bg_img)
     draw = _Pictures(maps, finding, view, clusters, background.img, bg_img)
     sections = [
-        ("What was found", _answer(maps, finding, view, draw)),
+        ("What was found", _answer(maps, finding, view, len(clusters), draw)),
         *_others(analyses[1:], view),
         ("Clusters", clusters_section(maps, finding, view, clusters)),
         ("Subjects at the peaks", subjects_figure(maps.summary, view, clusters)),
@@ -90,11 +92,11 @@ class _Pictures:
         )
 
 
-def _answer(maps, finding, view, draw):
+def _answer(maps, finding, view, n_clusters, draw):
     """Say what was found, and show where."""
     return render(
         "answer",
-        verdict=verdict_in_group(maps, finding, view),
+        verdict=verdict_in_group(maps, finding, view, n_clusters),
         sentences=sentences_in_group(maps, finding, view),
         picture=draw.figure(finding.shown),
     )
@@ -107,7 +109,9 @@ def _others(analyses, view):
         finding = find_in_group(maps, view)
         text = render(
             "answer",
-            verdict=verdict_in_group(maps, finding, view),
+            verdict=verdict_in_group(
+                maps, finding, view, len(group_clusters(maps, finding, view))
+            ),
             sentences=sentences_in_group(maps, finding, view),
             picture="",
         )
@@ -159,16 +163,19 @@ def _options(analyses):
     tables = []
     for maps in analyses:
         about = maps.summary
-        options = {
-            name.replace("_", " "): _plain(v) for name, v in about.options.items()
+        items = {
+            name.replace("n_", "number of ").replace("_", " "): _plain(value)
+            for name, value in about.options.items()
+            if name not in _KNOWN_OTHERWISE
         }
-        items = {"subjects": len(about.subjects), **options}
         tables.append(key_value_table(items, _HEADINGS[about.test]))
     return Markup("\n").join(tables)
 
 
 def _plain(value):
     """Return an option as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, np.ndarray):
         return value.tolist()
     return "-" if value is None else value

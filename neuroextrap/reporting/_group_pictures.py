@@ -5,7 +5,7 @@ from markupsafe import Markup
 
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._axes import COLORS, add_legend
-from neuroextrap.reporting._group_finding import values_of
+from neuroextrap.reporting._group_finding import sentence_case, values_of
 from neuroextrap.reporting._map_data import TREND_SHARE, trend_limit
 from neuroextrap.reporting._map_pictures import (
     FAINT,
@@ -16,7 +16,7 @@ from neuroextrap.reporting._map_pictures import (
 from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._pictures import data_uri, embed_figure
 
-_N_PEAKS = 6
+_N_PEAKS = 4
 _WITHOUT_SPREAD = 3  # fewer subjects have no interval
 
 
@@ -57,8 +57,9 @@ def _opacity(finding, strength, on_surface):
 def _caption(view, finding, name):
     """Describe a map and what is drawn of it."""
     record = view.records[name]
-    label = record.label[:1].upper() + record.label[1:]
-    start = f"{label}: {record.description} ({record.unit})."
+    start = f"{sentence_case(record.label)}: {record.description}."
+    if record.unit and record.unit != record.label:
+        start = f"{start[:-1]} ({record.unit})."
     if not finding.criterion:
         return f"{start} Nothing was tested."
     if not finding.n_surviving:
@@ -78,7 +79,7 @@ def subjects_figure(about, view, clusters):
 
     peaks = clusters["feature"].to_numpy()[:_N_PEAKS]
     figure, ax = plt.subplots(
-        figsize=(2.2 + 1.1 * len(peaks), 3.4), layout="constrained"
+        figsize=(2.0 + 1.2 * len(peaks), 3.4), layout="constrained"
     )
     baseline = baseline_of(about)
     if baseline is not None:
@@ -139,7 +140,8 @@ def value_words(about):
 def null_figures(maps, view):
     """Draw the largest statistic of every permutation, with the observed one."""
     figures = []
-    for name, maxima in maps.summary.null_maxima.items():
+    in_order = sorted(maps.summary.null_maxima.items(), key=_cluster_last)
+    for name, maxima in in_order:
         shown = name if name in maps else "mean"
         finite = maxima[np.isfinite(maxima)]
         if shown not in maps or not len(finite):
@@ -149,13 +151,17 @@ def null_figures(maps, view):
             values = np.abs(values)
         observed = float(np.nanmax(values))
         label = view.records[shown].label
-        what = "clusters" if "cluster" in name else f"{view.elements}"
-        ax = plot_null_distribution(
-            finite, observed, xlabel=f"largest {label} over {what}"
-        )
+        where = "" if "cluster" in name else f" over {view.elements}"
+        ax = plot_null_distribution(finite, observed, xlabel=f"largest {label}{where}")
+        ax.get_legend().get_texts()[0].set_text("rearranged")
         caption = (
             f"Largest {label} in each of {len(maxima):,} rearrangements of the "
             "subjects' maps; the family-wise p-values refer to it."
         )
         figures.append(embed_figure(ax.figure, caption, f"null_{name}.svg"))
     return Markup("\n").join(figures)
+
+
+def _cluster_last(item):
+    """Order null distributions: the statistic itself before clusters."""
+    return "cluster" in item[0] or "tfce" in item[0]

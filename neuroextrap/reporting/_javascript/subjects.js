@@ -1,3 +1,22 @@
+// Names without what all of them begin with.
+function shortNames(names) {
+  var first = names[0], n = 0;
+  function shared(name) { return name.slice(0, n + 1) === first.slice(0, n + 1); }
+  while (n < first.length - 1 && names.every(shared)) { n++; }
+  while (n > 0 && /[0-9]/.test(first[n - 1])) { n--; }
+  return names.map(function (name) { return name.slice(n); });
+}
+
+// Round numbers, some five of them, over a range.
+function roundTicks(range) {
+  var span = range[1] - range[0], size = Math.pow(10, Math.floor(Math.log10(span)));
+  var step = [0.2, 0.5, 1, 2].map(function (part) { return part * size; })
+    .find(function (one) { return span / one <= 6; }) || 5 * size;
+  var ticks = [], first = Math.ceil(range[0] / step);
+  for (var i = first; i * step <= range[1]; i++) { ticks.push(i * step); }
+  return ticks;
+}
+
 // The panel of one place in a group: the value of every subject.
 function subjectRange(subjects) {
   var all = subjects.baseline === null ? [] : [subjects.baseline];
@@ -14,11 +33,10 @@ function subjectAxis(svg, subjects, y, range) {
   add(svg, "path", {
     d: "M" + LEFT + " " + TOP + "V" + BOTTOM + "H" + RIGHT, fill: "none", stroke: "#1b1f24"
   });
-  [0, 1, 2, 3, 4].forEach(function (step) {
-    var value = range[0] + step * (range[1] - range[0]) / 4;
+  roundTicks(range).forEach(function (value) {
     add(svg, "path", {d: "M" + LEFT + " " + y(value) + "h-5", stroke: "#1b1f24"});
     add(svg, "text", {x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"},
-        String(Number(value.toPrecision(2))));
+        String(Number(value.toPrecision(6))));
   });
   add(svg, "text", {x: (LEFT + RIGHT) / 2, y: 290, "text-anchor": "middle"}, "subjects");
   add(svg, "text", {transform: "translate(12," + (TOP + BOTTOM) / 2 + ") rotate(-90)",
@@ -46,15 +64,17 @@ function drawSubjects(svg, data, row) {
   }
   if (row === null) { return; }
   var values = subjects.values[row], n = values.length;
+  var names = shortNames(subjects.names);
+  var fits = n * names.reduce(function (a, b) { return Math.max(a, b.length); }, 0) <= 70;
   var dots = add(svg, "g", {class: "nx-subjects"});
   values.forEach(function (value, i) {
     if (value === null) { return; }
     var x = LEFT + 14 + (i + 0.5) / n * (RIGHT - LEFT - 28);
     var dot = add(dots, "circle", {cx: x, cy: y(value), r: 4, fill: BLUE});
     add(dot, "title", {}, subjects.names[i] + ": " + value);
-    if (n <= 20) {
-      add(svg, "text", {x: x, y: BOTTOM + 16, "text-anchor": "middle", "font-size": 9},
-          subjects.names[i].replace(/^sub-/, ""));
+    if (fits) {
+      add(svg, "text", {x: x, y: BOTTOM + 16, "text-anchor": "middle", "font-size": 10},
+          names[i]);
     }
   });
   var known = values.filter(function (value) { return value !== null; });
