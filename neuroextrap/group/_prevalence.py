@@ -1,6 +1,8 @@
 """In how many of the population is there information? The smallest score decides."""
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -116,30 +118,54 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     >>> float(maps["p_value"][0]), bool(maps["p_value_prevalence"][0] < 0.05)
     (0.0001, True)
     """
-    check_count(n_permutations, "n_permutations", least=2)
-    check_fraction(gamma, "gamma")
-    check_fraction(confidence_level, "confidence_level")
+    asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
     subjects = read_subjects(
         scores, mask, "scores", allow_native_space=allow_native_space
     )
     nulls = read_nulls(null_scores, subjects)
-    picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
-    _warn_of_resolution(picks, gamma, 1 - confidence_level)
+    names = subject_names(scores, len(nulls))
+    return run_prevalence(subjects, nulls, names, asked)
+
+
+@dataclass(frozen=True)
+class PrevalenceOptions:
+    """The options of a test of prevalence, checked."""
+
+    gamma: float = 0.5
+    confidence_level: float = 0.95
+    n_permutations: int = 10_000
+    random_state: Any = 0
+
+    def __post_init__(self):
+        """Check the numbers."""
+        check_count(self.n_permutations, "n_permutations", least=2)
+        check_fraction(self.gamma, "gamma")
+        check_fraction(self.confidence_level, "confidence_level")
+
+
+def run_prevalence(subjects, nulls, names, asked, column=slice(None)):
+    """Test SubjectMaps against their permuted maps; return GroupMaps.
+
+    `column` is the column of `subjects` that each feature of the masker shows.
+    """
+    n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
+    picks = combinations(n_maps, asked.n_permutations, asked.random_state)
+    _warn_of_resolution(picks, asked.gamma, alpha)
     counts = _global_null(subjects, nulls, picks)
     p, p_fwe = counts.p_value(), counts.p_value_fwe()
     statistics = {"minimum": counts.score, "p_value": p, "p_value_fwe": p_fwe}
-    statistics |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
+    statistics |= _prevalences(p, p_fwe, len(nulls), asked.gamma, alpha)
     return GroupMaps(
-        to_maps(statistics, subjects),
+        to_maps(statistics, subjects, column),
         GroupSummary(
             test="prevalence",
-            values=subjects.values,
-            subjects=subject_names(scores, len(nulls)),
+            values=subjects.values[:, column],
+            subjects=names,
             masker=subjects.masker,
             null_maxima={"minimum": counts.maxima},
             options={
-                "gamma": gamma,
-                "confidence_level": confidence_level,
+                "gamma": asked.gamma,
+                "confidence_level": asked.confidence_level,
                 "n_permutations": 1 + len(picks),
                 "n_first_level": sorted({len(null) for null in nulls}),
             },
