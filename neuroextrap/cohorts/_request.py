@@ -146,10 +146,17 @@ def working_folder(request, participant, out):
     root = Path(out) / ".work" if request.work_dir is None else Path(request.work_dir)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
     folder.mkdir(parents=True, exist_ok=True)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # others work in it
-        root.rmdir()
+    done = False
+    try:
+        yield folder
+        done = True
+    finally:
+        if done or request.work_dir is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # there is work to continue, or others work in it
+            folder.rmdir()
+        with suppress(OSError):
+            root.rmdir()
 
 
 def samples_of(request, participant):

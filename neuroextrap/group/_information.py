@@ -148,6 +148,7 @@ def group_information(
             test="information",
             values=own,
             subjects=analysis_names(analyses),
+            quantity="accuracy",
             masker=aligned.masker,
             options={
                 "n_classes": len(analyses[0].classes),

@@ -4,7 +4,12 @@ import numpy as np
 
 from neuroextrap.group._first_level import combinations, read_columns, read_nulls
 from neuroextrap.group._neighbors import usable_neighbors
-from neuroextrap.group._results import GroupMaps, GroupSummary, subject_names
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -131,6 +136,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
             test="permutation",
             values=subjects.values,
             subjects=subject_names(scores, len(nulls)),
+            quantity=quantity_of(scores),
             masker=subjects.masker,
             null_maxima=null_maxima,
             options={

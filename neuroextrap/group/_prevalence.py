@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.group._first_level import combinations, read_columns, read_nulls
-from neuroextrap.group._results import GroupMaps, GroupSummary, subject_names
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -124,7 +129,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     )
     nulls = read_nulls(null_scores, subjects)
     names = subject_names(scores, len(nulls))
-    return run_prevalence(subjects, nulls, names, asked)
+    return run_prevalence(subjects, nulls, names, asked, quantity=quantity_of(scores))
 
 
 @dataclass(frozen=True)
@@ -143,9 +148,10 @@ class PrevalenceOptions:
         check_fraction(self.confidence_level, "confidence_level")
 
 
-def run_prevalence(subjects, nulls, names, asked, column=slice(None)):
+def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(None)):
     """Test SubjectMaps against their permuted maps; return GroupMaps.
 
+    `names` are the subjects' and `quantity` is what is tested, for a page.
     `column` is the column of `subjects` that each feature of the masker shows.
     """
     n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
@@ -161,6 +167,7 @@ def run_prevalence(subjects, nulls, names, asked, column=slice(None)):
             test="prevalence",
             values=subjects.values[:, column],
             subjects=names,
+            quantity=quantity,
             masker=subjects.masker,
             null_maxima={"minimum": counts.maxima},
             options={
@@ -182,7 +189,7 @@ def _warn_of_resolution(picks, gamma, alpha):
             f"{n_combinations} second-level permutations of {n_subjects} subjects "
             f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
             "raise n_permutations, or the number of first-level permutations",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

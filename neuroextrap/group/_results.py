@@ -14,8 +14,9 @@ class GroupSummary:
     """What one analysis over subjects was of, and what its null distributions were.
 
     `test` is "second_level", "prevalence", "permutation" or "information". `values`
-    (n_subjects, n_features) are the subjects' own maps, `subjects` their names and
-    `masker` what places features in an image, None for arrays. `null_maxima` holds, by
+    (n_subjects, n_features) are the subjects' own maps, `quantity` what these are
+    (accuracy, say, "" where it is not known), `subjects` the names and `masker` what
+    places features in an image, None for arrays. `null_maxima` holds, by
     the map whose family-wise p-values they give, the largest statistic of every
     permutation. `options` are those of the call that differ between analyses.
     """
@@ -24,6 +25,7 @@ class GroupSummary:
     values: np.ndarray
     subjects: tuple
     masker: Any
+    quantity: str = ""
     null_maxima: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
 
@@ -124,3 +126,15 @@ def subject_names(imgs, n_subjects):
         for file, label in zip(files, labels, strict=True)
     ]
     return tuple(found if len(set(found)) == n_subjects else names)
+
+
+def quantity_of(imgs):
+    """Return what all maps are of by their names (desc-<label>), "" if not known."""
+    if isinstance(imgs, np.ndarray):
+        return ""
+    from neuroextrap.images._bids_names import loose_entities
+    from neuroextrap.images._opening import list_images
+
+    files = [image.file for image in list_images(imgs)]
+    labels = {loose_entities(file).get("desc", "") for file in files if file}
+    return labels.pop() if len(labels) == 1 else ""

@@ -91,7 +91,15 @@ def saved_prevalence(
         np.append(known, False),
         aligned.masker,
     )
-    return run_prevalence(columns, nulls, analysis_names(analyses), asked, shown)
+    quantity = str(analyses[0].parameters.get("statistic", ""))
+    return run_prevalence(
+        columns,
+        nulls,
+        analysis_names(analyses),
+        asked,
+        quantity=quantity.replace("_", " "),
+        column=shown,
+    )
 
 
 def _check_statistics(analyses):

@@ -5,7 +5,12 @@ from scipy.stats import t as student
 
 from neuroextrap.group._neighbors import usable_neighbors
 from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
-from neuroextrap.group._results import GroupMaps, GroupSummary, subject_names
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._second_level_input import (
     count_known,
     per_subject,
@@ -253,6 +258,7 @@ def second_level_test(  # noqa: PLR0913
             test="second_level",
             values=compared,
             subjects=subject_names(imgs, len(compared)),
+            quantity=quantity_of(imgs),
             masker=subjects.masker,
             null_maxima=maxima,
             options=options,

@@ -117,13 +117,14 @@ def verdict_in_group(maps, finding, view, n_clusters):
 def _claim(about):
     """Return what surviving means, as a clause."""
     if about.test == "prevalence":
-        return "somebody carries information"
+        return "at least one carries information"
     if about.test == "permutation":
         return "the mean is larger than permuted labels give"
     if about.test == "information":
         return "the mean Bayes accuracy is above chance"
     options = about.options
-    what = "the mean difference" if options["paired"] else "the mean"
+    of = f" {about.quantity}" if about.quantity else ""
+    what = f"the mean{of} difference" if options["paired"] else f"the mean{of}"
     if not options["of_mean"]:
         what = f"the contrast {_contrast_words(options['contrast'])}"
     verb = "differs from" if options["two_sided"] else "is above"
@@ -139,9 +140,11 @@ def _contrast_words(contrast):
 
 def sentences_in_group(maps, finding, view):
     """Say in sentences what is known of the strongest place, and by other criteria."""
-    parts = [_nothing(maps, finding, view), _strongest(maps, finding, view)]
+    parts = [_nothing(maps, finding, view)]
     if maps.summary.test == "prevalence":
         parts.append(_majority(maps, view))
+    else:
+        parts.append(_strongest(maps, finding, view))
     if maps.summary.test == "information":
         parts += _information(maps, view)
     parts += [_other_criteria(maps, finding, view), _enumerated(maps)]
@@ -208,7 +211,7 @@ def _majority(maps, view):
     best = int(np.nanargmax(bound))
     n_most = int((bound >= options["gamma"]).sum())
     return (
-        f"At least {format_percent(bound[best])} of the population carry information "
+        f"At least {_rounded_down(bound[best])} of the population carry information "
         f"at {view.place_words(best)}; at least {format_percent(options['gamma'])} of "
         f"it in {n_most:,} {view.elements} ({level} confidence, corrected for places "
         "where nobody does)."
@@ -228,21 +231,37 @@ def _information(maps, view):
         f"{interval[1][best]:.2g} bits ({level} interval for subjects drawn anew; the "
         "place was chosen as the best, so both are too high on average)."
     ]
-    for name, whom in _BOUNDS.items():
-        if name in maps:
-            bound = np.nanmax(values_of(maps, view, name))
-            bits = np.nanmax(
-                values_of(
-                    maps, view, name.replace("bayes_accuracy", "class_information")
-                )
-            )
-            sentences.append(
-                f"On average over {whom}, the best possible classifier is right at "
-                f"least {format_percent(bound)} of the time somewhere, and a response "
-                f"carries at least {bits:.2g} bits about which of the classes was shown"
-                f" ({level} confidence, everywhere at once)."
-            )
-    return sentences
+    bounds = [_bound_words(maps, view, name) for name in _BOUNDS if name in maps]
+    return sentences + bounds
+
+
+def _bound_words(maps, view, name):
+    """Say what a lower bound on the mean over subjects is, where it is highest."""
+    whom, options = _BOUNDS[name], maps.summary.options
+    level = f"{format_percent(options['confidence_level'])} confidence"
+    bound = np.nanmax(values_of(maps, view, name))
+    if not bound > 1 / options["n_classes"]:
+        return (
+            f"On average over {whom}, the lower bound on the Bayes accuracy stays at "
+            f"chance everywhere ({level}, everywhere at once)."
+        )
+    of_bits = name.replace("bayes_accuracy", "class_information")
+    bits = np.nanmax(values_of(maps, view, of_bits))
+    return (
+        f"On average over {whom}, the best possible classifier is right at least "
+        f"{_rounded_down(bound)} of the time somewhere, and a response carries at "
+        f"least {bits:.2g} bits about which of the classes was shown ({level}, "
+        "everywhere at once)."
+    )
+
+
+def _rounded_down(bound):
+    """Write a lower bound in percent, never larger than it is.
+
+    >>> _rounded_down(0.4996)
+    '49%'
+    """
+    return f"{int(100 * bound + 1e-9)}%"
 
 
 def _other_criteria(maps, finding, view):

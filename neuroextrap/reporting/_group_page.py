@@ -30,7 +30,7 @@ _HEADINGS = {
     "information": "Information over subjects",
 }
 
-_KNOWN_OTHERWISE = ("of_mean", "flips", "all")
+_KNOWN_OTHERWISE = ("of_mean", "flips", "all", "n_first_level")
 
 
 def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):
@@ -168,7 +168,9 @@ def _options(analyses):
             for name, value in about.options.items()
             if name not in _KNOWN_OTHERWISE
         }
-        tables.append(key_value_table(items, _HEADINGS[about.test]))
+        heading = _HEADINGS[about.test]
+        tables.append(Markup("<h3>{}</h3>").format(heading))
+        tables.append(key_value_table(items, heading))
     return Markup("\n").join(tables)
 
 

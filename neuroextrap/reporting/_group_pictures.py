@@ -130,11 +130,9 @@ def baseline_words(about):
 
 def value_words(about):
     """Name the subjects' values."""
-    if about.test == "information":
-        return "accuracy"
     if about.options.get("paired"):
-        return "difference of the two maps"
-    return "value of the subject's map"
+        return f"difference in {about.quantity or 'the two maps'}"
+    return about.quantity or "value of the subject's map"
 
 
 def null_figures(maps, view):
