@@ -82,6 +82,7 @@ def run(args):
     bids, files = None, []
     if args.imgs is not None:
         bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
+        _check_alike(args, files)
     if args.dry_run:
         say(_cost(args))
         return
@@ -113,6 +114,16 @@ def run(args):
     say(f"maps and sidecars in {folder}")
     if args.report:
         say(f"open {ResultFiles.below(args.out, bids).path('report.html')}")
+
+
+def _check_alike(args, files):
+    """Raise if maps of different analyses are put together without saying so."""
+    if args.allow_mixed:
+        return
+    from neuroextrap.group._alike import check_alike_maps
+
+    check_alike_maps(files, "--imgs")
+    check_alike_maps(args.paired_imgs or (), "--paired-imgs")
 
 
 def _read_places(args):
@@ -153,9 +164,10 @@ _SECOND_LEVEL = (
     "cluster_threshold",
     "tfce",
     "step_down",
+    "min_subjects",
 )
 _OPTIONS = {
-    "--subjects": ("confidence_level", "allow_mixed"),
+    "--subjects": ("confidence_level",),
     "--null": ("gamma", "confidence_level"),
     "--test mean": ("cluster_threshold",),
     "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
@@ -224,6 +236,7 @@ def _tested(args, n_permutations=None):
         options["n_permutations"] = n_permutations
     if kind == "--subjects":
         options.pop("n_permutations", None)
+        options["allow_mixed"] = args.allow_mixed
         maps = group.group_information(args.subjects, **shared, **options)
         return maps, options
     if kind == "--test mean":

@@ -38,8 +38,8 @@ def add_input_options(parser):
     group.add_argument(
         "--allow-mixed",
         action="store_true",
-        help="with --subjects: accept other classifiers, radii or set sizes in some "
-        "subjects",
+        help="accept other classifiers, radii, classes or set sizes in some subjects "
+        "(maps are judged by the JSON files beside them)",
     )
     group.add_argument(
         "--paired-imgs",
@@ -119,6 +119,13 @@ def add_test_options(parser):
         "--step-down",
         action="store_true",
         help="add step-down p-values, never larger than the family-wise ones",
+    )
+    group.add_argument(
+        "--min-subjects",
+        type=int,
+        metavar="N",
+        help="test voxels that at least N subjects have, each over those it has "
+        "(default: voxels that all have)",
     )
     group.add_argument(
         "--gamma",

@@ -124,6 +124,38 @@ def test_folders_of_analyses_give_information(tmp_path, capsys):
         np.testing.assert_array_equal(found, img.get_fdata())
 
 
+def test_maps_of_different_analyses_are_not_mixed(subjects, tmp_path, capsys):
+    imgs, _ = subjects
+    for number, img in enumerate(imgs):
+        about = {"description": "accuracy", "parameters": {"radius": 8.0}}
+        about["parameters"]["radius"] += number == 5
+        path = img.replace(".nii.gz", ".json")
+        (tmp_path / path).write_text(json.dumps(about))
+    words = ["group", "--imgs", *imgs, "--n-permutations", "50"]
+    assert main([*words, str(tmp_path / "no")]) == 2
+    line = capsys.readouterr().err
+    assert "sub-0.nii.gz and" in line
+    assert "sub-5.nii.gz differ in radius; analyze all subjects alike" in line
+    assert not (tmp_path / "no").exists()
+    assert main([*words, "--allow-mixed", str(tmp_path / "out")]) == 0
+
+
+def test_voxels_of_some_subjects(subjects, tmp_path):
+    imgs, _ = subjects
+    img = nibabel.load(imgs[2])
+    data = img.get_fdata()
+    data[3, 2, 1] = np.nan
+    nibabel.save(nibabel.Nifti1Image(data, img.affine), imgs[2])
+    words = ["group", "--imgs", *imgs, "--n-permutations", "50"]
+    for options, n in (([], 23), (["--min-subjects", "6"], 24)):
+        out = tmp_path / f"out_{n}"
+        assert main([*words, *options, str(out)]) == 0
+        p = nibabel.load(out / "p_value_fwe.nii.gz").get_fdata()
+        assert np.isfinite(p).sum() == n
+    counts = nibabel.load(out / "n_subjects.nii.gz").get_fdata()
+    assert counts[3, 2, 1] == 7
+
+
 def test_the_mean_against_permuted_maps(subjects, tmp_path, capsys):
     imgs, nulls = subjects
     out = tmp_path / "out"
@@ -187,7 +219,7 @@ def test_a_design_that_does_not_fit_is_one_line(
     [
         (["--null", "x.npy", "y.npy", "--tfce"], "--tfce does not go with --null"),
         (["--subjects", "x", "y"], "one of them"),
-        (["--allow-mixed"], "--allow-mixed needs --subjects"),
+        (["--min-subjects", "9"], "min_subjects=9 is more than the 8 subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
         (["--test", "mean"], "--test mean needs --null"),
         (["--labels", "x.tsv"], "--labels is for the report only; add --report"),
