@@ -75,6 +75,7 @@ def group_information(
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
         forward tests of equal design were stored for all subjects. Every bound also
         with ``_fwe``, for all regions at once. NaN where a subject has no region.
+        Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------

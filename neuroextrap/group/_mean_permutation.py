@@ -75,7 +75,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         (family-wise, by the largest mean, which suits maps of one scale such as
         accuracies); with clusters ``cluster_extent`` (voxels) and
         ``p_value_fwe_cluster_extent`` (by the largest cluster). NaN where a subject has
-        no value.
+        no value. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------

@@ -83,7 +83,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         not even the global null is). ``p_value_fwe`` holds for all voxels at once.
         ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe`` are corrected for all
         voxels against the global null only, see Notes. NaN where a subject has no
-        value.
+        value. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
