@@ -9,6 +9,7 @@ import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information, prevalence_test
+from neuroextrap.group._first_level import read_columns
 
 
 @pytest.fixture(autouse=True)
@@ -285,3 +286,17 @@ def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
         for b in range(100)
     ]
     assert np.mean(np.array(p_values) <= 0.05) <= 0.13  # four standard errors
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_is_read_of_files_is_a_copy(tmp_path, order):
+    """Whole files mapped into memory would count as this process's memory."""
+    data = np.asarray(np.random.default_rng(0).normal(size=(7, 20)), order=order)
+    np.save(tmp_path / "null.npy", data)
+    null = np.load(tmp_path / "null.npy", mmap_mode="r")
+    for features in (np.arange(3, 9), np.array([1, 4, 19])):
+        found = read_columns([null], 0, features)
+        np.testing.assert_array_equal(found, data[:, features])
+        assert type(found) is np.ndarray
+        assert found.base is None
+        assert not np.shares_memory(found, null)
