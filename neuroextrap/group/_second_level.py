@@ -248,6 +248,7 @@ def second_level_test(  # noqa: PLR0913
         "cluster_threshold": cluster_threshold,
         "tfce": tfce,
         "of_mean": test.is_intercept,
+        "tested": test.rows[:, 0],
         "flips": asked.flips(test),
         "all": arrangements.are_all,
         "n_permutations": arrangements.n_permutations,

@@ -124,7 +124,8 @@ def _claim(about):
         return "the mean Bayes accuracy is above chance"
     options = about.options
     of = f" {about.quantity}" if about.quantity else ""
-    what = f"the mean{of} difference" if options["paired"] else f"the mean{of}"
+    center = "the median" if options["statistic"] == "median" else "the mean"
+    what = f"{center}{of}{' difference' if options['paired'] else ''}"
     if not options["of_mean"]:
         what = f"the contrast {_contrast_words(options['contrast'])}"
     verb = "differs from" if options["two_sided"] else "is above"

@@ -53,9 +53,9 @@ def group_methods(analyses):
 def _second_level(about):
     """Describe a test by rearrangement."""
     options, cited = about.options, [_PERMUTATIONS, _MAXIMUM]
-    what = "The mean"
+    what = "The median" if options["statistic"] == "median" else "The mean"
     if options["paired"]:
-        what = "The mean difference of two maps"
+        what += " difference of two maps"
     if not options["of_mean"]:
         what = f"A contrast of a linear model ({options['contrast']})"
     how = "flipping the signs" if options["flips"] else "permuting the residuals"

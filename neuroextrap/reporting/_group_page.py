@@ -30,7 +30,7 @@ _HEADINGS = {
     "information": "Information over subjects",
 }
 
-_KNOWN_OTHERWISE = ("of_mean", "flips", "all", "n_first_level")
+_KNOWN_OTHERWISE = ("of_mean", "tested", "flips", "all", "n_first_level")
 
 
 def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):

@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.plotting import plot_null_distribution
-from neuroextrap.plotting._axes import COLORS, add_legend
+from neuroextrap.plotting._axes import COLORS
 from neuroextrap.reporting._group_finding import sentence_case, values_of
 from neuroextrap.reporting._map_data import TREND_SHARE, trend_limit
 from neuroextrap.reporting._map_pictures import (
@@ -75,27 +75,16 @@ def _caption(view, finding, name):
 def subjects_figure(about, view, clusters):
     """Draw every subject's value at the first peaks, with mean and interval."""
     import matplotlib.pyplot as plt
-    from scipy.stats import t as student
 
     peaks = clusters["feature"].to_numpy()[:_N_PEAKS]
     figure, ax = plt.subplots(
-        figsize=(2.0 + 1.2 * len(peaks), 3.4), layout="constrained"
+        figsize=(3.4 + 1.1 * len(peaks), 3.4), layout="constrained"
     )
     baseline = baseline_of(about)
     if baseline is not None:
         ax.axhline(baseline, ls="--", color="0.4", lw=1, label=baseline_words(about))
     for column, peak in enumerate(peaks):
-        own = about.values[:, peak]
-        own = own[np.isfinite(own)]
-        across = column + np.linspace(-0.22, 0.22, len(own))
-        label = "one subject" if column == 0 else None
-        ax.plot(across, own, "o", ms=4, color=COLORS[0], alpha=0.6, label=label)
-        if len(own) >= _WITHOUT_SPREAD:
-            reach = student.isf(0.025, len(own) - 1) * own.std(ddof=1) / len(own) ** 0.5
-            label = "mean, 95% interval" if column == 0 else None
-            ax.errorbar(
-                column + 0.33, own.mean(), reach, fmt="D", color=COLORS[1], label=label
-            )
+        _draw_subjects(ax, about, column, peak)
     words = [
         view.place_words(peak).replace(", ", ",\N{NO-BREAK SPACE}", 2) for peak in peaks
     ]
@@ -106,12 +95,39 @@ def subjects_figure(about, view, clusters):
     )
     ax.set_ylabel(value_words(about))
     ax.set_xlim(-0.6, len(peaks) - 0.2)
-    add_legend(ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
     caption = (
         "Every subject at the strongest places. The places were chosen because the "
         "values are large there: means and intervals are too high on average."
     )
+    if not about.options.get("of_mean", True):
+        caption = (
+            "Every subject at the strongest places, from left to right by what the "
+            "contrast compares (other columns of the design taken out). The places "
+            "were chosen because the differences are large there."
+        )
     return embed_figure(figure, caption, "subjects.svg")
+
+
+def _draw_subjects(ax, about, column, peak):
+    """Draw the subjects' values at one peak; of a mean, with its interval."""
+    from scipy.stats import t as student
+
+    own = about.values[:, peak]
+    known = np.isfinite(own)
+    own, label = own[known], "one subject" if column == 0 else None
+    of_mean = about.options.get("of_mean", True)
+    across = np.linspace(-0.22, 0.22, len(own))
+    if not of_mean:
+        tested = about.options["tested"][known]
+        across = 0.3 * tested / np.abs(tested).max()
+    ax.plot(column + across, own, "o", ms=4, color=COLORS[0], alpha=0.6, label=label)
+    if of_mean and len(own) >= _WITHOUT_SPREAD:
+        reach = student.isf(0.025, len(own) - 1) * own.std(ddof=1) / len(own) ** 0.5
+        label = "mean, 95% interval" if column == 0 else None
+        ax.errorbar(
+            column + 0.33, own.mean(), reach, fmt="D", color=COLORS[1], label=label
+        )
 
 
 def baseline_of(about):
