@@ -1,6 +1,8 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
 from neuroextrap.cli._console import say
+from neuroextrap.cli._cost import size_words
+from neuroextrap.cli._dask import add_dask
 from neuroextrap.cli._parser import (
     add_analysis_options,
     add_cleaning_options,
@@ -36,13 +38,13 @@ _LIGHT = (
 )
 _SAMPLES = (
     "task space raw samples exclude smoothing_fwhm high_pass detrend standardize delay "
-    "overwrite dry_run report"
+    "overwrite dry_run report save_null shard work_dir"
 )
 _GROUP = (
-    "task space mask two_sided cluster_threshold tfce confidence_level "
-    "allow_native_space random_state overwrite"
+    "task space mask two_sided cluster_threshold tfce confidence_level gamma "
+    "allow_native_space labels_img random_state report overwrite"
 )
-_UNUSED = ("test_runs", "save_null")
+_UNUSED = ("test_runs",)
 
 
 def add_parser(subparsers):
@@ -94,9 +96,12 @@ def _add_input_options(parser):
     )
     group.add_argument(
         "--samples",
-        choices=("lss", "lsa", "blocks", "volumes"),
+        choices=("lss", "lsa", "blocks", "volumes", "betas"),
         default="lss",
-        help="what a sample is, as in neuroextrap searchlight (default: %(default)s)",
+        help="what a sample is, as in neuroextrap searchlight; betas for images that "
+        "are betas already, *_betas.nii.gz with a table *_betas.tsv (trial_type, run) "
+        "or maps run-*_contrast-<condition>_stat-effect_statmap.nii.gz (default: "
+        "%(default)s)",
     )
     group.add_argument(
         "--exclude",
@@ -150,6 +155,32 @@ def _add_group_options(parser):
         "--tfce", action="store_true", help="test threshold-free cluster enhancement"
     )
     group.add_argument(
+        "--gamma",
+        type=float,
+        default=0.5,
+        metavar="P",
+        help="prevalence under the null hypothesis of the test of prevalence, which is "
+        "done where participants have --save-null (default: %(default)s)",
+    )
+    group.add_argument(
+        "--labels-img",
+        metavar="IMG",
+        help="atlas: participant analyzes its regions instead of spheres, group names "
+        "the clusters by them",
+    )
+    group.add_argument(
+        "--labels",
+        metavar="TSV",
+        help="names of the atlas's labels on the group's page, a table with columns "
+        "index and name (default: their numbers)",
+    )
+    group.add_argument(
+        "--bg-img",
+        metavar="IMG",
+        help="image drawn under the maps of the group's page: an anatomy, mni152 or "
+        "none (default: the template if the maps are in MNI space)",
+    )
+    group.add_argument(
         "--allow-native-space",
         action="store_true",
         help="test voxel by voxel even if maps lie in the participants' own spaces",
@@ -166,7 +197,24 @@ def _add_other_options(parser):
         "--no-report",
         action="store_false",
         dest="report",
-        help="write no page about every participant",
+        help="write no page about every participant or the group",
+    )
+    group.add_argument(
+        "--save-null",
+        action="store_true",
+        help="keep the permuted maps of every participant, from which group infers the "
+        "prevalence; needs --n-permutations",
+    )
+    group.add_argument(
+        "--shard",
+        metavar="i/N",
+        help="analyze every N-th participant from the i-th on: one of N jobs",
+    )
+    group.add_argument(
+        "--work-dir",
+        metavar="DIR",
+        help="folder for work in progress, from which an interrupted participant "
+        "continues (default: none, it begins anew)",
     )
     group.add_argument(
         "--dry-run",
@@ -174,6 +222,7 @@ def _add_other_options(parser):
         help="find and check everything, estimate the time, write nothing",
     )
     add_n_jobs(group, default=1)
+    add_dask(group)
     group.add_argument(
         "--max-memory",
         default="2G",
@@ -221,7 +270,9 @@ def _tell(outcomes, args):
     if args.dry_run:
         say(
             f"dry run: {len(outcomes)} participants, about "
-            f"{outcomes['seconds'].sum():.0f} s one after another; nothing written"
+            f"{outcomes['seconds'].sum():.0f} s one after another, "
+            f"{size_words(outcomes['memory'].max())} of data in memory and "
+            f"{size_words(outcomes['disk'].sum())} on disk; nothing written"
         )
     else:
         say(f"open {args.out}/index.html")
@@ -232,17 +283,22 @@ def _run_group(args):
     """Put the participants together."""
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.group._group_maps import summary
+    from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
     options = {name: getattr(args, name) for name in _GROUP.split()}
+    if args.labels is not None:
+        options["names"] = read_text_table(args.labels, "--labels")
+    if args.bg_img is not None:
+        options["bg_img"] = False if args.bg_img.lower() == "none" else args.bg_img
     if args.n_permutations:
         options["n_permutations"] = args.n_permutations
     maps = analyze_group(args.out, participants=args.participant_label, **options)
     import numpy as np
 
     n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
-    say(summary(maps, n_subjects, prevalence=False))
+    say(summary(maps, n_subjects))
     say(f"open {args.out}/index.html")
     return 0
 

@@ -2,7 +2,7 @@
 
 import time
 
-_GIB = 2.0**30
+_MIB, _GIB = 2.0**20, 2.0**30
 
 
 def cost_line(what, seconds, n_bytes):
@@ -12,13 +12,24 @@ def cost_line(what, seconds, n_bytes):
     'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
     whole = round(seconds)
-    size = f"{n_bytes / _GIB:.1f} GiB"
-    if n_bytes < _GIB:
-        size = f"{n_bytes / 2**20:.0f} MiB"
+    size = size_words(n_bytes)
     return (
         f"dry run: {what}; about {whole // 3600}:{whole // 60 % 60:02d}:"
         f"{whole % 60:02d} (h:mm:ss), {size} of data; nothing written"
     )
+
+
+def size_words(n_bytes):
+    """Write a number of bytes.
+
+    >>> size_words(2**29), size_words(3 * 2**30)
+    ('512 MiB', '3.0 GiB')
+    """
+    if n_bytes < _MIB:
+        return f"{n_bytes / 2**10:.0f} KiB"
+    if n_bytes < _GIB:
+        return f"{n_bytes / 2**20:.0f} MiB"
+    return f"{n_bytes / _GIB:.1f} GiB"
 
 
 def part_of_run(shard):

@@ -3,13 +3,18 @@
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._group_design import read_design
+from neuroextrap.cli._group_options import (
+    add_input_options,
+    add_report_options,
+    add_test_options,
+)
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
-    add_dry_run,
     add_output_options,
     take_last_as_output,
 )
+from neuroextrap.cli._results import check_bg_img
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -32,7 +37,9 @@ examples:
       --two-sided --cluster-threshold 0.001 --tfce faces_words
   neuroextrap group --imgs sub-*/accuracy.nii.gz --design participants.tsv \\
       --contrast "patients - controls" --step-down patients
-  neuroextrap group --subjects results/sub-* group_information
+  neuroextrap group results/sub-* group_information --report
+  neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
+      --test mean --cluster-threshold 0.001 --report group_mean
 """
 
 
@@ -42,143 +49,26 @@ def add_parser(subparsers):
         "group",
         help="inference over subjects, from one map of each",
         usage="neuroextrap group --imgs A B [C ...] [options] OUT\n"
-        "       neuroextrap group --subjects DIR DIR [DIR ...] [options] OUT",
+        "       neuroextrap group DIR DIR [DIR ...] OUT [options]",
         description="Inference over subjects, from one map of each.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    _add_input_options(parser)
-    _add_test_options(parser)
-    add_output_options(parser, report=False)
-
-
-def _add_input_options(parser):
-    """Add the options of the maps that are analyzed."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--imgs",
-        nargs="+",
-        metavar="IMG",
-        help="maps, one for each subject",
+    parser.add_argument(
+        "places",
+        nargs="*",
+        metavar="DIR ... OUT",
+        help="folders of one analysis each, as --subjects, and the folder for the "
+        "results",
     )
-    group.add_argument(
-        "--subjects",
-        nargs="+",
-        metavar="DIR",
-        help="folders of one analysis each, instead of maps: means, spread and lower "
-        "bounds of information over subjects",
-    )
-    group.add_argument(
-        "--allow-mixed",
-        action="store_true",
-        help="with --subjects: accept other classifiers, radii or set sizes in some "
-        "subjects",
-    )
-    group.add_argument(
-        "--paired-imgs",
-        nargs="+",
-        metavar="IMG",
-        help="a second map of each subject, subtracted from the first; in the same "
-        "order",
-    )
-    group.add_argument(
-        "--design",
-        metavar="TSV",
-        help="model of the subjects: a table with one row each; if it has a column "
-        "participant_id, rows are matched to the sub-<label> of the maps, else they "
-        "are in their order",
-    )
-    group.add_argument(
-        "--contrast",
-        metavar="TEXT",
-        help="what is tested of the design: a column, or an expression such as "
-        "'patients - controls'",
-    )
-    group.add_argument(
-        "--null",
-        nargs="+",
-        metavar="NPY",
-        help="permuted maps of every subject, written by --save-null, in the order "
-        "of --imgs",
-    )
-    group.add_argument(
-        "--mask",
-        metavar="IMG",
-        help="voxels that are tested (default: those finite in all subjects)",
-    )
-    group.add_argument(
-        "--allow-native-space",
-        action="store_true",
-        help="test voxel by voxel even if the maps lie in the subjects' own spaces "
-        "(space-T1w, or different grids that are not marked as MNI)",
-    )
-
-
-def _add_test_options(parser):
-    """Add the options of the test over subjects."""
-    group = parser.add_argument_group("test")
-    group.add_argument(
-        "--baseline",
-        type=float,
-        metavar="X",
-        help="mean over subjects under the null hypothesis, such as chance (default: "
-        "0)",
-    )
-    group.add_argument(
-        "--two-sided",
-        action="store_true",
-        help="test for means below the baseline as well as above it",
-    )
-    group.add_argument(
-        "--cluster-threshold",
-        type=float,
-        metavar="P",
-        help="test clusters of voxels above this p-value of t, such as 0.001",
-    )
-    group.add_argument(
-        "--tfce",
-        action="store_true",
-        help="test threshold-free cluster enhancement",
-    )
-    group.add_argument(
-        "--step-down",
-        action="store_true",
-        help="add step-down p-values, never larger than the family-wise ones",
-    )
-    group.add_argument(
-        "--gamma",
-        type=float,
-        metavar="P",
-        help="prevalence under the null hypothesis of the test of prevalence "
-        "(default: 0.5)",
-    )
-    group.add_argument(
-        "--confidence-level",
-        type=float,
-        metavar="P",
-        help="confidence level of the bound on the prevalence (default: 0.95)",
-    )
-    group.add_argument(
-        "--n-permutations",
-        type=int,
-        metavar="N",
-        help="number of sign flips (default: 1000), of permutations with a design or "
-        "clusters, or of combinations of permuted maps (both 10000)",
-    )
-    group.add_argument(
-        "--random-state",
-        type=int,
-        default=0,
-        metavar="SEED",
-        help="seed of the permutations (default: %(default)s)",
-    )
-    add_dry_run(group)
+    add_input_options(parser)
+    add_test_options(parser)
+    add_output_options(parser)
+    add_report_options(parser)
 
 
 def run(args):
     """Test and write maps."""
-    several = ("imgs", "null", "subjects", "paired_imgs")
-    take_last_as_output(args, args.argv, several)
+    _read_places(args)
     _check_options(args)
     from neuroextrap.group._group_maps import records, summary
     from neuroextrap.maps._files import (
@@ -187,10 +77,12 @@ def run(args):
         write_maps,
     )
     from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._result_files import ResultFiles
 
     bids, files = None, []
     if args.imgs is not None:
         bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
+        _check_alike(args, files)
     if args.dry_run:
         say(_cost(args))
         return
@@ -215,10 +107,54 @@ def run(args):
         overwrite=args.overwrite,
         bids=bids,
         provenance=origin.record | about,
+        more=_pages(maps, args),
     )
-    n_subjects = len(args.subjects or files)
-    say(summary(maps, n_subjects, prevalence=args.null is not None))
-    say(f"maps and sidecars in {next(iter(sidecars.values())).parent}")
+    folder = next(iter(sidecars.values())).parent
+    say(summary(maps, len(maps.summary.subjects)))
+    say(f"maps and sidecars in {folder}")
+    if args.report:
+        say(f"open {ResultFiles.below(args.out, bids).path('report.html')}")
+
+
+def _check_alike(args, files):
+    """Raise if maps of different analyses are put together without saying so."""
+    if args.allow_mixed:
+        return
+    from neuroextrap.group._alike import check_alike_maps
+
+    check_alike_maps(files, "--imgs")
+    check_alike_maps(args.paired_imgs or (), "--paired-imgs")
+
+
+def _read_places(args):
+    """Take folders of analyses and OUT from the words without an option."""
+    args.out = None
+    if args.places:
+        *folders, args.out = args.places
+        if folders and args.subjects is not None:
+            raise ValueError(
+                f"{folders[0]} and --subjects both name folders of analyses; give one"
+            )
+        args.subjects = folders or args.subjects
+    several = ("imgs", "null", "subjects", "paired_imgs")
+    take_last_as_output(args, args.argv, several)
+
+
+def _pages(maps, args):
+    """Return functions that write the report and its table of clusters, by name."""
+    if not args.report:
+        return {}
+    from neuroextrap.images._tables import read_text_table
+
+    names = None if args.labels is None else read_text_table(args.labels, "--labels")
+    none = args.bg_img is not None and args.bg_img.lower() == "none"
+    page = maps.generate_report(
+        labels_img=args.labels_img,
+        names=names,
+        bg_img=False if none else args.bg_img,
+    )
+    text = page.get_standalone()
+    return {"report.html": lambda path: path.write_text(text, encoding="utf-8")}
 
 
 _SECOND_LEVEL = (
@@ -228,10 +164,12 @@ _SECOND_LEVEL = (
     "cluster_threshold",
     "tfce",
     "step_down",
+    "min_subjects",
 )
 _OPTIONS = {
-    "--subjects": ("confidence_level", "allow_mixed"),
+    "--subjects": ("confidence_level",),
     "--null": ("gamma", "confidence_level"),
+    "--test mean": ("cluster_threshold",),
     "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
 }
 """Options that belong to one kind of test, which the key asks for."""
@@ -241,7 +179,9 @@ def _kind(args):
     """Return the option that says what is tested."""
     if args.subjects is not None:
         return "--subjects"
-    return "--imgs" if args.null is None else "--null"
+    if args.null is None:
+        return "--imgs"
+    return "--test mean" if args.test == "mean" else "--null"
 
 
 def _is_given(args, name):
@@ -251,21 +191,37 @@ def _is_given(args, name):
 
 
 def _check_options(args):
-    """Raise if an option belongs to a test that is not done."""
+    """Raise if an option belongs to a test, or a page, that is not made."""
     if (args.imgs is None) == (args.subjects is None):
         raise ValueError(
             "give maps by --imgs or folders of analyses by --subjects, one of them"
         )
-    kind = _kind(args)
-    if kind == "--subjects" and args.null is not None:
+    if args.subjects is not None and args.null is not None:
         raise ValueError("--null does not go with --subjects; give maps by --imgs")
+    if args.test is not None and args.null is None:
+        raise ValueError(f"--test {args.test} needs --null; leave it out")
+    _check_kind(args)
+    check_bg_img(args)
+    for name in ("labels_img", "labels"):
+        if _is_given(args, name) and not args.report:
+            raise ValueError(f"{_option(name)} is for the report only; add --report")
+
+
+def _check_kind(args):
+    """Raise if an option belongs to another kind of test."""
+    kind = _kind(args)
     for other in _OPTIONS.keys() - {kind}:
         for name in set(_OPTIONS[other]) - set(_OPTIONS[kind]):
             if _is_given(args, name):
-                option = f"--{name.replace('_', '-')}"
-                needs = {"--null": "needs --null", "--subjects": "needs --subjects"}
-                text = needs.get(other, f"does not go with {kind}")
-                raise ValueError(f"{option} {text}; leave it out")
+                text = f"does not go with {kind}"
+                if other in ("--null", "--subjects") and kind != "--test mean":
+                    text = f"needs {other}"
+                raise ValueError(f"{_option(name)} {text}; leave it out")
+
+
+def _option(name):
+    """Return an option's word."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _tested(args, n_permutations=None):
@@ -280,7 +236,11 @@ def _tested(args, n_permutations=None):
         options["n_permutations"] = n_permutations
     if kind == "--subjects":
         options.pop("n_permutations", None)
+        options["allow_mixed"] = args.allow_mixed
         maps = group.group_information(args.subjects, **shared, **options)
+        return maps, options
+    if kind == "--test mean":
+        maps = group.group_permutation_test(args.imgs, args.null, **shared, **options)
         return maps, options
     if kind == "--null":
         return group.prevalence_test(args.imgs, args.null, **shared, **options), options
@@ -311,11 +271,14 @@ def _cost(args):
             _is_given(args, name) for name in _SECOND_LEVEL
         )
         n_permutations = 1000 if plain else 10_000
+    few = (10, 60)
+    if args.test == "mean" and args.cluster_threshold:  # that a threshold needs
+        few = tuple(int(n + 1 / args.cluster_threshold) for n in few)
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        maps, _ = _tested(args, 2)
+        maps, _ = _tested(args, max(2, few[0] if args.test == "mean" else 2))
         n_voxels = int(np.isfinite(maps["p_value"].get_fdata()).sum())
-        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=(10, 60))
+        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=few)
     n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
     what = (
         f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"

@@ -1,23 +1,26 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
-from collections import Counter
 from pathlib import Path
 
 from neuroextrap.analysis._origin import origin_of
+from neuroextrap.cohorts._group_members import NULL, beside, members_of
 from neuroextrap.cohorts._index_page import write_index
-from neuroextrap.cohorts._records import read_records
+from neuroextrap.cohorts._records import write_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._group_maps import records
-from neuroextrap.images._bids_names import file_entities
+from neuroextrap.group._prevalence import PrevalenceOptions
+from neuroextrap.group._results import group_report
+from neuroextrap.group._saved_prevalence import saved_prevalence
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
-from neuroextrap.maps._json import read_json
 from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._result_files import ResultFiles
 
 logger = logging.getLogger(__name__)
 
-_INDEX, _ACCURACY = "desc-analysis_stat.json", "desc-accuracy_stat.nii.gz"
+_ACCURACY, _REPORT = "desc-accuracy_stat.nii.gz", "desc-report_stat.html"
+_KINDS = ("accuracy", "information", "prevalence")
 
 
 def analyze_group(  # noqa: PLR0913 - the options of one documented call
@@ -32,15 +35,22 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     tfce=False,
     n_permutations=10_000,
     confidence_level=0.95,
+    gamma=0.5,
     allow_native_space=False,
+    labels_img=None,
+    names=None,
+    bg_img=None,
+    report=True,
     random_state=0,
     overwrite=False,
 ):
     """Put the results of all participants of a cohort together.
 
-    Information over participants with its lower bounds, and a permutation test of the
-    mean accuracy against chance. Participants who failed, or whose conditions are not
-    those of the majority, are left out, and ``index.html`` says why.
+    Information over participants with its lower bounds, a permutation test of the mean
+    accuracy against chance and, where all participants' permuted maps were saved, the
+    prevalence of information in the population. Participants who failed, or whose
+    conditions are not those of the majority, are left out; the group's page and
+    ``index.html`` say why.
 
     Parameters
     ----------
@@ -65,8 +75,19 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         Number of sign flips; all of them where there are fewer.
     confidence_level : float, default=0.95
         Confidence level of intervals and lower bounds.
+    gamma : float, default=0.5
+        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
     allow_native_space : bool, default=False
         Whether maps in the participants' own spaces are tested voxel by voxel.
+    labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
+        Atlas whose regions name the clusters on the group's page.
+    names : list, dict, DataFrame or None, default=None
+        Names of the atlas's labels. If None, those of a fetched atlas, else their
+        numbers.
+    bg_img : path-like, image, "mni152", False or None, default=None
+        Image drawn under the maps of the page.
+    report : bool, default=True
+        Whether to write a page about the group.
     random_state : int, default=0
         Seed of flips and resamples.
     overwrite : bool, default=False
@@ -75,8 +96,10 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     Returns
     -------
     maps : dict of images
-        Those of :func:`neuroextrap.group.group_information`, and those of
-        :func:`neuroextrap.group.second_level_test` of the accuracy minus chance.
+        Those of :func:`neuroextrap.group.group_information`, those of
+        :func:`neuroextrap.group.second_level_test` of the accuracy minus chance and,
+        with saved permuted maps, those of :func:`neuroextrap.group.prevalence_test`,
+        whose names begin with "prevalence" where they would be the same.
 
     Raises
     ------
@@ -96,107 +119,96 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     ValueError: no_such_folder has no results of participants; analyze them first
     """
     out = Path(out)
-    found, left_out = _analyses(out, participants, {"task": task, "space": space})
-    found = _of_majority(found, left_out)
-    for name, reason in left_out.items():
-        logger.warning("%s is left out of the group: %s", name, reason)
-    if len(found) < 2:
-        told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(
-            f"{out} has {len(found)} participants to put together, at least two are "
-            f"needed ({told}); analyze more"
-        )
-    indices = [path for path, _ in found.values()]
-    imgs = [str(path)[: -len(_INDEX)] + _ACCURACY for path in indices]
+    found, left_out = members_of(out, participants, {"task": task, "space": space})
+    imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]
     entities = shared_entities(imgs)
     entities.pop("desc")
-    targets = {name: entities | {"desc": name} for name in ("information", "accuracy")}
-    for bids in targets.values():
+    for kind in _KINDS:
+        bids = entities | {"desc": kind}
         check_output_directory(out, overwrite=overwrite, bids=bids)
-    shared = {"mask": mask, "allow_native_space": allow_native_space}
-    shared |= {"random_state": random_state}
     n_classes = len(next(iter(found.values()))[1])
     level = {"confidence_level": confidence_level}
-    information = group_information(list(map(str, indices)), **level, **shared)
-    test = {"baseline": 1 / n_classes, "two_sided": two_sided, "tfce": tfce}
-    test |= {"cluster_threshold": cluster_threshold, "n_permutations": n_permutations}
-    tested = second_level_test(imgs, **test, **shared)
+    options = {
+        "accuracy": {
+            "baseline": 1 / n_classes,
+            "two_sided": two_sided,
+            "tfce": tfce,
+            "cluster_threshold": cluster_threshold,
+            "n_permutations": n_permutations,
+        },
+        "information": level,
+        "prevalence": {"gamma": gamma, **level},
+    }
+    shared = {"mask": mask, "allow_native_space": allow_native_space}
+    made = _tested(found, imgs, options, shared, random_state)
     about = origin_of({"imgs": imgs}).sidecar()
-    about["participants"] = list(found)
-    about["left_out"] = left_out
-    made = (("information", information, level), ("accuracy", tested, test))
-    for name, maps, options in made:
-        _write(out, maps, targets[name], overwrite, (about, options, random_state))
+    about |= {"participants": list(found), "left_out": left_out}
+    for kind, maps in made.items():
+        told = about | provenance(parameters=options[kind], random_state=random_state)
+        _write(out, maps, entities | {"desc": kind}, overwrite, told)
+    if report:
+        page = group_report(
+            list(made.values()),
+            labels_img=labels_img,
+            names=names,
+            bg_img=bg_img,
+            left_out=left_out,
+            links=_links(found),
+        )
+        path = ResultFiles.below(out, entities).path("report.html")
+        write_text(path, page.get_standalone())
     write_index(out, left_out)
-    return {**information, **tested}
+    return _joined(made)
 
 
-def _analyses(out, participants, wanted):
-    """Return index file and classes of every participant's analysis, and who has none.
-
-    Both are dicts by participant, the second one of reasons.
-    """
-    known = read_records(out)
-    labels = known if participants is None else participants
-    labels = [str(label).removeprefix("sub-") for label in labels]
-    if not labels:
-        raise ValueError(f"{out} has no results of participants; analyze them first")
-    found, left_out = {}, {}
-    for label in labels:
-        outcome = known.get(label, {}).get("outcome", {"reason": "never analyzed"})
-        if outcome.get("status") != "done":
-            left_out[f"sub-{label}"] = outcome.get("reason", "never analyzed")
-            continue
-        path = _index_of(out, label, wanted)
-        if path is None:
-            left_out[f"sub-{label}"] = "no results of this task and space"
-            continue
-        found[f"sub-{label}"] = path, tuple(read_json(path)["classes"])
-    return found, left_out
-
-
-def _index_of(out, label, wanted):
-    """Return the index file of a participant's one analysis, or None."""
-    paths = [
-        path
-        for path in sorted((out / f"sub-{label}").rglob(f"*_{_INDEX}"))
-        if all(
-            value is None or (file_entities(path) or {}).get(key) == value
-            for key, value in wanted.items()
+def _tested(found, imgs, options, shared, random_state):
+    """Return the GroupMaps of every analysis of the group, by its kind."""
+    indices = [index for index, _ in found.values()]
+    seed = {"random_state": random_state}
+    made = {
+        "accuracy": second_level_test(imgs, **options["accuracy"], **shared, **seed),
+        "information": group_information(
+            list(map(str, indices)), **options["information"], **shared, **seed
+        ),
+    }
+    nulls = [beside(index, NULL) for index in indices]
+    n_saved = sum(path.is_file() for path in nulls)
+    if n_saved == len(nulls):
+        asked = PrevalenceOptions(**options["prevalence"], **seed)
+        made["prevalence"] = saved_prevalence(
+            list(map(str, indices)), nulls, asked, **shared
         )
-    ]
-    if len(paths) > 1:
-        raise ValueError(
-            f"sub-{label} has {len(paths)} analyses, {paths[0].name} and others; "
-            "choose a task or a space, or give every analysis its own folder"
+    elif n_saved:
+        logger.warning(
+            "prevalence is left out: only %d of %d participants have permuted maps",
+            n_saved,
+            len(nulls),
         )
-    return paths[0] if paths else None
+    return made
 
 
-def _of_majority(found, left_out):
-    """Return the participants whose classes most have; the others are left out."""
-    counts = Counter(classes for _, classes in found.values())
-    if not counts:
-        return found
-    (usual, n), *_ = counts.most_common(1)
-    if 2 * n <= len(found):
-        raise ValueError(
-            f"participants have {len(counts)} different sets of conditions and none is "
-            "that of a majority; analyze the same ones (classes, --classes)"
-        )
-    for name, (_, classes) in found.items():
-        if classes != usual:
-            left_out[name] = (
-                f"its conditions are {' '.join(map(str, classes))}, those of most "
-                f"{' '.join(map(str, usual))}"
-            )
-    return {name: entry for name, entry in found.items() if entry[1] == usual}
+def _joined(made):
+    """Return all maps in one dict; names that are taken get the kind in front."""
+    joined = {}
+    for kind, maps in made.items():
+        for name, img in maps.items():
+            joined[f"{kind}_{name}" if name in joined else name] = img
+    return joined
 
 
-def _write(out, maps, bids, overwrite, made_by):
-    """Write the maps of one analysis of the group."""
-    about, options, seed = made_by
-    about = about | provenance(parameters=options, random_state=seed)
+def _links(found):
+    """Return the addresses of participants' own pages, seen from the group's folder."""
+    links = {}
+    for name, (index, _) in found.items():
+        page = beside(index, _REPORT)
+        if page.is_file():
+            steps = index.parts[index.parts.index(name) :][:-1]
+            links[name] = "/".join(["..", *steps, page.name])
+    return links
+
+
+def _write(out, maps, bids, overwrite, about):
+    """Write the maps of one analysis of the group; `about` says what made them."""
     known = records()
     sidecars = {name: describe_map(known[name], about) for name in maps}
     write_maps(out, maps, sidecars, overwrite=overwrite, bids=bids, provenance=about)

@@ -16,10 +16,16 @@ def write_index(out, left_out=None):
     """
     out = Path(out)
     sections = [("Participants", _participants(out))]
+    pages = sorted((out / "group").glob("*desc-report_stat.html"))
     maps = sorted((out / "group").glob("*_stat.nii.gz"))
     if maps:
+        links = "".join(
+            f"<p>{_link(out, page, 'Open the report of the group')}</p>"
+            for page in pages
+        )
         items = "".join(f"<li>{_link(out, path)}</li>" for path in maps)
-        sections.append(("Group", f"<ul>{items}</ul>"))
+        listed = f"<details><summary>All maps</summary><ul>{items}</ul></details>"
+        sections.insert(0, ("Group", f"{links}{listed}"))
     if left_out:
         items = "".join(
             f"<li>{escape(name)}: {escape(reason)}</li>"

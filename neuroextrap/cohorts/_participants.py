@@ -1,27 +1,36 @@
 """One participant after another, whatever happens to one of them."""
 
 import logging
+import shutil
 import time
-from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._index_page import write_index
+from neuroextrap.cohorts._outcomes import (
+    entry_of,
+    one_line,
+    outcome_table,
+    tell_missing_runs,
+)
 from neuroextrap.cohorts._records import prepare_dataset, read_outcome, write_record
 from neuroextrap.cohorts._request import (
+    NULL_FILE,
     Request,
     find_participant,
     fit_participant,
-    samples_of,
+    working_folder,
 )
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import to_img
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._event_samples import check_event_options
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 
 logger = logging.getLogger(__name__)
@@ -36,7 +45,6 @@ _PYTHON_ONLY = (
     "within_runs",
 )
 """Parameters of the searchlight that no option of the command line says."""
-_COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
@@ -57,7 +65,10 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     detrend=False,
     standardize=False,
     delay=0.0,
+    save_null=False,
     report=True,
+    shard=None,
+    work_dir=None,
     overwrite=False,
     dry_run=False,
 ):
@@ -89,8 +100,11 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     raw : path-like or None, default=None
         Data set with the tables of events. If None, `derivatives` and the data set that
         it lies in.
-    samples : {"lss", "lsa", "blocks", "volumes"}, default="lss"
-        What a sample is, as in ``IdentificationSearchLight.fit_events``.
+    samples : {"lss", "lsa", "blocks", "volumes", "betas"}, default="lss"
+        What a sample is, as in ``IdentificationSearchLight.fit_events``. With "betas"
+        the images are betas already: ``_betas`` series with a table of trial_type and
+        run beside them (such as GLMsingle's), or maps of single runs named
+        ``run-<label>_contrast-<condition>_stat-effect_statmap`` (such as nilearn's).
     confounds : sequence of str, default=("motion",)
         Confounds of fMRIPrep that are regressed out, by nilearn's names
         (``load_confounds``): "motion", "wm_csf", "global_signal", "high_pass",
@@ -111,8 +125,16 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         (blocks and volumes).
     delay : float, default=0.0
         Seconds by which responses lag behind events (blocks and volumes).
+    save_null : bool, default=False
+        Whether to keep every participant's permuted maps, from which the group's
+        prevalence is inferred; needs permutations.
     report : bool, default=True
         Whether to write a page about every participant.
+    shard : str or None, default=None
+        "i/N" analyzes every N-th participant from the i-th on: one job of N.
+    work_dir : path-like or None, default=None
+        Folder for work in progress, from which a participant that was interrupted
+        continues. If None, interrupted participants begin anew.
     overwrite : bool, default=False
         Whether to replace results of other files or options.
     dry_run : bool, default=False
@@ -123,7 +145,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     outcomes : pandas.DataFrame
         A row per participant: ``participant_id``; ``status`` ("done", "skipped",
         "failed", or "planned" in a dry run); ``n_runs``; ``seconds`` (in a dry run an
-        estimate from the first participant); ``reason`` of a failure. The same is in
+        estimate from the first participant, which has ``memory`` and ``disk`` in bytes
+        too); ``reason`` of a failure. The same is in
         ``out/code/sub-<label>.toml``, with all options and files, a configuration for
         ``neuroextrap bids --config``; ``out/index.html`` links to everything.
 
@@ -145,7 +168,12 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
     labels = _labels(participants, find_participants(derivatives))
-    check_event_options(samples, detrend, standardize, delay, high_pass)
+    part = parse_shard(shard)
+    labels = labels if part is None else labels[part[0] :: part[1]]
+    if samples == "betas":
+        confounds = ()
+    made_as = "volumes" if samples == "betas" else samples
+    check_event_options(made_as, detrend, standardize, delay, high_pass)
     request = Request(
         derivatives=Path(derivatives),
         raw=find_raw(derivatives) if raw is None else Path(raw),
@@ -163,15 +191,22 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
             "standardize": standardize,
             "delay": delay,
         },
+        save_null=save_null,
+        work_dir=work_dir,
     )
+    if save_null and not request.searchlight.n_permutations:
+        raise ValueError(
+            "save_null=True needs permutations; give a searchlight with n_permutations "
+            "(--n-permutations)"
+        )
     if dry_run:
-        return _table(_plan(request, labels))
+        return outcome_table(plan_participants(request, labels), COST[1:])
     prepare_dataset(out, derivatives)
     writing = {"report": report, "overwrite": overwrite}
     outcomes = [_outcome(request, label, Path(out), writing) for label in labels]
-    _tell_missing_runs(outcomes)
+    tell_missing_runs(outcomes)
     write_index(out)
-    return _table(outcomes)
+    return outcome_table(outcomes)
 
 
 def _labels(participants, present):
@@ -196,17 +231,19 @@ def _outcome(request, label, out, writing):
     try:
         participant = find_participant(request, label)
         files = ResultFiles.below(out, participant.bids)
-        if _is_done(files, participant.identity):
+        if _is_done(files, participant.identity, save_null=request.save_null):
             status = "skipped"
         else:
             files.check(overwrite=writing["overwrite"])
             logger.info("sub-%s: %d runs", label, len(participant.runs))
-            _write(fit_participant(request, participant), participant, out, writing)
+            with working_folder(request, participant, out) as folder:
+                fitted = fit_participant(request, participant, folder)
+                _write(fitted, participant, out, folder, writing)
     except Exception as error:  # whatever it is, it is told, and others go on
-        status, reason = "failed", _one_line(error)
+        status, reason = "failed", one_line(error)
         logger.error("sub-%s failed: %s", label, reason)
         logger.debug("sub-%s", label, exc_info=True)
-    entry = _entry(label, status, participant, start, reason)
+    entry = entry_of(label, status, participant, start, reason)
     _record(request, participant, out, entry)
     return entry
 
@@ -223,33 +260,26 @@ def _record(request, participant, out, entry):
     write_record(out, label, _options(request, runs), runs, outcome)
 
 
-def _one_line(error):
-    """Return an exception's message on one line, or its type's name."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _entry(label, status, participant, start, reason=""):
-    """Return what the table of outcomes says of a participant."""
-    n_runs = 0 if participant is None else len(participant.runs)
-    seconds = round(time.monotonic() - start, 1)
-    return dict(
-        zip(_COLUMNS, (f"sub-{label}", status, n_runs, seconds, reason), strict=True)
-    )
-
-
-def _is_done(files, identity):
+def _is_done(files, identity, *, save_null):
     """Return whether results of the same files and options are there."""
     path = files.path("analysis.json")
-    if not path.is_file():
+    needed = [path, *([files.path(NULL_FILE)] if save_null else [])]
+    if not all(each.is_file() for each in needed):
         return False
     origin = read_json(path).get("origin", {})
     return origin.get("samples", {}).get("identity") == identity
 
 
-def _write(fitted, participant, out, writing):
-    """Write the results of a participant, all files or none."""
+def _write(fitted, participant, out, folder, writing):
+    """Write the results of a participant, all files or none.
+
+    Permuted maps are moved from the folder of work.
+    """
     peaks = peak_table(fitted)
     more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
+    for name in (NULL_FILE, f"{NULL_FILE}.json"):
+        if (folder / name).is_file():
+            more[name] = partial(shutil.move, folder / name)
     if writing["report"]:
         page = fitted.generate_report(title=f"sub-{participant.label}")
         text = page.get_standalone()
@@ -292,6 +322,7 @@ def _options(request, runs):
         "raw": None if request.raw is None else str(request.raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.options.items()},
+        "save_null": request.save_null or None,
         **plain,
         "python": python,
     }
@@ -304,57 +335,3 @@ def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value if isinstance(value, (bool, int, float, str)) else None
-
-
-def _plan(request, labels):
-    """Return what would be done, and about how long it takes."""
-    seconds, entries = None, []
-    for label in labels:
-        start, participant, reason = time.monotonic(), None, ""
-        try:
-            participant = find_participant(request, label)
-            if seconds is None:
-                seconds = _seconds(request, participant)
-        except Exception as error:  # told in the table
-            reason = _one_line(error)
-        status = "failed" if reason else "planned"
-        entry = _entry(label, status, participant, start, reason)
-        entries.append(entry | {"seconds": 0.0 if reason else seconds})
-    _tell_missing_runs(entries)
-    return entries
-
-
-def _seconds(request, participant):
-    """Estimate how long a participant takes, from its samples and a few regions."""
-    from sklearn.base import clone
-
-    start = time.monotonic()
-    samples = samples_of(request, participant)
-    light = clone(request.searchlight).set_params(mask=samples.masker.mask_img_)
-    data = to_img(samples.data, samples.masker)
-    reading = time.monotonic() - start
-    cost = light.estimate_cost(data, samples.y, samples.runs)
-    return round(reading + float(cost["seconds"]), 1)
-
-
-def _tell_missing_runs(outcomes):
-    """Log who has fewer runs than most."""
-    counts = Counter(entry["n_runs"] for entry in outcomes if entry["n_runs"])
-    if not counts:
-        return
-    usual = max(counts, key=lambda n: (counts[n], n))
-    for entry in outcomes:
-        if 0 < entry["n_runs"] < usual:
-            logger.warning(
-                "%s has %d runs, most have %d",
-                entry["participant_id"],
-                entry["n_runs"],
-                usual,
-            )
-
-
-def _table(outcomes):
-    """Return outcomes as a data frame."""
-    import pandas as pd
-
-    return pd.DataFrame(outcomes, columns=list(_COLUMNS))

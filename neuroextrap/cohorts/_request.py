@@ -2,10 +2,14 @@
 
 import hashlib
 import logging
+import shutil
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import neuroextrap
+from neuroextrap.images._bids_betas import find_betas
 from neuroextrap.images._bids_runs import find_runs
 from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
@@ -14,6 +18,9 @@ from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.maps._provenance import describe_file, described_value
 
 logger = logging.getLogger(__name__)
+
+NULL_FILE = "null.npy"
+"""Plain name of a participant's permuted maps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,28 +40,66 @@ class Request:
     confounds: tuple
     searchlight: Any
     options: dict = field(default_factory=dict)
+    save_null: bool = False
+    work_dir: Any = None
+
+    @property
+    def of_betas(self):
+        """Whether the images are betas already."""
+        return self.options["samples"] == "betas"
+
+    @property
+    def sample_options(self):
+        """The options by which samples are made: betas are volumes."""
+        return self.options | ({"samples": "volumes"} if self.of_betas else {})
 
 
 @dataclass(frozen=True)
 class Participant:
-    """One participant's runs, and what makes the results what they are."""
+    """One participant's runs, and what makes the results what they are.
+
+    `conditions` are pairs of condition and run, one for each beta image, None where
+    tables tell.
+    """
 
     label: str
     runs: list
     bids: dict
     identity: str
+    conditions: list | None = None
+
+    @property
+    def imgs(self):
+        """The images of all runs."""
+        return [run.bold for run in self.runs]
+
+    @property
+    def events(self):
+        """The tables of the images, or one of all images."""
+        if self.conditions is None:
+            return [run.events for run in self.runs]
+        import pandas as pd
+
+        return pd.DataFrame(self.conditions, columns=["trial_type", "run"])
 
 
 def find_participant(request, label):
     """Return the Participant with this label, files hashed; ValueError if unusable."""
-    runs = find_runs(
-        request.derivatives,
-        request.raw,
-        label,
-        sessions=request.sessions,
-        task=request.task,
-        space=request.space,
-    )
+    wanted = {
+        "sessions": request.sessions,
+        "task": request.task,
+        "space": request.space,
+    }
+    conditions = None
+    if request.of_betas:
+        runs, conditions = find_betas(request.derivatives, label, **wanted)
+        if request.searchlight.mask is None and None in [run.mask for run in runs]:
+            raise ValueError(
+                f"{runs[0].bold} has no brain mask beside it, and none can be computed "
+                "from betas; give one (the searchlight's mask, --mask)"
+            )
+    else:
+        runs = find_runs(request.derivatives, request.raw, label, **wanted)
     if request.confounds:
         lacking = [run.bold for run in runs if run.confounds is None]
         if lacking:
@@ -64,33 +109,66 @@ def find_participant(request, label):
             )
     bids = shared_entities([run.bold for run in runs])
     bids.pop("desc", None)
-    return Participant(label, runs, bids, _identity(request, runs))
+    for key in ("contrast", "stat"):
+        bids.pop(key, None)
+    identity = _identity(request, runs)
+    return Participant(label, runs, bids, identity, conditions)
 
 
-def fit_participant(request, participant):
-    """Return the fitted searchlight of a participant."""
+def fit_participant(request, participant, folder):
+    """Return the fitted searchlight of a participant.
+
+    `folder` is for what is only needed meanwhile: permuted maps and, where the user
+    named a folder of work, what an interrupted run continues from.
+    """
     from sklearn.base import clone
 
     light = clone(request.searchlight)
     light.set_params(mask=mask_of(request, participant))
-    imgs = [run.bold for run in participant.runs]
-    events = [run.events for run in participant.runs]
+    if request.work_dir is not None:
+        light.set_params(checkpoint=folder / "checkpoint")
+    if request.save_null:
+        light.set_params(save_null=folder / NULL_FILE)
     return light.fit_events(
-        imgs, events, **request.options, **_confounds(request, imgs)
+        participant.imgs,
+        participant.events,
+        **request.sample_options,
+        **_confounds(request, participant.imgs),
     )
+
+
+@contextmanager
+def working_folder(request, participant, out):
+    """Yield a folder for work in progress, removed when all ends well.
+
+    It lies in the user's folder of work, else in that of the results.
+    """
+    root = Path(out) / ".work" if request.work_dir is None else Path(request.work_dir)
+    folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    done = False
+    try:
+        yield folder
+        done = True
+    finally:
+        if done or request.work_dir is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # there is work to continue, or others work in it
+            folder.rmdir()
+        with suppress(OSError):
+            root.rmdir()
 
 
 def samples_of(request, participant):
     """Return the LabeledSamples of a participant, for a dry run."""
     from neuroextrap.images._event_samples import event_samples
 
-    imgs = [run.bold for run in participant.runs]
     return event_samples(
-        imgs,
-        [run.events for run in participant.runs],
+        participant.imgs,
+        participant.events,
         mask_of(request, participant),
-        **request.options,
-        **_confounds(request, imgs),
+        **request.sample_options,
+        **_confounds(request, participant.imgs),
     )
 
 

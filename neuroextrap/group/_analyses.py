@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from neuroextrap.analysis import RegionAnalysis
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.group._subjects import read_subjects
 from neuroextrap.images import to_img
+from neuroextrap.images._bids_names import loose_entities
 
 # what subjects must share for their numbers to mean the same
 _SHARED = (
@@ -60,6 +62,18 @@ def read_analyses(subjects, *, allow_mixed=False):
     for other in analyses[1:]:
         _check_alike(first, other, allow_mixed)
     return analyses
+
+
+def analysis_names(analyses):
+    """Name subjects by the sub-<label> of their folders, or the folders, or numbers."""
+    labels = [loose_entities(subject.name).get("sub") for subject in analyses]
+    found = [
+        Path(subject.name).name if label is None else f"sub-{label}"
+        for subject, label in zip(analyses, labels, strict=True)
+    ]
+    numbers = [str(number) for number in range(1, len(analyses) + 1)]
+    fitted = any(subject.name.startswith("subjects[") for subject in analyses)
+    return tuple(numbers if fitted or len(set(found)) < len(found) else found)
 
 
 def align_regions(analyses, mask, allow_native_space):

@@ -49,13 +49,27 @@ def combinations(n_maps, n_permutations, random_state):
 
 def read_columns(nulls, subject, features):
     """Return one subject's permuted maps of some features, (n_permutations, n)."""
-    permuted = np.asarray(nulls[subject][:, _as_slice(features)])
+    permuted = np.array(_reopened(nulls[subject])[:, _as_slice(features)])
     if np.isnan(permuted).any():
         raise ValueError(
             f"null_scores[{subject}] has NaN where all subjects' scores are "
             "numbers; use the same mask and regions for both"
         )
     return permuted
+
+
+def _reopened(null):
+    """Map a file anew: what is read of it does not stay in this process's memory."""
+    if not isinstance(null, np.memmap) or null.filename is None:
+        return null
+    return np.memmap(
+        null.filename,
+        dtype=null.dtype,
+        mode="r",
+        offset=null.offset,
+        shape=null.shape,
+        order="C" if null.flags.c_contiguous else "F",
+    )
 
 
 def _as_slice(index):

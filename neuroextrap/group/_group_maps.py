@@ -4,6 +4,9 @@ _ALL_VOXELS = "all voxels at once"
 _OF_NOBODY = "corrected over voxels for the null that nobody carries information"
 _TEXTS = {
     "effect": ("Estimate of the contrast over subjects", "as the maps"),
+    "median": ("Median over subjects, minus the baseline", "as the maps"),
+    "v": ("Aspin-Welch v of the contrast, groups of unequal variance", "v"),
+    "pseudo_t": ("t of the contrast, its variance smoothed in space", "pseudo-t"),
     "n_subjects": ("Number of subjects that have the voxel", "count"),
     "cluster_extent": ("Voxels of the cluster that the voxel is in", "count"),
     "cluster_mass": ("Sum of t above the threshold over the cluster", "t"),
@@ -39,6 +42,24 @@ _TEXTS = {
         "proportion",
     ),
 }
+_OVERVIEW = (
+    "t",
+    "v",
+    "pseudo_t",
+    "effect",
+    "mean",
+    "median",
+    "tfce",
+    "cluster_extent",
+    "minimum",
+    "prevalence_bound",
+    "prevalence_bound_fwe",
+    "accuracy",
+    "accuracy_heterogeneity",
+    "implied_information",
+    "implied_information_sd",
+)
+"""Maps that pages draw."""
 _WHOSE = {
     "population": "the population that the subjects were drawn from at random",
     "subjects": "exactly these subjects",
@@ -66,7 +87,9 @@ def records():
     from neuroextrap.maps import MapRecord
 
     records = [
-        MapRecord(name=name, description=description, unit=unit)
+        MapRecord(
+            name=name, description=description, unit=unit, overview=name in _OVERVIEW
+        )
         for name, (description, unit) in _TEXTS.items()
     ]
     records += [
@@ -85,11 +108,14 @@ def records():
                     f"over {words}; {where}"
                 )
                 name = f"{whose}_{bound}_bound{suffix}"
-                records.append(MapRecord(name=name, description=text, unit=unit))
+                overview = bool(suffix)
+                records.append(
+                    MapRecord(name=name, description=text, unit=unit, overview=overview)
+                )
     return {record.name: record for record in records}
 
 
-def summary(maps, n_subjects, *, prevalence):
+def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
     import numpy as np
 
@@ -108,7 +134,7 @@ def summary(maps, n_subjects, *, prevalence):
             what = name.replace("_", " ").replace("tfce", "TFCE")
             n_significant = int((p <= 0.05).sum())
             lines.append(f"by {what}: {n_significant} voxels at or below 0.05")
-    if prevalence:
+    if "prevalence_bound_fwe" in maps:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
             f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "

@@ -4,7 +4,13 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
-from neuroextrap.group._analyses import align_regions, by_region, read_analyses
+from neuroextrap.group._analyses import (
+    align_regions,
+    analysis_names,
+    by_region,
+    read_analyses,
+)
+from neuroextrap.group._results import GroupMaps, GroupSummary
 from neuroextrap.group._subjects import check_count, check_fraction, to_maps
 from neuroextrap.stats import fano_information
 from neuroextrap.stats._null_counts import spread_known
@@ -69,6 +75,7 @@ def group_information(
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
         forward tests of equal design were stored for all subjects. Every bound also
         with ``_fwe``, for all regions at once. NaN where a subject has no region.
+        Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -134,7 +141,23 @@ def group_information(
     maps |= _bootstrap(information, confidence_level, n_bootstrap, random_state)
     maps |= _bounds(analyses, index, confidence_level)
     spread = spread_known(known, maps)
-    return to_maps({name: value[column] for name, value in spread.items()}, aligned)
+    own = np.full(aligned.values.shape, np.nan)
+    own[:, aligned.usable] = gathered("accuracy")[:, column]
+    return GroupMaps(
+        to_maps({name: value[column] for name, value in spread.items()}, aligned),
+        GroupSummary(
+            test="information",
+            values=own,
+            subjects=analysis_names(analyses),
+            quantity="accuracy",
+            masker=aligned.masker,
+            options={
+                "n_classes": len(analyses[0].classes),
+                "confidence_level": confidence_level,
+                "n_bootstrap": n_bootstrap,
+            },
+        ),
+    )
 
 
 def _means(accuracy, information, n_test):

@@ -4,6 +4,12 @@ import numpy as np
 
 from neuroextrap.group._first_level import combinations, read_columns, read_nulls
 from neuroextrap.group._neighbors import usable_neighbors
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -69,7 +75,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         (family-wise, by the largest mean, which suits maps of one scale such as
         accuracies); with clusters ``cluster_extent`` (voxels) and
         ``p_value_fwe_cluster_extent`` (by the largest cluster). NaN where a subject has
-        no value.
+        no value. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -120,9 +126,26 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         "p_value": counts.p_value(),
         "p_value_fwe": counts.p_value_fwe(),
     }
+    null_maxima = {"mean": counts.maxima}
     if neighbors is not None:
-        maps |= _cluster_maps(above, neighbors)
-    return to_maps(maps, subjects)
+        of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
+        maps |= of_clusters
+    return GroupMaps(
+        to_maps(maps, subjects),
+        GroupSummary(
+            test="permutation",
+            values=subjects.values,
+            subjects=subject_names(scores, len(nulls)),
+            quantity=quantity_of(scores),
+            masker=subjects.masker,
+            null_maxima=null_maxima,
+            options={
+                "cluster_threshold": cluster_threshold,
+                "n_permutations": 1 + len(picks),
+                "n_first_level": sorted({len(null) for null in nulls}),
+            },
+        ),
+    )
 
 
 class _Marks:
@@ -148,7 +171,7 @@ class _Marks:
 
 
 def _cluster_maps(above, neighbors):
-    """Return the extent of the observed clusters and its family-wise p-values."""
+    """Return maps of the observed clusters, and the largest extent of every other."""
     marks = iter(above)
     observed = find_clusters(next(marks).astype(float), neighbors)
     maxima = [
@@ -157,10 +180,11 @@ def _cluster_maps(above, neighbors):
     ]
     extent = observed.spread(observed.extent)
     p = _pvalues.max_statistic_p_value(extent, maxima)
-    return {
+    maps = {
         "cluster_extent": extent,
         "p_value_fwe_cluster_extent": np.where(extent > 0, p, 1.0),
     }
+    return maps, np.array(maxima)
 
 
 def _check_threshold(level, n_combinations):

@@ -1,10 +1,18 @@
 """In how many of the population is there information? The smallest score decides."""
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.group._first_level import combinations, read_columns, read_nulls
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -75,7 +83,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         not even the global null is). ``p_value_fwe`` holds for all voxels at once.
         ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe`` are corrected for all
         voxels against the global null only, see Notes. NaN where a subject has no
-        value.
+        value. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -115,19 +123,61 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     >>> float(maps["p_value"][0]), bool(maps["p_value_prevalence"][0] < 0.05)
     (0.0001, True)
     """
-    check_count(n_permutations, "n_permutations", least=2)
-    check_fraction(gamma, "gamma")
-    check_fraction(confidence_level, "confidence_level")
+    asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
     subjects = read_subjects(
         scores, mask, "scores", allow_native_space=allow_native_space
     )
     nulls = read_nulls(null_scores, subjects)
-    picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
-    _warn_of_resolution(picks, gamma, 1 - confidence_level)
-    minimum, p, p_fwe = _global_null(subjects, nulls, picks)
-    statistics = {"minimum": minimum, "p_value": p, "p_value_fwe": p_fwe}
-    statistics |= _prevalences(p, p_fwe, len(nulls), gamma, 1 - confidence_level)
-    return to_maps(statistics, subjects)
+    names = subject_names(scores, len(nulls))
+    return run_prevalence(subjects, nulls, names, asked, quantity=quantity_of(scores))
+
+
+@dataclass(frozen=True)
+class PrevalenceOptions:
+    """The options of a test of prevalence, checked."""
+
+    gamma: float = 0.5
+    confidence_level: float = 0.95
+    n_permutations: int = 10_000
+    random_state: Any = 0
+
+    def __post_init__(self):
+        """Check the numbers."""
+        check_count(self.n_permutations, "n_permutations", least=2)
+        check_fraction(self.gamma, "gamma")
+        check_fraction(self.confidence_level, "confidence_level")
+
+
+def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(None)):
+    """Test SubjectMaps against their permuted maps; return GroupMaps.
+
+    `names` are the subjects' and `quantity` is what is tested, for a page.
+    `column` is the column of `subjects` that each feature of the masker shows.
+    """
+    n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
+    picks = combinations(n_maps, asked.n_permutations, asked.random_state)
+    _warn_of_resolution(picks, asked.gamma, alpha)
+    counts = _global_null(subjects, nulls, picks)
+    p, p_fwe = counts.p_value(), counts.p_value_fwe()
+    statistics = {"minimum": counts.score, "p_value": p, "p_value_fwe": p_fwe}
+    statistics |= _prevalences(p, p_fwe, len(nulls), asked.gamma, alpha)
+    return GroupMaps(
+        to_maps(statistics, subjects, column),
+        GroupSummary(
+            test="prevalence",
+            values=subjects.values[:, column],
+            subjects=names,
+            quantity=quantity,
+            masker=subjects.masker,
+            null_maxima={"minimum": counts.maxima},
+            options={
+                "gamma": asked.gamma,
+                "confidence_level": asked.confidence_level,
+                "n_permutations": 1 + len(picks),
+                "n_first_level": sorted({len(null) for null in nulls}),
+            },
+        ),
+    )
 
 
 def _warn_of_resolution(picks, gamma, alpha):
@@ -139,15 +189,12 @@ def _warn_of_resolution(picks, gamma, alpha):
             f"{n_combinations} second-level permutations of {n_subjects} subjects "
             f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
             "raise n_permutations, or the number of first-level permutations",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
 def _global_null(subjects, nulls, picks):
-    """Return the smallest scores and their global-null p-values, local and corrected.
-
-    Reads a batch of features at a time.
-    """
+    """Return the NullCounts of the smallest scores, a batch of features at a time."""
     usable = np.flatnonzero(subjects.usable)
     counts = NullCounts.start(np.empty(len(usable)), len(picks))
     rows = len(picks) + max(len(null) for null in nulls)
@@ -157,7 +204,7 @@ def _global_null(subjects, nulls, picks):
         observed, permuted = _smallest(subjects.values, nulls, picks, usable[batch])
         counts.score[batch] = observed
         counts.add(permuted.T, 0, batch)
-    return counts.score, counts.p_value(), counts.p_value_fwe()
+    return counts
 
 
 def _smallest(scores, nulls, picks, features):

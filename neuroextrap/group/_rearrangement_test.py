@@ -59,12 +59,13 @@ def rearrangement_test(
     *,
     n_jobs: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, FloatArray]:
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """Score every arrangement of a design; return the statistic and p-values by name.
 
-    `design` has shape (n_observations, n_columns), the effect first. Clusters are
-    connected sets of one sign. `n_jobs` threads do not affect results; `progress` is
-    called with (arrangements done, in all).
+    Also returned are the largest values of every arrangement, by the map that they
+    belong to. `design` has shape (n_observations, n_columns), the effect first.
+    Clusters are connected sets of one sign. `n_jobs` threads do not affect results;
+    `progress` is called with (arrangements done, in all).
     """
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = np.abs(observed) if corrections.two_sided else observed
@@ -101,7 +102,11 @@ def rearrangement_test(
         p_values["p_value_fwe_tail"] = _tail(scorer, compared, total.maxima)
     statistic = scorer.heights(observed)
     clusters = _cluster_p_values(statistic, total.cluster_maxima, corrections)
-    return {"statistic": statistic, **p_values, **clusters}
+    maxima = {"statistic": scorer.heights(total.maxima)} | {
+        name if name == "tfce" else f"cluster_{name}": values
+        for name, values in total.cluster_maxima.items()
+    }
+    return {"statistic": statistic, **p_values, **clusters}, maxima
 
 
 def _tail(scorer: Scorer, scores: FloatArray, maxima: FloatArray) -> FloatArray:

@@ -5,6 +5,12 @@ from scipy.stats import t as student
 
 from neuroextrap.group._neighbors import usable_neighbors
 from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
+from neuroextrap.group._results import (
+    GroupMaps,
+    GroupSummary,
+    quantity_of,
+    subject_names,
+)
 from neuroextrap.group._second_level_input import (
     count_known,
     per_subject,
@@ -141,7 +147,8 @@ def second_level_test(  # noqa: PLR0913
         clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
         the threshold), ``p_value_fwe_cluster_extent`` and
         ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
-        `min_subjects` ``n_subjects``. NaN where nothing can be tested.
+        `min_subjects` ``n_subjects``. NaN where nothing can be tested. Of images,
+        ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -206,6 +213,8 @@ def second_level_test(  # noqa: PLR0913
     blocks = per_subject(blocks, "blocks", len(values))
     asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)
     n_known = count_known(values, min_subjects)
+    compared = np.full(subjects.values.shape, np.nan)
+    compared[:, subjects.usable] = values + baseline
     values = np.where(np.isfinite(values), values, 0.0)
     scorer, name = _scorer(asked, test, values, n_known, variance_groups, subjects)
     corrections = _corrections(
@@ -220,7 +229,7 @@ def second_level_test(  # noqa: PLR0913
         arrangements = flipped(test, blocks, two_sided=two_sided, **arrange)
     else:
         arrangements = permuted(test, blocks, **arrange)
-    maps = rearrangement_test(
+    maps, maxima = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
@@ -229,7 +238,34 @@ def second_level_test(  # noqa: PLR0913
         progress=Progress(verbose, unit="permutations"),
     )
     estimates = _estimates(test, values, n_known)
-    return to_maps({**estimates, name: maps.pop("statistic"), **maps}, subjects)
+    named = {**estimates, name: maps.pop("statistic"), **maps}
+    maxima[name] = maxima.pop("statistic")
+    options = {
+        "statistic": name,
+        "contrast": contrast,
+        "paired": paired_imgs is not None,
+        "baseline": baseline,
+        "two_sided": bool(two_sided),
+        "cluster_threshold": cluster_threshold,
+        "tfce": tfce,
+        "of_mean": test.is_intercept,
+        "tested": test.rows[:, 0],
+        "flips": asked.flips(test),
+        "all": arrangements.are_all,
+        "n_permutations": arrangements.n_permutations,
+    }
+    return GroupMaps(
+        to_maps(named, subjects),
+        GroupSummary(
+            test="second_level",
+            values=compared,
+            subjects=subject_names(imgs, len(compared)),
+            quantity=quantity_of(imgs),
+            masker=subjects.masker,
+            null_maxima=maxima,
+            options=options,
+        ),
+    )
 
 
 def _estimates(test, values, n_known):

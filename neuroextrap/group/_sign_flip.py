@@ -1,5 +1,6 @@
 """Is the mean over subjects above zero? Sign flips and the largest statistic."""
 
+from neuroextrap.group._results import GroupMaps
 from neuroextrap.group._second_level import second_level_test
 
 
@@ -91,6 +92,5 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         random_state=random_state,
         allow_native_space=allow_native_space,
     )
-    return {"mean": maps["effect"]} | {
-        name: maps[name] for name in ("t", "p_value", "p_value_fwe")
-    }
+    kept = {name: maps[name] for name in ("t", "p_value", "p_value_fwe")}
+    return GroupMaps({"mean": maps["effect"]} | kept, maps.summary)

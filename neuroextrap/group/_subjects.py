@@ -93,12 +93,14 @@ def read_null(null_scores, masker, subject):
     return permuted
 
 
-def to_maps(values, subjects):
+def to_maps(values, subjects, column=slice(None)):
     """Spread values (n_usable,) over all features, and over images if they were given.
 
-    Features without a value in every subject are NaN.
+    Features without a value in every subject are NaN. `column` is the column of
+    `subjects` that each feature of the masker shows, where these are not the same.
     """
     maps = spread_known(subjects.usable, values)
+    maps = {name: value[column] for name, value in maps.items()}
     if subjects.masker is None:
         return maps
     from neuroextrap.images import to_img

@@ -14,7 +14,8 @@ class BidsRun:
     """One preprocessed series and the files that belong to it, as paths."""
 
     bold: str
-    events: str
+    #: Table of events; None where the image's name says its condition.
+    events: str | None
     #: Brain mask of the series; None where there is none.
     mask: str | None
     #: Table of confounds of fMRIPrep; None where there is none.
@@ -60,14 +61,14 @@ def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=
     """
     found = _series(derivatives, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
-        found = _selected(found, key, wanted, participant)
+        found = selected(found, key, wanted, participant)
     _refuse_versions(found, participant)
     folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
     return [
         BidsRun(
             bold=str(path),
             events=str(_events_of(path, entities, folders)),
-            mask=_companion(path, entities, "mask.nii.gz", desc="brain"),
+            mask=companion(path, entities, "mask.nii.gz", desc="brain"),
             confounds=_confounds_of(path, entities),
             entities=entities,
         )
@@ -97,7 +98,7 @@ def _series(derivatives, participant):
     return preprocessed or found
 
 
-def _selected(found, key, wanted, participant):
+def selected(found, key, wanted, participant):
     """Return the series that have the label wanted; one label there must be."""
     labels = sorted({entities.get(key, "(none)") for _, entities in found})
     if wanted is None:
@@ -178,7 +179,7 @@ def _agree(label, other):
     return label == other
 
 
-def _companion(path, entities, ending, **changed):
+def companion(path, entities, ending, **changed):
     """Return the file beside a series with some entities changed, or None."""
     pairs = [f"{key}-{label}" for key, label in {**entities, **changed}.items()]
     companion = path.with_name("_".join([*pairs, ending]))
@@ -189,7 +190,7 @@ def _confounds_of(path, entities):
     """Return fMRIPrep's table of confounds of a series, or None."""
     own = {key: e for key, e in entities.items() if key not in ("space", "res", "desc")}
     for ending in ("timeseries.tsv", "regressors.tsv"):
-        found = _companion(path, own, ending, desc="confounds")
+        found = companion(path, own, ending, desc="confounds")
         if found is not None:
             return found
     return None

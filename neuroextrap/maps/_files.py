@@ -48,7 +48,14 @@ def check_output_directory(directory, *, overwrite=False, bids=None):
 
 
 def write_maps(
-    directory, images, sidecars, *, overwrite=False, bids=None, provenance=None
+    directory,
+    images,
+    sidecars,
+    *,
+    overwrite=False,
+    bids=None,
+    provenance=None,
+    more=None,
 ):
     """Write maps as floating-point images, each with a JSON sidecar.
 
@@ -61,8 +68,9 @@ def write_maps(
     sidecars hold at least ``description`` and ``unit``, arrays in them become lists,
     numbers that are not finite null. `bids` is a dict of entities such as ``{"sub":
     "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
-    `provenance` is a dict for ``provenance.json``. Returns the path of every sidecar;
-    ``maps.json`` lists maps and files, with their hashes.
+    `provenance` is a dict for ``provenance.json``, `more` a dict of further files,
+    functions that write to a path by plain name (a report, say). Returns the path of
+    every sidecar; ``maps.json`` lists maps and files, with their hashes.
 
     Raises TypeError if an image is not floating point or a sidecar is no JSON, and
     ValueError if names, sidecars or folder cannot be used.
@@ -71,6 +79,8 @@ def write_maps(
     check_maps(images, sidecars, files)
     with replaced_results(files, overwrite=overwrite, provenance=provenance) as staging:
         stage_maps(staging, images, sidecars, files)
+        for name, write in (more or {}).items():
+            write(staging / name)
     return {name: files.path(f"{name}.json") for name in images}
 
 

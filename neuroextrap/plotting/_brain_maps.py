@@ -86,6 +86,7 @@ def draw_map(data, affine, below, *, threshold=None, **options):
         "black_bg": False,
         "draw_cross": False,
         "resampling_interpolation": "nearest",
+        "cbar_tick_format": "%.3g",
     } | options
     return plot_stat_map(
         Nifti1Image(np.where(finite, data, 0.0), affine),

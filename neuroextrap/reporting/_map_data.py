@@ -34,10 +34,18 @@ def map_data(fitted, map_name, *, trends=False):
         names.append(map_name)
     region = choice.to_features(np.arange(choice.n_regions))
     return {
-        "maps": [_one_map(fitted, name, trends) for name in names],
+        "maps": [
+            one_map(
+                record_of(name),
+                scores[name],
+                n_classes=len(fitted.classes_),
+                trends=trends,
+            )
+            for name in names
+        ],
         "shown": names.index(map_name),
         "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
-        "colors": _colors(),
+        "colors": map_colors(),
     }
 
 
@@ -46,12 +54,11 @@ def overview_maps(names):
     return [name for name, record in MAPS.items() if record.overview and name in names]
 
 
-def _one_map(fitted, name, trends):
-    """Describe one map."""
-    record, values = record_of(name), fitted.region_scores_[name]
+def one_map(record, values, *, n_classes=None, trends=False):
+    """Describe one map to a viewer; `values` are those of all regions."""
     low, high = color_range(values)
-    start = record.first_threshold(len(fitted.classes_))
-    begins = _first_threshold_text(record, len(fitted.classes_))
+    start = record.first_threshold(n_classes)
+    begins = _first_threshold_text(record, n_classes)
     if trends:
         start = trend_limit(record.strength(values))
         start = -start if record.tail == "lower" else start
@@ -104,7 +111,7 @@ def compressed(data):
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
-def _colors():
+def map_colors():
     """Return the 256 colors of the maps as one text of rrggbb."""
     import matplotlib
 

@@ -16,8 +16,8 @@ from neuroextrap.reporting._peaks import region_places
 from neuroextrap.reporting._pictures import data_uri
 
 _TRANSPARENT = 1e-9
-_FAINT = 0.25
-_TREND = 0.5
+FAINT = 0.25
+TREND = 0.5
 
 
 class MapPictures:
@@ -43,9 +43,9 @@ class MapPictures:
         if not (fitted.region_scores_[name] > threshold).any():
             return Markup("")
         on_surface = is_surface_masker(fitted.masker_)
-        draw = _surface_figure if on_surface else _volume_figure
+        draw = surface_figure if on_surface else volume_figure
         opacity = fitted.results_.choice.to_features(
-            self._opacity(name, threshold, faint=0.0 if on_surface else _FAINT)
+            self._opacity(name, threshold, faint=0.0 if on_surface else FAINT)
         )
         below = self._bg_img if on_surface else self._below
         picture = draw(fitted, name, self._place, np.nan_to_num(opacity), bg_img=below)
@@ -62,7 +62,7 @@ class MapPictures:
         if finding.n_surviving:
             return np.where(finding.survives, 1.0, faint) * above
         strength = record.strength(values)
-        return _TREND * (above & (strength > trend_limit(strength)))
+        return TREND * (above & (strength > trend_limit(strength)))
 
     def _caption(self, record, on_surface):
         """Describe a map, its unit, and what is drawn of it."""
@@ -86,7 +86,7 @@ class MapPictures:
         )
 
 
-def _volume_figure(fitted, name, place, opacity, *, bg_img):
+def volume_figure(fitted, name, place, opacity, *, bg_img):
     """Draw three slices, or one of a flat volume, with the outline of the mask."""
     import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
@@ -124,7 +124,7 @@ def _volume_figure(fitted, name, place, opacity, *, bg_img):
     return figure
 
 
-def _surface_figure(fitted, name, _, opacity, *, bg_img):
+def surface_figure(fitted, name, _, opacity, *, bg_img):
     """Draw the hemispheres with values, from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map

@@ -139,11 +139,11 @@ def viewer_section(
         bg_img=bg_img,
     )
     if "hemispheres" in data:
-        views = _surface_views(data)
+        views = surface_views(data)
     else:
         place = data["places"][data["start"]]
         frame = slices_frame(fitted, map_name, place, background.img)
-        views = _volume_views(frame, data)
+        views = volume_views(frame, data)
     return render(
         "viewer",
         style=Markup(read_text("viewer.css")),
@@ -153,6 +153,8 @@ def viewer_section(
         views=views,
         criterion=_criterion(fitted, finding),
         only=only_surviving,
+        panel="Accuracy against set size",
+        save="Save this curve (TSV)",
     )
 
 
@@ -163,7 +165,7 @@ def _criterion(fitted, finding):
     return criterion_words(fitted, finding.criterion)
 
 
-def _volume_views(frame, data):
+def volume_views(frame, data):
     """Return slices with their sliders, and the glass brain."""
     captions = {"x": "from the right", "y": "from behind", "z": "from above"}
     outlines = {} if data["glass"] is None else glass_outlines()
@@ -178,7 +180,7 @@ def _volume_views(frame, data):
     return render("slices", frame=Markup(frame), glass=glass)
 
 
-def _surface_views(data):
+def surface_views(data):
     """Return hemispheres, and the menu of directions to look from."""
     names = [side["name"] for side in data["hemispheres"]]
     return render("hemispheres", names=names, looks=_LOOKS)

@@ -48,13 +48,13 @@ def viewer_data(  # noqa: PLR0913 - what a page is made of
     columns = [record for name, record in MAPS.items() if name in scores]
     data = {
         "set_sizes": results.set_sizes.tolist(),
-        "curves": _rounded(results.curve(kept)[1]),
+        "curves": rounded(results.curve(kept)[1]),
         **_bounds(results, kept),
         "columns": [
             {"label": record.label, "unit": record.unit, "title": record.description}
             for record in columns
         ],
-        "values": _rounded(
+        "values": rounded(
             np.stack([scores[record.name][kept] for record in columns], axis=1)
         ),
         "regions": kept.tolist(),
@@ -67,9 +67,9 @@ def viewer_data(  # noqa: PLR0913 - what a page is made of
     if names is not None:
         data["names"] = [str(names[region]) for region in kept]
     if is_surface_masker(fitted.masker_):
-        places = _on_surface(fitted, bg_img)
+        places = on_surface(fitted, bg_img)
     else:
-        places = _in_volume(fitted, kept, in_mni152)
+        places = in_volume(fitted, kept, in_mni152)
     data["survives"] = packed(survives, "u1")
     return data | map_data(fitted, map_name, trends=trends) | places
 
@@ -96,10 +96,10 @@ def _bounds(results, kept):
     if results.n_repeats is None:
         return {"bound_sizes": [], "bounds": None}
     sizes, bounds = results.bound_curve(kept)
-    return {"bound_sizes": sizes.tolist(), "bounds": _rounded(bounds)}
+    return {"bound_sizes": sizes.tolist(), "bounds": rounded(bounds)}
 
 
-def _in_volume(fitted, kept, in_mni152):
+def in_volume(fitted, kept, in_mni152):
     """Collect the places of the mask's voxels, and one of every kept region."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
@@ -118,13 +118,13 @@ def _in_volume(fitted, kept, in_mni152):
         "affine": affine.tolist(),
         "inverse": np.linalg.inv(affine).tolist(),
         "features": _runs(np.flatnonzero(mask)),
-        "places": _rounded(_central_places(places[features], row, len(kept))),
+        "places": rounded(_central_places(places[features], row, len(kept))),
         "reach": float(_REACH * size),
         "glass": glass,
     }
 
 
-def _on_surface(fitted, bg_img):
+def on_surface(fitted, bg_img):
     """Collect the hemispheres' meshes, and which vertex is which feature."""
     from neuroextrap.images._geometry import surface_mesh
 
@@ -173,7 +173,7 @@ def _central_places(places, row, n_rows):
     return places[first]
 
 
-def _rounded(values):
+def rounded(values):
     """Return nested lists with four significant digits; what is not finite is None."""
     values = np.asarray(values, dtype=float)
     flat = [float(f"{v:.4g}") if np.isfinite(v) else None for v in values.ravel()]

@@ -17,6 +17,7 @@ from neuroextrap.stats._validation import FloatArray, check_integer, check_level
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
 _HALVINGS = 50
 _BATCH_NUMBERS = 2**22
+_SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
 
 def population_accuracy_lower_bound(
@@ -145,8 +146,9 @@ def subjects_accuracy_lower_bound(
             f"{counts.shape}"
         )
     units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
-    if ((counts < 0) | (counts > units + 1e-9)).any():
+    if ((counts < -_SLACK) | (counts > units + _SLACK)).any():
         raise ValueError("n_correct must lie between 0 and n_units in every step")
+    counts = np.clip(counts, 0, units)
     sums, totals = _from_first_steps(counts, units, first_steps)
     shape = counts.shape[1:-2]
     flat = sums.reshape(len(counts), -1, *sums.shape[-2:])

@@ -12,6 +12,7 @@ from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import (
     group_information,
+    group_permutation_test,
     prevalence_test,
     second_level_test,
     sign_flip_test,
@@ -110,7 +111,10 @@ def test_folders_of_analyses_give_information(tmp_path, capsys):
         light.fit(nibabel.Nifti1Image(data, affine), y, groups=runs)
         folders.append(str(tmp_path / f"sub-{k}"))
         light.to_directory(folders[-1])
-    out = tmp_path / "out"
+    out, same = tmp_path / "out", tmp_path / "same"
+    assert main(["group", *folders, str(same), "--report"]) == 0
+    text = (same / "report.html").read_text(encoding="utf-8")
+    assert "the mean Bayes accuracy is above chance in" in text
     assert main(["group", "--subjects", *folders, str(out)]) == 0
     assert "exactly these subjects, all voxels at once: at least" in (
         capsys.readouterr().out
@@ -118,6 +122,74 @@ def test_folders_of_analyses_give_information(tmp_path, capsys):
     for name, img in group_information(folders).items():
         found = nibabel.load(out / f"{name}.nii.gz").get_fdata()
         np.testing.assert_array_equal(found, img.get_fdata())
+
+
+def test_maps_of_different_analyses_are_not_mixed(subjects, tmp_path, capsys):
+    imgs, _ = subjects
+    for number, img in enumerate(imgs):
+        about = {"description": "accuracy", "parameters": {"radius": 8.0}}
+        about["parameters"]["radius"] += number == 5
+        path = img.replace(".nii.gz", ".json")
+        (tmp_path / path).write_text(json.dumps(about))
+    words = ["group", "--imgs", *imgs, "--n-permutations", "50"]
+    assert main([*words, str(tmp_path / "no")]) == 2
+    line = capsys.readouterr().err
+    assert "sub-0.nii.gz and" in line
+    assert "sub-5.nii.gz differ in radius; analyze all subjects alike" in line
+    assert not (tmp_path / "no").exists()
+    assert main([*words, "--allow-mixed", str(tmp_path / "out")]) == 0
+
+
+def test_voxels_of_some_subjects(subjects, tmp_path):
+    imgs, _ = subjects
+    img = nibabel.load(imgs[2])
+    data = img.get_fdata()
+    data[3, 2, 1] = np.nan
+    nibabel.save(nibabel.Nifti1Image(data, img.affine), imgs[2])
+    words = ["group", "--imgs", *imgs, "--n-permutations", "50"]
+    for options, n in (([], 23), (["--min-subjects", "6"], 24)):
+        out = tmp_path / f"out_{n}"
+        assert main([*words, *options, str(out)]) == 0
+        p = nibabel.load(out / "p_value_fwe.nii.gz").get_fdata()
+        assert np.isfinite(p).sum() == n
+    counts = nibabel.load(out / "n_subjects.nii.gz").get_fdata()
+    assert counts[3, 2, 1] == 7
+
+
+def test_the_mean_against_permuted_maps(subjects, tmp_path, capsys):
+    imgs, nulls = subjects
+    out = tmp_path / "out"
+    words = ["group", "--imgs", *imgs, "--null", *nulls, "--test", "mean"]
+    options = ["--cluster-threshold", "0.01", "--n-permutations", "500"]
+    assert main([*words, *options, str(out)]) == 0
+    assert "by cluster extent" in capsys.readouterr().out
+    expected = group_permutation_test(
+        imgs, nulls, cluster_threshold=0.01, n_permutations=500
+    )
+    for name, img in expected.items():
+        found = nibabel.load(out / f"{name}.nii.gz").get_fdata()
+        np.testing.assert_array_equal(found, img.get_fdata())
+    assert main([*words, *options, "--dry-run", str(tmp_path / "no")]) == 0
+    assert "8 subjects, 24 voxels, 500 permutations" in capsys.readouterr().out
+
+
+def test_a_report_with_an_atlas(subjects, tmp_path, capsys):
+    imgs, _ = subjects
+    out, labels = tmp_path / "out", np.ones((4, 3, 2), "uint8")
+    labels[2:] = 7
+    atlas, table = tmp_path / "atlas.nii.gz", tmp_path / "names.tsv"
+    nibabel.save(nibabel.Nifti1Image(labels, np.diag([3, 3, 3, 1])), atlas)
+    table.write_text("index\tname\n1\tfront\n7\tback\n")
+    words = ["group", "--imgs", *imgs, "--n-permutations", "200", "--report"]
+    words += ["--labels-img", str(atlas), "--labels", str(table), "--bg-img", "none"]
+    assert main([*words, str(out)]) == 0
+    assert f"open {out}/report.html" in capsys.readouterr().out
+    text = (out / "report.html").read_text(encoding="utf-8")
+    n = int((nibabel.load(out / "p_value_fwe.nii.gz").get_fdata() <= 0.05).sum())
+    assert n > 0
+    assert f"the mean is above 0 in {n} of 24 voxels" in text
+    assert "front" in text
+    assert main([*words, str(out)]) == 2  # the folder is not empty
 
 
 @pytest.mark.parametrize(
@@ -147,8 +219,15 @@ def test_a_design_that_does_not_fit_is_one_line(
     [
         (["--null", "x.npy", "y.npy", "--tfce"], "--tfce does not go with --null"),
         (["--subjects", "x", "y"], "one of them"),
-        (["--allow-mixed"], "--allow-mixed needs --subjects"),
+        (["--min-subjects", "9"], "min_subjects=9 is more than the 8 subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
+        (["--test", "mean"], "--test mean needs --null"),
+        (["--labels", "x.tsv"], "--labels is for the report only; add --report"),
+        (["--bg-img", "mni152"], "is drawn in the report only; add --report"),
+        (
+            ["--null", "x.npy", "y.npy", "--test", "mean", "--gamma", "0.3"],
+            "--gamma does not go with --test mean",
+        ),
         (["--null", "x.npy", "y.npy", "--two-sided"], "--two-sided does not go with"),
         (["--mask", "nowhere.nii"], "no file nowhere.nii"),
         (["--n-permutations", "0"], "n_permutations=0 must be"),

@@ -69,7 +69,9 @@ def make_dataset(root, labels):
     derivatives.mkdir(parents=True)
     for folder, name in ((root, "Objects"), (derivatives, "fMRIPrep")):
         about = {"Name": name, "BIDSVersion": "1.8.0", "DatasetDOI": "doi:10.1/x"}
+        about |= {"License": "CC0", "Authors": ["First Author", "Second Author"]}
         (folder / "dataset_description.json").write_text(json.dumps(about))
+        (folder / "README").write_text("Simulated, for tests.\n")
     for label in labels:
         rng = np.random.default_rng(int(label))
         patterns = rng.normal(size=(4, *SHAPE)) * 3
@@ -84,6 +86,39 @@ def make_dataset(root, labels):
         events.loc[7, "onset"] = 500.0
         events.to_csv(path, sep="\t", index=False)
     return derivatives
+
+
+def save_betas(kind, root):
+    """Beta images of two subjects: a series with a table, and maps of single runs."""
+    rng = np.random.default_rng(0)
+    patterns = rng.normal(size=(4, *SHAPE)) * 2
+    for label in ("01", "02"):
+        func = root / f"sub-{label}" / "func"
+        start, end = f"sub-{label}_task-objects", f"space-{SPACE}"
+        mask = np.ones(SHAPE, "uint8")
+        save(mask, func / f"{start}_{end}_desc-brain_mask.nii.gz")
+        data, rows = [], []
+        for run in (1, 2, 3, 4):
+            for k, name in enumerate(CONDITIONS):
+                beta = patterns[k] + rng.normal(size=SHAPE)
+                data.append(beta)
+                rows.append((name, run))
+                own = f"run-{run}_{end}_contrast-{name}_stat-effect_statmap.nii.gz"
+                save(beta, func / f"{start}_{own}")
+        if kind == "series":
+            for path in func.glob("*_statmap.nii.gz"):
+                path.unlink()
+            save(np.stack(data, axis=-1), func / f"{start}_{end}_betas.nii.gz")
+            table = pd.DataFrame(rows, columns=["trial_type", "run"])
+            name = f"{start}_{end}_betas.tsv"
+            table.to_csv(func / name, sep="\t", index=False)
+    return root
+
+
+@pytest.fixture
+def betas(tmp_path):
+    """Return a function that saves beta images, as a "series" or as "maps"."""
+    return lambda kind: save_betas(kind, tmp_path / f"betas_{kind}")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pytest
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information
 from neuroextrap.stats import fano_information
+from neuroextrap.stats._subject_bounds import subjects_accuracy_lower_bound
 
 N_CLASSES, N_RUNS = 4, 6
 Y = np.tile(np.arange(N_CLASSES), 5 * N_RUNS)
@@ -113,3 +114,15 @@ def test_nothing_is_claimed_where_there_is_nothing(n_sets):
         for whose in hits:
             hits[whose] += maps[f"{whose}_bayes_accuracy_bound"][0] > 1 / N_CLASSES
     assert max(hits.values()) <= 0.05 * n_sets + 3 * np.sqrt(0.05 * n_sets)
+
+
+def test_accuracies_of_runs_may_exceed_one_by_rounding():
+    """They are kept in single precision; more than that is an error."""
+    ones = np.ones((4, 2, 6, 4))
+    options = {"first_steps": (0, 1)}
+    exact = subjects_accuracy_lower_bound(ones, 1, **options)
+    rounded = subjects_accuracy_lower_bound(ones * (1 + 2e-7), 1, **options)
+    np.testing.assert_array_equal(rounded, exact)
+    assert (exact > 0.5).all()
+    with pytest.raises(ValueError, match="n_correct must lie between 0 and n_units"):
+        subjects_accuracy_lower_bound(ones * 1.001, 1, **options)

@@ -7,7 +7,9 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.group import prevalence_test
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.group import group_information, prevalence_test
+from neuroextrap.group._first_level import read_columns
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +123,6 @@ def test_files_and_unequal_numbers_of_permutations(tmp_path):
 
 
 def test_searchlights_with_saved_null_maps(tmp_path):
-    from neuroextrap.decoding import IdentificationSearchLight
 
     affine, shape = np.diag([3.0, 3, 3, 1]), (4, 4, 3)
     mask = nibabel.Nifti1Image(np.ones(shape, dtype=np.int8), affine)
@@ -240,3 +241,62 @@ def test_bad_data_is_named():
 def test_too_few_combinations_are_warned_about():
     with pytest.warns(UserWarning, match="at or above 0.0568 for gamma=0.5"):
         prevalence_test(np.zeros((10, 1)), np.zeros((10, 9, 1)), n_permutations=1000)
+
+
+@pytest.mark.real_data
+def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
+    """Every hemisphere tells ten fingers apart: a majority does, whatever the units."""
+    from scipy.io import loadmat
+
+    path = real_data("fingerhands_pcm") / "data_recipe_correlation.mat"
+    content = loadmat(path, squeeze_me=True)
+    scores, nulls, fitted = [], [], []
+    for index in range(12):
+        y, runs = content["condVec"][index], content["partVec"][index]
+        null = tmp_path / f"{index}.npy"
+        light = IdentificationSearchLight(
+            estimator="ridge",
+            shrinkage=10.0,
+            within_runs="center",
+            n_permutations=100,
+            save_null=null,
+        )
+        light.fit(content["Data"][index], y, groups=runs)
+        scores.append(light.region_scores_["accuracy"])
+        nulls.append(np.load(null))
+        fitted.append(light)
+    maps = prevalence_test(np.array(scores), np.array(nulls))
+    assert maps["minimum"][0] == pytest.approx(0.51, abs=0.02)
+    assert maps["p_value"][0] == 1e-4
+    # with no permuted minimum as high, the bound is that of the number of units alone
+    smallest = (1e-4) ** (1 / 12)
+    expected = (0.05 ** (1 / 12) - smallest) / (1 - smallest)
+    assert expected > 0.5
+    assert maps["prevalence_bound"][0] == pytest.approx(expected)
+    assert maps["p_value_prevalence"][0] < 0.05
+    information = group_information(fitted)
+    assert information["accuracy"][0] == pytest.approx(np.mean(scores))
+    assert 0.1 < information["population_bayes_accuracy_bound"][0] < np.mean(scores)
+    # permuted labels pass for observed ones no more often than they should
+    permuted = np.array(nulls)
+    p_values = [
+        prevalence_test(
+            permuted[:, b], np.delete(permuted, b, axis=1), n_permutations=1000
+        )["p_value"][0]
+        for b in range(100)
+    ]
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.13  # four standard errors
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_is_read_of_files_is_a_copy(tmp_path, order):
+    """Whole files mapped into memory would count as this process's memory."""
+    data = np.asarray(np.random.default_rng(0).normal(size=(7, 20)), order=order)
+    np.save(tmp_path / "null.npy", data)
+    null = np.load(tmp_path / "null.npy", mmap_mode="r")
+    for features in (np.arange(3, 9), np.array([1, 4, 19])):
+        found = read_columns([null], 0, features)
+        np.testing.assert_array_equal(found, data[:, features])
+        assert type(found) is np.ndarray
+        assert found.base is None
+        assert not np.shares_memory(found, null)

@@ -99,6 +99,7 @@ function draw(svg, data, row) {
   svg.textContent = "";
   svg.setAttribute("font-size", "12");
   svg.setAttribute("font-family", "system-ui, sans-serif");
+  if (data.subjects) { drawSubjects(svg, data, row); return; }
   var x = horizontal(data.set_sizes), sizes = data.set_sizes;
   axes(svg, sizes, x);
   marks(svg, x, sizes, sizes.map(function (k) { return 1 / k; }), CHANCE);
@@ -136,12 +137,14 @@ function sentence(data, hit, xyz, what) {
   if (hit === null) { return least + what + millimeters(xyz); }
   var name = (data.names ? data.names[hit.row] + ", " : "") + what;
   if (hit.miss === 0) { return name + millimeters(hit.xyz || xyz); }
-  return least + millimeters(xyz) + "; the nearest with a curve: " + name +
+  return least + millimeters(xyz) +
+    (data.subjects ? "; the nearest that is: " : "; the nearest with a curve: ") + name +
     millimeters(hit.xyz) + ", " + hit.miss.toFixed(1) + " mm away";
 }
 
 // The curve that is shown, as a tab-separated file.
 function curveText(data, row) {
+  if (data.subjects) { return subjectText(data, row); }
   var lines = [["set_size", "accuracy", "average_bayes_accuracy_bound"]];
   data.set_sizes.forEach(function (size, i) {
     var at = data.bounds ? data.bound_sizes.indexOf(size) : -1;
@@ -155,7 +158,7 @@ function saveCurve(section) {
   if (row === null) { return; }
   var data = dataOf(section);
   link.href = "data:text/tab-separated-values," + encodeURIComponent(curveText(data, row));
-  link.download = "curve_region_" + data.regions[row] + ".tsv";
+  link.download = (data.subjects ? "subjects_" : "curve_region_") + data.regions[row] + ".tsv";
   link.click();
 }
 

@@ -1,0 +1,100 @@
+"""Who belongs to the group: participants with results of the same conditions."""
+
+import logging
+from collections import Counter
+
+from neuroextrap.cohorts._records import read_records
+from neuroextrap.images._bids_names import file_entities
+from neuroextrap.maps._json import read_json
+
+logger = logging.getLogger(__name__)
+
+_INDEX = "desc-analysis_stat.json"
+NULL = "desc-null_stat.npy"
+"""End of the name of a participant's permuted maps."""
+
+
+def members_of(out, participants, wanted):
+    """Return index file and classes of everyone in the group, and who is left out.
+
+    Both are dicts by participant, the second one of reasons. `wanted` are entities,
+    None for any. ValueError where fewer than two are left.
+    """
+    found, left_out = _analyses(out, participants, wanted)
+    found = _of_majority(found, left_out)
+    for name, reason in left_out.items():
+        logger.warning("%s is left out of the group: %s", name, reason)
+    if len(found) < 2:
+        told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(
+            f"{out} has {len(found)} participants to put together, at least two are "
+            f"needed ({told}); analyze more"
+        )
+    return found, left_out
+
+
+def beside(index, name):
+    """Return the path of another file of the analysis that an index file is of."""
+    return index.with_name(index.name.removesuffix(_INDEX) + name)
+
+
+def _analyses(out, participants, wanted):
+    """Return index file and classes of every participant's analysis, and who has none.
+
+    Both are dicts by participant, the second one of reasons.
+    """
+    known = read_records(out)
+    labels = known if participants is None else participants
+    labels = [str(label).removeprefix("sub-") for label in labels]
+    if not labels:
+        raise ValueError(f"{out} has no results of participants; analyze them first")
+    found, left_out = {}, {}
+    for label in labels:
+        outcome = known.get(label, {}).get("outcome", {"reason": "never analyzed"})
+        if outcome.get("status") != "done":
+            left_out[f"sub-{label}"] = outcome.get("reason", "never analyzed")
+            continue
+        path = _index_of(out, label, wanted)
+        if path is None:
+            left_out[f"sub-{label}"] = "no results of this task and space"
+            continue
+        found[f"sub-{label}"] = path, tuple(read_json(path)["classes"])
+    return found, left_out
+
+
+def _index_of(out, label, wanted):
+    """Return the index file of a participant's one analysis, or None."""
+    paths = [
+        path
+        for path in sorted((out / f"sub-{label}").rglob(f"*_{_INDEX}"))
+        if all(
+            value is None or (file_entities(path) or {}).get(key) == value
+            for key, value in wanted.items()
+        )
+    ]
+    if len(paths) > 1:
+        raise ValueError(
+            f"sub-{label} has {len(paths)} analyses, {paths[0].name} and others; "
+            "choose a task or a space, or give every analysis its own folder"
+        )
+    return paths[0] if paths else None
+
+
+def _of_majority(found, left_out):
+    """Return the participants whose classes most have; the others are left out."""
+    counts = Counter(classes for _, classes in found.values())
+    if not counts:
+        return found
+    (usual, n), *_ = counts.most_common(1)
+    if 2 * n <= len(found):
+        raise ValueError(
+            f"participants have {len(counts)} different sets of conditions and none is "
+            "that of a majority; analyze the same ones (classes, --classes)"
+        )
+    for name, (_, classes) in found.items():
+        if classes != usual:
+            left_out[name] = (
+                f"its conditions are {' '.join(map(str, classes))}, those of most "
+                f"{' '.join(map(str, usual))}"
+            )
+    return {name: entry for name, entry in found.items() if entry[1] == usual}

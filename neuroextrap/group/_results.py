@@ -1,0 +1,140 @@
+"""Maps over subjects, with what a page needs to know beside them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.group._group_maps import records
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSummary:
+    """What one analysis over subjects was of, and what its null distributions were.
+
+    `test` is "second_level", "prevalence", "permutation" or "information". `values`
+    (n_subjects, n_features) are the subjects' own maps, `quantity` what these are
+    (accuracy, say, "" where it is not known), `subjects` the names and `masker` what
+    places features in an image, None for arrays. `null_maxima` holds, by
+    the map whose family-wise p-values they give, the largest statistic of every
+    permutation. `options` are those of the call that differ between analyses.
+    """
+
+    test: str
+    values: np.ndarray
+    subjects: tuple
+    masker: Any
+    quantity: str = ""
+    null_maxima: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
+
+
+class GroupMaps(dict):
+    """Maps over subjects by name, which can make a page about themselves.
+
+    Attributes
+    ----------
+    summary : GroupSummary
+        What was analyzed, and the null distributions.
+    """
+
+    def __init__(self, maps, summary):
+        super().__init__(maps)
+        self.summary = summary
+
+    def generate_report(
+        self, title=None, *, labels_img=None, names=None, bg_img=None, left_out=None
+    ):
+        """Make a self-contained HTML page about the maps.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Title of the page.
+        labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
+            Atlas whose regions name the clusters. If None, places are in mm only.
+        names : list, dict, DataFrame or None, default=None
+            Names of the atlas's labels. If None, those of a fetched atlas, else their
+            numbers.
+        bg_img : path-like, image, "mni152", False or None, default=None
+            Image drawn under the maps, as in
+            :func:`neuroextrap.reporting.interactive_viewer`.
+        left_out : dict of str to str or None, default=None
+            Reasons by subject, of those who are not among these.
+
+        Returns
+        -------
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it.
+        """
+        return group_report(
+            [self],
+            title,
+            labels_img=labels_img,
+            names=names,
+            bg_img=bg_img,
+            left_out=left_out,
+        )
+
+
+def group_report(
+    analyses,
+    title=None,
+    *,
+    labels_img=None,
+    names=None,
+    bg_img=None,
+    left_out=None,
+    links=None,
+):
+    """Make one page of several analyses (GroupMaps) of the same subjects.
+
+    The first one decides what survives. `links` are addresses of the subjects' own
+    pages by name. Other options are those of ``GroupMaps.generate_report``.
+    """
+    from neuroextrap.reporting._group_page import make_group_page
+
+    return make_group_page(
+        analyses,
+        records(),
+        title=title,
+        atlas=None if labels_img is None else (labels_img, names),
+        bg_img=bg_img,
+        left_out=left_out or {},
+        links=links or {},
+    )
+
+
+def subject_names(imgs, n_subjects):
+    """Name the subjects of images or arrays: sub-<label>, a file's name, or a number.
+
+    Names that two subjects share are replaced by numbers.
+    """
+    names = [str(number) for number in range(1, n_subjects + 1)]
+    if isinstance(imgs, np.ndarray):
+        return tuple(names)
+    from neuroextrap.images._bids_names import loose_entities
+    from neuroextrap.images._opening import list_images
+
+    files = [image.file for image in list_images(imgs)]
+    if len(files) != n_subjects or None in files:
+        return tuple(names)
+    labels = [loose_entities(file).get("sub") for file in files]
+    found = [
+        Path(file).name.partition(".")[0] if label is None else f"sub-{label}"
+        for file, label in zip(files, labels, strict=True)
+    ]
+    return tuple(found if len(set(found)) == n_subjects else names)
+
+
+def quantity_of(imgs):
+    """Return what all maps are of by their names (desc-<label>), "" if not known."""
+    if isinstance(imgs, np.ndarray):
+        return ""
+    from neuroextrap.images._bids_names import loose_entities
+    from neuroextrap.images._opening import list_images
+
+    files = [image.file for image in list_images(imgs)]
+    labels = {loose_entities(file).get("desc", "") for file in files if file}
+    return labels.pop() if len(labels) == 1 else ""
