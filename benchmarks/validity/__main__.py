@@ -15,6 +15,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     permutation_tests,
     population_bounds,
     results,
+    searchlight_maps,
 )
 from benchmarks.validity.registry import CHECKS, SEED
 

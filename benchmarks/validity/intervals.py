@@ -27,13 +27,13 @@ def sample(rng, n_classes, n_repeats, noise):
 
 
 @lru_cache
-def truth(noise, sizes, n_draws=100_000):
+def truth(noise, sizes, n_draws=100_000, n_dims=10):
     """Return the population's average accuracy, from chances to beat one class."""
     rng = np.random.default_rng(99)
-    points = rng.normal(size=(n_draws, 10))
-    seen = points + noise * rng.normal(size=(n_draws, 10))
+    points = rng.normal(size=(n_draws, n_dims))
+    seen = points + noise * rng.normal(size=(n_draws, n_dims))
     own = ((seen - points) ** 2).sum(axis=1)
-    beats = laws.ncx2.sf(own, 10, (seen**2).sum(axis=1))
+    beats = laws.ncx2.sf(own, n_dims, (seen**2).sum(axis=1))
     return np.array([(beats ** (k - 1)).mean() for k in sizes])
 
 
