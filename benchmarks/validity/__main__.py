@@ -16,6 +16,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     population_bounds,
     results,
     searchlight_maps,
+    second_level,
 )
 from benchmarks.validity.registry import CHECKS, SEED
 
