@@ -8,7 +8,9 @@ from joblib import Parallel, delayed
 
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
     class_bounds,
+    decoder_tests,
     forward_bounds,
+    group_bounds,
     group_tests,
     intervals,
     paired_tests,
