@@ -215,7 +215,7 @@ def p_value_false_discoveries(rng, n_sets, *, mistake=False):
     for n_active in (0,) if mistake else (0, 5):
         active = 4 * (n_active + 1) if n_active else 0
         share = []
-        for _ in range(n_sets):
+        for _ in range(4 * n_sets if mistake else n_sets):
             x = noise(rng, runs)
             x[:, :active] += 3 * rng.normal(size=(3, active))[y]
             with warnings.catch_warnings():
@@ -223,7 +223,7 @@ def p_value_false_discoveries(rng, n_sets, *, mistake=False):
                 scores = (
                     IdentificationSearchLight(
                         regions=overlapping_regions(),
-                        n_permutations=399,
+                        n_permutations=99 if mistake else 399,
                         bounds=None,
                         random_state=rng.integers(2**31),
                     )
