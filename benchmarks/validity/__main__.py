@@ -8,13 +8,18 @@ from joblib import Parallel, delayed
 
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
     class_bounds,
+    decoder_tests,
+    extrapolation_intervals,
     forward_bounds,
+    group_bounds,
     group_tests,
     intervals,
     paired_tests,
     permutation_tests,
     population_bounds,
     results,
+    searchlight_maps,
+    second_level,
 )
 from benchmarks.validity.registry import CHECKS, SEED
 

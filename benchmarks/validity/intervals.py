@@ -27,13 +27,13 @@ def sample(rng, n_classes, n_repeats, noise):
 
 
 @lru_cache
-def truth(noise, sizes, n_draws=100_000):
+def truth(noise, sizes, n_draws=100_000, n_dims=10):
     """Return the population's average accuracy, from chances to beat one class."""
     rng = np.random.default_rng(99)
-    points = rng.normal(size=(n_draws, 10))
-    seen = points + noise * rng.normal(size=(n_draws, 10))
+    points = rng.normal(size=(n_draws, n_dims))
+    seen = points + noise * rng.normal(size=(n_draws, n_dims))
     own = ((seen - points) ** 2).sum(axis=1)
-    beats = laws.ncx2.sf(own, 10, (seen**2).sum(axis=1))
+    beats = laws.ncx2.sf(own, n_dims, (seen**2).sum(axis=1))
     return np.array([(beats ** (k - 1)).mean() for k in sizes])
 
 
@@ -72,10 +72,10 @@ def accuracy_interval(rng, n_sets, *, mistake=False):
 @check(FAMILY, n_sets=1000, quick=30)
 def information_interval(rng, n_sets, *, mistake=False):
     """Implied information, 95%; mistake: classes taken as fixed."""
-    for n_classes, n_repeats, noise in [(50, 50, 1.0)] if mistake else DESIGNS:
+    for n_classes, n_repeats, noise in [(50, 200, 1.0)] if mistake else DESIGNS:
         sizes = (2, n_classes // 2, n_classes)
         exact = stats.implied_information(truth(noise, sizes), sizes)
-        missed = []
+        quantile, missed, jackknife = laws.t.ppf(0.975, n_classes - 1), [], []
         for _ in range(n_sets):
             margins, y = sample(rng, n_classes, n_repeats, noise)
             lower, upper = stats.implied_information_interval(margins, y, sizes)
@@ -86,8 +86,17 @@ def information_interval(rng, n_sets, *, mistake=False):
                     np.array(ends)[:, None], [n_classes]
                 )
             missed.append((exact < lower) | (exact > upper))
+            bits, error = stats.implied_information_jackknife(margins, y, sizes)
+            if mistake:
+                error = (upper - lower) / (2 * 1.96)
+            # an error that is not known is no interval
+            within = np.abs(bits - exact) <= quantile * error
+            jackknife.append(not within)
         where = f"{n_classes} classes x {n_repeats}, {exact:.1f} bits, three set sizes"
         yield Row("Implied information, 95% interval", where, missed)
+        name = "Implied information, twice the jackknife error (t quantile)"
+        enough = n_classes >= 20 and truth(noise, sizes)[0] < 0.99
+        yield Row(name, where, jackknife, nominal=0.1, in_scope=mistake or enough)
 
 
 @check(FAMILY, n_sets=400, quick=14)

@@ -180,6 +180,16 @@ def extremal_channel(rng, n_sets, *, mistake=False):
             yield Row(name, where, found[:, 0] > bits)
 
 
+def far_apart(pool, n_chosen):
+    """Return points of a pool (n, n_dims), each the farthest from those before it."""
+    chosen, nearest = [0], np.full(len(pool), np.inf)
+    for _ in range(n_chosen - 1):
+        away = ((pool - pool[chosen[-1]]) ** 2).sum(axis=1)
+        nearest = np.minimum(nearest, away)
+        chosen.append(int(nearest.argmax()))
+    return pool[chosen]
+
+
 @check(FAMILY, n_sets=40, quick=12)
 def chosen_stimuli(rng, n_sets, *, mistake=False):
     """Stimuli drawn, or chosen far apart (the mistake)."""
@@ -188,12 +198,8 @@ def chosen_stimuli(rng, n_sets, *, mistake=False):
     far, drawn = [], []
     for _ in range(n_sets):
         pool = rng.normal(size=(5000, 5))
-        chosen, nearest = [0], np.full(5000, np.inf)
-        for _ in range(n_classes - 1):
-            away = ((pool - pool[chosen[-1]]) ** 2).sum(axis=1)
-            nearest = np.minimum(nearest, away)
-            chosen.append(int(nearest.argmax()))
-        for list_, points in ((far, pool[chosen]), (drawn, pool[:n_classes])):
+        sets = (far, far_apart(pool, n_classes)), (drawn, pool[:n_classes])
+        for list_, points in sets:
             y = np.repeat(np.arange(n_classes), n_repeats)
             seen = points[y] + noise * rng.normal(size=(len(y), 5))
             margins = 2 * seen @ points.T - (points**2).sum(axis=1)

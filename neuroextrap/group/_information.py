@@ -12,7 +12,7 @@ from neuroextrap.group._analyses import (
 )
 from neuroextrap.group._results import GroupMaps, GroupSummary
 from neuroextrap.group._subjects import check_count, check_fraction, to_maps
-from neuroextrap.stats import fano_information
+from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
@@ -225,7 +225,8 @@ def _bounds(analyses, index, confidence_level):
 
 def _bound_accuracy(results):
     """Return the accuracy that bounds may rest on, every fold weighing alike."""
-    return results.bound_wins[:, -1]
+    wins = results.bound_wins
+    return average_accuracy(wins, wins.shape[1])
 
 
 def _share_forward_tests(results):

@@ -21,6 +21,11 @@ def test_fano_by_hand():
     np.testing.assert_allclose(fano_information(0.75, 4), expected)
 
 
+@pytest.mark.parametrize("k", range(2, 60))
+def test_fano_at_chance_is_nothing_to_the_last_digit(k):
+    assert fano_information(1 / k, k) == 0
+
+
 def test_fano_limits():
     values = fano_information([0, 0.2, 0.25, 1, np.nan], 4)
     np.testing.assert_allclose(values, [0, 0, 0, 2, np.nan], atol=1e-15)

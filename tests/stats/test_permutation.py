@@ -103,6 +103,13 @@ def test_repeatable_and_accepts_a_generator():
     np.testing.assert_array_equal(first, again)
 
 
+def test_a_group_may_lack_the_last_classes():
+    with pytest.warns(UserWarning, match="only 17 other labelings exist") as caught:
+        permute_labels([0, 1, 2, 0, 1, 1], groups=[0, 0, 0, 1, 1, 1], n_permutations=99)
+    # 3! * 3 - 1 others; no two classes are equally frequent in both groups
+    assert "differ in the names alone" not in str(caught[0].message)
+
+
 def test_counts_are_exact_integers():
     assert count_permutations(np.arange(30)) == 265252859812191058636308480000000
     assert count_permutations(list("aa")) == 1

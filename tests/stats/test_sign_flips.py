@@ -92,6 +92,55 @@ def test_defaults_are_what_the_documentation_says():
     assert (default.p_value != other.p_value).any()
 
 
+def test_step_down_is_by_the_largest_sum_over_the_regions_left():
+    rng = np.random.default_rng(3)
+    differences = rng.normal(size=(4, 6)) + np.array([[2.0], [1.2], [0.3], [0.0]])
+    test = paired_sign_flip_test(differences, two_sided=False, step_down=True)
+    signs = np.array(list(itertools.product([1, -1], repeat=6)))
+    sums = differences @ signs.T  # the observed signs are among them
+    expected, largest = np.empty(4), 0.0
+    order = np.argsort(-test.score)
+    for place, region in enumerate(order):
+        left = sums[order[place:]].max(axis=0)
+        largest = max(largest, np.mean(left >= test.score[region] - 1e-9))
+        expected[region] = largest
+    np.testing.assert_allclose(test.p_value_step_down, expected)
+    assert (test.p_value_step_down <= test.p_value_fwe).all()
+    assert (test.p_value_step_down < test.p_value_fwe).any()
+
+
+def test_step_down_is_only_computed_when_asked_for():
+    assert paired_sign_flip_test(np.ones((2, 4))).p_value_step_down is None
+
+
+@pytest.mark.parametrize("step_down", [False, True])
+def test_regions_may_come_a_few_at_a_time_in_any_order(step_down):
+    differences = np.random.default_rng(4).normal(size=(5, 7)) + 0.3
+    flips = _sign_flips.sign_flips(7, 50, two_sided=True, random_state=0)
+    options = {"two_sided": True, "step_down": step_down}
+    counts = _sign_flips.SignFlipCounts(flips, 5, **options)
+    for regions in ([3, 0], [4], [1, 2]):
+        counts.add(differences[regions], np.array(regions))
+    parts = counts.test()
+    whole = paired_sign_flip_test(
+        differences, n_permutations=50, step_down=step_down, random_state=0
+    )
+    np.testing.assert_array_equal(parts.p_value, whole.p_value)
+    np.testing.assert_array_equal(parts.p_value_fwe, whole.p_value_fwe)
+    if step_down:
+        np.testing.assert_array_equal(parts.p_value_step_down, whole.p_value_step_down)
+
+
+def test_regions_that_never_came_have_no_p_value():
+    flips = _sign_flips.sign_flips(7, 50, two_sided=True, random_state=0)
+    counts = _sign_flips.SignFlipCounts(flips, 3, two_sided=True, step_down=False)
+    nothing = counts.test()
+    assert np.isnan([nothing.score, nothing.p_value, nothing.p_value_fwe]).all()
+    assert nothing.p_value_fwe.dtype == float
+    counts.add(np.ones((1, 7)), np.array([1]))
+    assert np.isnan(counts.test().p_value).tolist() == [True, False, True]
+
+
 def test_no_region_gives_no_p_value():
     found = paired_sign_flip_test(np.empty((0, 5)))
     assert found.p_value.shape == found.p_value_fwe.shape == (0,)
