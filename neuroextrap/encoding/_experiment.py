@@ -1,6 +1,7 @@
 """Test responses, predictions and residuals as one table for the loop over regions."""
 
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ class Experiment(NamedTuple):
     them. ``codes`` (n_test,) is the true candidate of every test point, ``repeats``
     (n_test,) the number of responses averaged into it, ``groups`` (n_test,) its
     exchangeability block, or None. ``usable`` (n_features,) marks the voxels that can
-    be analyzed.
+    be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
+    where no test stimulus is repeated.
     """
 
     rows: np.ndarray
@@ -29,6 +31,7 @@ class Experiment(NamedTuple):
     repeats: np.ndarray
     groups: np.ndarray | None
     usable: np.ndarray
+    noise_variance: np.ndarray | None = None
 
     @classmethod
     def of(cls, test, predictions, residuals, *, usable, location):
@@ -45,7 +48,15 @@ class Experiment(NamedTuple):
         rows = np.concatenate([part.astype(np.float32) for part in stacked])
         rows[:, ~usable] = 0
         n_candidates = len(predictions)
-        return cls(rows, n_candidates, test.codes, test.repeats, test.groups, usable)
+        return cls(
+            rows,
+            n_candidates,
+            test.codes,
+            test.repeats,
+            test.groups,
+            usable,
+            test.noise_variance,
+        )
 
     @property
     def responses(self):
@@ -56,6 +67,11 @@ class Experiment(NamedTuple):
     def predictions(self):
         """Predictions about the training means, shape (K, n_features)."""
         return self.layout.split(self.rows)[1]
+
+    @property
+    def true_predictions(self):
+        """Predictions of the stimuli that evoked the responses, as `responses`."""
+        return self.predictions[self.codes]
 
     @property
     def layout(self):
@@ -76,21 +92,30 @@ def make_plan(estimator, experiment, set_sizes):
     Permutations change only which stimulus is paired with which response. Returns the
     plan and notes for the reader, a tuple of str.
     """
-    n_classes = experiment.n_candidates
     codes = experiment.codes[None].astype(np.int32)
     if estimator.n_permutations:
         permuted = _permuted(estimator, experiment)
         codes = np.concatenate([codes, permuted.astype(np.int32)])
-    statistic = resolve_statistic(estimator.statistic, n_classes, set_sizes)
-    plan = Plan(
-        kernel=EncodingMargins(experiment.repeats, estimator.covariance),
-        design=experiment.layout,
+    plan = replace(
+        observed_plan(estimator, experiment, set_sizes),
         codes=codes,
-        statistic=statistic,
-        pairing=True,
         keep_null=estimator.save_null is not None,
     )
     return plan, _notes(estimator, experiment)
+
+
+def observed_plan(estimator, experiment, set_sizes):
+    """Plan margins and their statistic for the observed pairing alone."""
+    n_classes = experiment.n_candidates
+    return Plan(
+        kernel=EncodingMargins(
+            experiment.repeats, estimator.covariance, estimator.rule
+        ),
+        design=experiment.layout,
+        codes=experiment.codes[None].astype(np.int32),
+        statistic=resolve_statistic(estimator.statistic, n_classes, set_sizes),
+        pairing=True,
+    )
 
 
 def _permuted(estimator, experiment):

@@ -66,6 +66,26 @@ def mahalanobis_margins(responses, predictions, covariance):
     return np.minimum(margins, -0.0, out=margins)
 
 
+def correlation_margins(responses, predictions, scale):
+    """Pearson correlations of responses with predictions, over features in units.
+
+    `responses` (n_responses, n_features) and `predictions` (n_candidates, n_features)
+    are about the training means, and `scale` (n_features,) is the unit of each feature,
+    such as the standard deviation of its noise. Returns (n_responses, n_candidates);
+    zero where a pattern is constant.
+
+    >>> correlation_margins([[1.0, 2.0, 3.0]], [[2.0, 4, 6], [3.0, 2, 1]], np.ones(3))
+    array([[ 1., -1.]])
+    """
+    patterns = []
+    for values in (responses, predictions):
+        scaled = np.asarray(values, dtype=np.float64) / scale
+        centered = scaled - scaled.mean(axis=1, keepdims=True)
+        length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
+        patterns.append(centered / np.where(length > 0, length, 1))
+    return patterns[0] @ patterns[1].T
+
+
 def _cholesky(sigma):
     """Lower factor; an error if a pivot is only rounding, of sigma's precision."""
     precision = np.finfo(np.result_type(sigma, np.float32)).eps
@@ -134,6 +154,10 @@ COVARIANCES = {
 }
 
 
+RULES = ("mahalanobis", "correlation")
+"""How a response is compared with predictions."""
+
+
 @dataclass(frozen=True)
 class ResponseRows:
     """What the rows of a region's data are: responses, predictions, residuals.
@@ -178,16 +202,20 @@ class EncodingMargins(MarginSource):
     Labels do not enter: a permutation only says which candidate is taken to be the true
     one. ``repeats`` (n_responses,) says how many responses are averaged into each test
     response, whose noise covariance is Sigma / repeats; ``covariance`` is a method of
-    `noise_covariance`.
+    `noise_covariance`, and ``rule`` one of `RULES`.
     """
 
-    def __init__(self, repeats, covariance="shrunk"):
+    def __init__(self, repeats, covariance="shrunk", rule="mahalanobis"):
         self.repeats = np.asarray(repeats)
         self.covariance = covariance
+        self.rule = rule
 
     def __repr__(self):
         """Show the parameters in full; part of a checkpoint's identity."""
-        return f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r})"
+        return (
+            f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r}, "
+            f"{self.rule!r})"
+        )
 
     def batches(self, xs, plan):
         """Yield margins (n_responses, K, n_regions), the same for every labeling."""
@@ -206,6 +234,9 @@ class EncodingMargins(MarginSource):
 
     def _region(self, responses, predictions, residuals):
         """Margins of one region, shape (n_responses, K)."""
+        if self.rule == "correlation":
+            scale = np.sqrt(np.mean(np.square(residuals), axis=0, dtype=np.float64))
+            return correlation_margins(responses, predictions, scale)
         sigma = noise_covariance(np.ascontiguousarray(residuals), self.covariance)
         margins = mahalanobis_margins(responses, predictions, sigma)
         return margins * self.repeats[:, None]

@@ -1,5 +1,6 @@
 """Read and check a test set, and plan the identification of its responses."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,15 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._experiment import Experiment, make_plan
 from neuroextrap.encoding._stimuli import (
+    candidate_names,
     check_candidates,
     check_features,
     pair_responses,
+    rows_of_stimuli,
 )
+
+_FAR_FEWER = 4
+"""Residuals are far fewer than voxels where so many times them are fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +42,9 @@ def plan_identification(model, training, candidates, test):
     """
     parameters = RunParameters.of(model)
     imgs, stimuli, groups = test
+    names = candidate_names(*candidates)
     tested, candidates = _candidates(*candidates, training)
+    stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
         raise ValueError(
@@ -60,16 +68,18 @@ def plan_identification(model, training, candidates, test):
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)
     choice = parameters.choose_regions(model.masker_, model.n_elements_)
+    usable = parameters.usable_regions(choice, experiment.usable)
+    notes += residual_notes(model, experiment, usable)
     unweighted = np.empty((0, len(experiment.codes)))
     return EncodingRun(
         parameters=parameters,
         rows=experiment.rows,
         masker=model.masker_,
         choice=choice,
-        usable=parameters.usable_regions(choice, experiment.usable),
+        usable=usable,
         plan=plan,
         bounds=BoundDesign(experiment.bound_repeats(), unweighted, notes),
-        classes=np.arange(len(candidates)),
+        classes=np.arange(len(candidates)) if names is None else names,
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
@@ -77,6 +87,22 @@ def plan_identification(model, training, candidates, test):
         test=experiment,
         location=training.location,
     )
+
+
+def residual_notes(model, experiment, usable):
+    """Warn, and say in a note, where residuals are far fewer than voxels."""
+    if model.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
+        return ()
+    sizes = np.diff(usable.regions.indptr)
+    n_residuals, largest = experiment.layout.n_residuals, int(sizes.max())
+    if n_residuals * _FAR_FEWER > largest:
+        return ()
+    text = (
+        f"the noise covariance of up to {largest} voxels rests on {n_residuals} "
+        "residuals; compare rule='correlation', which needs none, on training data"
+    )
+    warnings.warn(text, stacklevel=4)
+    return (text,)
 
 
 def _candidates(features, distractors, training):
