@@ -155,7 +155,7 @@ def check_pair(first, second, names=("first", "second")):
 def _check_designs(first, second, both):
     """Raise unless test points, candidates and regions of two models are the same."""
     one, two = first.run_, second.run_
-    if not np.array_equal(one.test.codes, two.test.codes):
+    if not np.array_equal(one.test.stimuli, two.test.stimuli):
         raise ValueError(f"{both} identified other test points; use the same")
     if first.wins_.shape != second.wins_.shape:
         raise ValueError(
@@ -179,7 +179,7 @@ def stimulus_outcomes(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     run = model.run_
     codes = run.test_codes
-    present, place = np.unique(codes, return_inverse=True)
+    present, place = np.unique(run.test.stimuli, return_inverse=True)
     scores = np.full((run.choice.n_regions, len(present)), np.nan)
     share = 1 / np.bincount(place)
 

@@ -12,6 +12,17 @@ from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import Plan
 
+FOLDS_NOTE = (
+    "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
+    "fold, by a model trained on the others; no lower bounds: what is tested in one "
+    "fold trains the models of the others"
+)
+FOLDS_TEST_NOTE = (
+    "p-values permute which stimulus goes with which response within folds; the models "
+    "are not trained again, so that they are approximate: test responses of one fold "
+    "are training responses of the others"
+)
+
 
 class Experiment(NamedTuple):
     """An identification experiment, ready for any region.
@@ -22,7 +33,9 @@ class Experiment(NamedTuple):
     (n_test,) the number of responses averaged into it, ``groups`` (n_test,) its
     exchangeability block, or None. ``usable`` (n_features,) marks the voxels that can
     be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
-    where no test stimulus is repeated.
+    where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
+    of responses and of residuals, (n_folds, 2), are identified among the K candidates
+    of their fold; None is a single test set.
     """
 
     rows: np.ndarray
@@ -32,6 +45,7 @@ class Experiment(NamedTuple):
     groups: np.ndarray | None
     usable: np.ndarray
     noise_variance: np.ndarray | None = None
+    folds: np.ndarray | None = None
 
     @classmethod
     def of(cls, test, predictions, residuals, *, usable, location):
@@ -71,17 +85,33 @@ class Experiment(NamedTuple):
     @property
     def true_predictions(self):
         """Predictions of the stimuli that evoked the responses, as `responses`."""
-        return self.predictions[self.codes]
+        return self.predictions[self.stimuli]
+
+    @property
+    def stimuli(self):
+        """Row of ``predictions`` of each response's stimulus, shape (n_test,)."""
+        return self.fold * self.n_candidates + self.codes
+
+    @property
+    def fold(self):
+        """Fold that tests each response, shape (n_test,); zeros without folds."""
+        if self.folds is None:
+            return np.zeros(len(self.codes), dtype=int)
+        return np.repeat(np.arange(len(self.folds)), self.folds[:, 0])
 
     @property
     def layout(self):
         """What each of the rows is."""
         n_test = len(self.codes)
-        n_residuals = len(self.rows) - n_test - self.n_candidates
-        return ResponseRows(n_test, self.n_candidates, n_residuals)
+        folds = () if self.folds is None else tuple(map(tuple, self.folds.tolist()))
+        n_predictions = self.n_candidates * max(1, len(folds))
+        n_residuals = len(self.rows) - n_test - n_predictions
+        return ResponseRows(n_test, self.n_candidates, n_residuals, folds)
 
     def bound_repeats(self):
-        """Test points of every candidate, shape (1, K); None if some have none."""
+        """Test points of every candidate, (1, K); None if some have none, or folds."""
+        if self.folds is not None:
+            return None
         counts = np.bincount(self.codes, minlength=self.n_candidates)
         return counts[None] if counts.all() else None
 
@@ -127,12 +157,13 @@ def _permuted(estimator, experiment):
             "is permuted within runs",
             stacklevel=5,
         )
-    repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
+    stimuli = experiment.stimuli
+    repeated = len(np.unique(stimuli)) < len(stimuli)
     return stats.permute_labels(
         experiment.codes,
         groups=experiment.groups,
         # repeats of a stimulus move together
-        blocks=experiment.codes if repeated else None,
+        blocks=stimuli if repeated else None,
         n_permutations=estimator.n_permutations,
         random_state=estimator.random_state,
     )
@@ -142,7 +173,9 @@ def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
     notes = []
     repeats = experiment.bound_repeats()
-    if repeats is None:
+    if experiment.folds is not None:
+        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
+    elif repeats is None:
         notes.append(
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"
@@ -160,7 +193,9 @@ def _notes(estimator, experiment):
                 f"{experiment.n_candidates} stimuli even perfect accuracy says too "
                 "little of stimuli that were not drawn"
             )
-    if estimator.n_permutations:
+    if estimator.n_permutations and experiment.folds is not None:
+        notes.append(FOLDS_TEST_NOTE)
+    elif estimator.n_permutations:
         notes.append(
             "p-values permute which stimulus goes with which test response; they are "
             "exact if the model and the noise covariance come from other data and "

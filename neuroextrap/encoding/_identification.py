@@ -8,6 +8,7 @@ from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._encoder_groups import training_groups
+from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
@@ -131,6 +132,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         Candidates: names, or rows of the test features, then distractors.
     penalties_ : dict of ndarray of shape (n_elements_,)
         Penalties chosen for each voxel, see :meth:`penalty_maps`.
+    test_stimuli_ : ndarray of shape (n_test,)
+        Stimulus (name, or row of the features) of each row of :meth:`region_margins`.
     set_sizes_ : ndarray of int of shape (n_set_sizes,)
         Set sizes of the curves.
     test_codes_ : ndarray of int of shape (n_test,), or None
@@ -349,3 +352,47 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             self, self._training, (features, distractors), (imgs, stimuli, groups)
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
+
+    def identify_folds(self, features, imgs, groups=None, *, stimuli=None, n_folds=5):
+        """Train and identify fold by fold, so that every stimulus is tested once.
+
+        The stimuli are divided into contiguous folds of equal size. The responses to
+        those of one fold are identified among themselves, by an encoder and a noise
+        covariance of the responses to the others. :meth:`fit` is not needed. No lower
+        bounds hold, and p-values are approximate; a test set of its own has both.
+
+        Parameters
+        ----------
+        features : array-like or DataFrame of shape (n_stimuli, n_columns)
+            Features of the stimuli, each once. Text in the index of a DataFrame names
+            them.
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Responses, one volume (row) for every presentation of a stimulus.
+        groups : array-like of shape (n_responses,) or None, default=None
+            Runs within which the pairing of responses and stimuli is permuted, besides
+            within folds.
+        stimuli : array-like of shape (n_responses,) or None, default=None
+            Row of `features`, or name of the stimulus, that each response belongs to;
+            None pairs row by row.
+        n_folds : int, default=5
+            Number of folds. Stimuli that are left over when they are divided, fewer
+            than folds, are trained on only; a note says so.
+
+        Returns
+        -------
+        self : EncodingIdentification
+            ``classes_`` are places in a fold; ``test_stimuli_`` says which stimulus
+            each row of :meth:`region_margins` is.
+
+        Raises
+        ------
+        ValueError
+            When there are fewer than two stimuli in a fold, stimuli are identical or
+            have no response, or rows do not match.
+        """
+        check_choices(self)
+        run = plan_folds(
+            self, features, imgs, stimuli=stimuli, groups=groups, n_folds=n_folds
+        )
+        self.penalties_ = {}  # every fold has its own
+        return self._complete(run, imgs=imgs)

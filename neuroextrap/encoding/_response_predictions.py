@@ -22,13 +22,27 @@ class ResponsePredictions:
         -------
         predictions : ndarray of shape (K, n_elements_)
             In the order of ``classes_``; NaN where a voxel was not usable. After
-            :meth:`identify_folds`, the predictions of all folds, in the order of the
-            test points (n_test, n_elements_).
+            :meth:`identify_folds` the prediction for each test point instead, of shape
+            (n_test, n_elements_), about the training means of its fold and around the
+            mean of all responses.
         """
         run = self.run_
-        predicted = (run.test.predictions + run.location).astype(float)
+        test = run.test
+        values = test.predictions if test.folds is None else test.true_predictions
+        predicted = (values + run.location).astype(float)
         predicted[:, ~run.test.usable] = np.nan
         return predicted
+
+    @property
+    def test_stimuli_(self):
+        """Stimulus of each test point: its name, or its row in the features.
+
+        Returns
+        -------
+        stimuli : ndarray of shape (n_test,)
+            In the order of the rows of :meth:`region_margins`.
+        """
+        return self.run_.test_stimuli
 
     def posterior(self, region, prior=None):
         """Return the posterior probabilities of the candidates.

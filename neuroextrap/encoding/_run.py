@@ -27,9 +27,13 @@ class EncodingRun(RegionRun):
 
     test: Experiment
     location: np.ndarray  # mean training response of every voxel, (n_features,)
+    test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
 
     def responses(self):
-        """Return the test responses in their own units, shape (n_test, n_features)."""
+        """Return the test responses in their own units, shape (n_test, n_features).
+
+        Of folds, about the mean training response of each.
+        """
         return self.test.responses + self.location
 
 
@@ -70,6 +74,7 @@ def plan_identification(model, training, candidates, test):
     choice = parameters.choose_regions(model.masker_, model.n_elements_)
     usable = parameters.usable_regions(choice, experiment.usable)
     notes += residual_notes(model, experiment, usable)
+    classes = np.arange(len(candidates)) if names is None else names
     unweighted = np.empty((0, len(experiment.codes)))
     return EncodingRun(
         parameters=parameters,
@@ -79,13 +84,14 @@ def plan_identification(model, training, candidates, test):
         usable=usable,
         plan=plan,
         bounds=BoundDesign(experiment.bound_repeats(), unweighted, notes),
-        classes=np.arange(len(candidates)) if names is None else names,
+        classes=classes,
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
         bg_img=samples.bg_img,
         test=experiment,
         location=training.location,
+        test_stimuli=classes[experiment.codes],
     )
 
 
@@ -94,7 +100,8 @@ def residual_notes(model, experiment, usable):
     if model.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
         return ()
     sizes = np.diff(usable.regions.indptr)
-    n_residuals, largest = experiment.layout.n_residuals, int(sizes.max())
+    layout, largest = experiment.layout, int(sizes.max())
+    n_residuals = min([n for _, n in layout.folds], default=layout.n_residuals)
     if n_residuals * _FAR_FEWER > largest:
         return ()
     text = (

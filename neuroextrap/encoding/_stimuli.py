@@ -61,10 +61,10 @@ def stimulus_names(features):
         return None
     unique, counts = np.unique(names, return_counts=True)
     if counts.max() > 1:
+        name = str(unique[counts.argmax()])
         raise ValueError(
-            f"features has {counts.max()} rows of stimulus {str(unique[counts.argmax()])!r} "
-            "in its index; give each stimulus once and say by `stimuli` which "
-            "responses belong to it"
+            f"features has {counts.max()} rows of stimulus {name!r} in its index; give "
+            "each stimulus once and say by `stimuli` which responses belong to it"
         )
     return names
 

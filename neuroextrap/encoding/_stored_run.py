@@ -8,14 +8,13 @@ from neuroextrap.encoding._experiment import Experiment, observed_plan
 from neuroextrap.encoding._run import EncodingRun
 
 _PENALTY = "penalty of "
-_OPTIONAL = ("groups", "noise_variance", "folds")
 
 
 def run_arrays(run, penalties):
     """Return what makes an EncodingRun, a dict of arrays without Python objects."""
     test = run.test
     arrays = {name: getattr(test, name) for name in Experiment._fields}
-    arrays["location"] = run.location
+    arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
     arrays |= {_PENALTY + name: values for name, values in penalties.items()}
     return {
         name: np.asarray(value) for name, value in arrays.items() if value is not None
@@ -47,6 +46,7 @@ def read_run(model, results, arrays):
         bg_img=model.bg_img_,
         test=test,
         location=arrays["location"],
+        test_stimuli=arrays["test_stimuli"],
     )
     penalties = {
         name.removeprefix(_PENALTY): values

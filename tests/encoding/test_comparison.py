@@ -233,8 +233,8 @@ def test_prediction_scores_of_constant_voxels_are_nan():
 def test_noise_ceiling_is_the_share_of_variance_that_a_perfect_model_explains():
     """Signal variance 1, noise variance 4 a response, four repeats: ceiling 1/2."""
     rng = np.random.default_rng(0)
-    signal = rng.normal(size=(2000, 5))
-    responses = signal[:, None] + 2 * rng.normal(size=(2000, 4, 5))
+    signal = rng.normal(size=(20_000, 5))
+    responses = signal[:, None] + 2 * rng.normal(size=(20_000, 4, 5))
     noise = responses.var(axis=1, ddof=1).mean(axis=0) / 4
     scores = prediction_scores(responses.mean(axis=1), signal, noise_variance=noise)
     np.testing.assert_allclose(scores["noise_ceiling"], 0.5, atol=0.05)
