@@ -1,9 +1,9 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
-Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``. Encoders:
-``ElasticNetEncoder``, ``RidgeEncoder``. Noise: ``schaefer_strimmer_covariance``,
-``SchaeferStrimmerCovariance``.
-Identification: ``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
+Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
+Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
+``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
+``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
 ``compare_encoding_models_pairwise``, ``EncodingComparison``; ensembles of voxels or
 features: ``ensemble_size_curve``.
@@ -18,6 +18,7 @@ from neuroextrap.encoding._pairwise_comparison import (
     compare_encoding_models_pairwise,
 )
 from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
     SchaeferStrimmerCovariance,
@@ -40,6 +41,7 @@ __all__ = [
     "ensemble_size_curve",
     "mahalanobis_margins",
     "prediction_scores",
+    "read_features",
     "schaefer_strimmer_covariance",
 ]
 

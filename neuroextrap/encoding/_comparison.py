@@ -5,6 +5,7 @@ from joblib import Parallel, delayed
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
+from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
@@ -140,6 +141,7 @@ def check_pair(first, second, names=("first", "second")):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
+        refuse_folds(model.run_.test)
     _check_designs(first, second, both)
     one, two = first.run_, second.run_
     usable = one.test.usable & two.test.usable

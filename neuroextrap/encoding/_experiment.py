@@ -14,13 +14,8 @@ from neuroextrap.margins._task import Plan
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
-    "fold, by a model trained on the others; no lower bounds: what is tested in one "
-    "fold trains the models of the others"
-)
-FOLDS_TEST_NOTE = (
-    "p-values permute which stimulus goes with which response within folds; the models "
-    "are not trained again, so that they are approximate: test responses of one fold "
-    "are training responses of the others"
+    "fold, by a model trained on the others; no lower bounds and p-values: what is tested "
+    "in one fold trains the models of the others"
 )
 
 
@@ -116,6 +111,16 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
+def refuse_folds(experiment):
+    """Raise ValueError where test points come from folds, for which no test holds."""
+    if experiment.folds is not None:
+        raise ValueError(
+            "stimuli were tested in folds (identify_folds), whose outcomes depend on "
+            "each other through the training data, so that p-values would come out too "
+            "small; use fit and identify with a test set of its own"
+        )
+
+
 def make_plan(estimator, experiment, set_sizes):
     """Plan the loop over regions and say what its numbers rest on.
 
@@ -157,13 +162,12 @@ def _permuted(estimator, experiment):
             "is permuted within runs",
             stacklevel=5,
         )
-    stimuli = experiment.stimuli
-    repeated = len(np.unique(stimuli)) < len(stimuli)
+    repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
     return stats.permute_labels(
         experiment.codes,
         groups=experiment.groups,
         # repeats of a stimulus move together
-        blocks=stimuli if repeated else None,
+        blocks=experiment.codes if repeated else None,
         n_permutations=estimator.n_permutations,
         random_state=estimator.random_state,
     )
@@ -193,9 +197,7 @@ def _notes(estimator, experiment):
                 f"{experiment.n_candidates} stimuli even perfect accuracy says too "
                 "little of stimuli that were not drawn"
             )
-    if estimator.n_permutations and experiment.folds is not None:
-        notes.append(FOLDS_TEST_NOTE)
-    elif estimator.n_permutations:
+    if estimator.n_permutations:
         notes.append(
             "p-values permute which stimulus goes with which test response; they are "
             "exact if the model and the noise covariance come from other data and "

@@ -29,13 +29,19 @@ _LEFT_OVER = (
 )
 
 
-def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
+def plan_folds(model, features, imgs, *, stimuli, n_folds):
     """Train on all folds but one, for each; plan the identification of all.
 
     `model` is an EncodingIdentification, the others came to ``identify_folds``. Returns
     EncodingRun.
     """
     parameters = RunParameters.of(model)
+    if model.n_permutations:
+        raise ValueError(
+            f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
+            "come out too small, as what is tested in one fold trains the models of "
+            "the others; use fit and identify with a test set of its own"
+        )
     X, names = check_features(features), candidate_names(features)
     stimuli = rows_of_stimuli(stimuli, names)
     check_candidates(X, 0, frozenset())
@@ -49,9 +55,7 @@ def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
         memory=model.memory,
         memory_level=model.memory_level,
     )
-    paired = pair_responses(
-        samples.X, len(X), stimuli=stimuli, groups=groups, repeats=model.repeats
-    )
+    paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
     _check_complete(codes, len(X))
     parts, notes = [], ()
@@ -160,19 +164,11 @@ def _experiment(paired, parts, usable, n_candidates):
         n_candidates,
         paired.codes[rows] - fold * n_candidates,
         paired.repeats[rows],
-        _groups_in_folds(fold, paired.groups, rows),
+        None,
         usable,
         paired.noise_variance,
         np.array(counts),
     )
-
-
-def _groups_in_folds(fold, groups, rows):
-    """Return the exchangeability blocks: folds, and groups within them."""
-    if groups is None:
-        return fold
-    _, codes = np.unique(groups[rows], return_inverse=True)
-    return fold * (codes.max() + 1) + codes
 
 
 def _tested(codes, parts, names):

@@ -353,13 +353,14 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
-    def identify_folds(self, features, imgs, groups=None, *, stimuli=None, n_folds=5):
+    def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
         """Train and identify fold by fold, so that every stimulus is tested once.
 
         The stimuli are divided into contiguous folds of equal size. The responses to
         those of one fold are identified among themselves, by an encoder and a noise
-        covariance of the responses to the others. :meth:`fit` is not needed. No lower
-        bounds hold, and p-values are approximate; a test set of its own has both.
+        covariance of the responses to the others. :meth:`fit` is not needed. What is
+        tested in one fold trains the models of the others, so that neither lower bounds
+        nor p-values would hold; a test set of its own has both.
 
         Parameters
         ----------
@@ -368,9 +369,6 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             them.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Responses, one volume (row) for every presentation of a stimulus.
-        groups : array-like of shape (n_responses,) or None, default=None
-            Runs within which the pairing of responses and stimuli is permuted, besides
-            within folds.
         stimuli : array-like of shape (n_responses,) or None, default=None
             Row of `features`, or name of the stimulus, that each response belongs to;
             None pairs row by row.
@@ -387,12 +385,10 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         Raises
         ------
         ValueError
-            When there are fewer than two stimuli in a fold, stimuli are identical or
-            have no response, or rows do not match.
+            When permutations are asked for, there are fewer than two stimuli in a fold,
+            stimuli are identical or have no response, or rows do not match.
         """
         check_choices(self)
-        run = plan_folds(
-            self, features, imgs, stimuli=stimuli, groups=groups, n_folds=n_folds
-        )
+        run = plan_folds(self, features, imgs, stimuli=stimuli, n_folds=n_folds)
         self.penalties_ = {}  # every fold has its own
         return self._complete(run, imgs=imgs)

@@ -5,6 +5,7 @@ from scipy.special import softmax
 
 from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import feature_images
+from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._stored_run import read_run, run_arrays
 from neuroextrap.encoding._voxel_maps import voxel_records
 from neuroextrap.encoding._voxel_scores import prediction_scores
@@ -102,6 +103,8 @@ class ResponsePredictions:
             With permutations p_value and p_value_fwe of the correlation.
         """
         test = self.run_.test
+        if n_permutations:
+            refuse_folds(test)
         usable, noise = test.usable, test.noise_variance
         scores = prediction_scores(
             test.responses[:, usable],
