@@ -145,7 +145,6 @@ def _add_model_options(parser):
     group.add_argument(
         "--extrapolate",
         nargs="+",
-        type=int,
         metavar="K",
         help="predict accuracy among so many candidates, with intervals, in "
         "extrapolation.tsv: for the strongest regions, or all of an atlas",
@@ -179,6 +178,7 @@ def run(args):
     bids, files = bids_of_inputs(args, args.imgs)
     check_bg_img(args)
     check_extrapolation(args)
+    _check_folds(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     origin = origin_of_command(
@@ -198,6 +198,19 @@ def run(args):
     model = data.identify(_model(args, data.mask))
     predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
     say(write_results(model, args, bids, origin, tables={"extrapolation": predicted}))
+
+
+def _check_folds(args):
+    """Raise before any work where --folds cannot be, or has no p-values."""
+    if args.folds is None:
+        return
+    if args.folds < 2:
+        raise ValueError(f"--folds {args.folds} must be at least 2")
+    if args.n_permutations:
+        raise ValueError(
+            "--folds has no p-values, which would come out too small; leave out "
+            "--n-permutations, or test on the rows whose set is test"
+        )
 
 
 def _one_file(path):

@@ -46,11 +46,7 @@ class FoldData(EncodingData):
     def identify(self, model):
         """Train and identify fold by fold."""
         return model.identify_folds(
-            self.tested,
-            self.test,
-            self.runs,
-            stimuli=self.stimuli,
-            n_folds=self.n_folds,
+            self.tested, self.test, stimuli=self.stimuli, n_folds=self.n_folds
         )
 
     def first_fold(self):

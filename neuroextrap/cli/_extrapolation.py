@@ -4,13 +4,15 @@ import numpy as np
 
 
 def check_extrapolation(args):
-    """Raise before any work if set sizes or level of --extrapolate will not do."""
+    """Turn the set sizes of --extrapolate into numbers; ValueError if they are none."""
     if args.extrapolate is None:
         return
-    if min(args.extrapolate) < 2:
-        raise ValueError(
-            f"--extrapolate {min(args.extrapolate)} must be at least 2 candidates"
-        )
+    for size in args.extrapolate:
+        if not (size.isascii() and size.isdecimal() and int(size) >= 2):
+            raise ValueError(
+                f"--extrapolate {size} must be a whole number of at least 2 candidates"
+            )
+    args.extrapolate = [int(size) for size in args.extrapolate]
     if not 0 < args.interval_level < 1:
         raise ValueError(
             f"--interval-level {args.interval_level} must lie between 0 and 1"

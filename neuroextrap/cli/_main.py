@@ -17,6 +17,7 @@ _COMMANDS = (
     "bids",
     "merge",
     "encoding",
+    "compare",
     "learning_curve",
     "group",
 )

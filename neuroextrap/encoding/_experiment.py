@@ -14,8 +14,8 @@ from neuroextrap.margins._task import Plan
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
-    "fold, by a model trained on the others; no lower bounds and p-values: what is tested "
-    "in one fold trains the models of the others"
+    "fold, by a model trained on the others; no lower bounds and p-values: what is "
+    "tested in one fold trains the models of the others"
 )
 
 
