@@ -17,8 +17,8 @@ from neuroextrap.encoding._stimuli import (
     rows_of_stimuli,
 )
 
-_FAR_FEWER = 4
-"""Residuals are far fewer than voxels where so many times them are fewer."""
+_FAR_FEWER = 2
+"""Residuals are far fewer than voxels where so many times them are not more."""
 
 
 @dataclass(frozen=True, kw_only=True)
