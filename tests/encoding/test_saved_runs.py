@@ -175,3 +175,43 @@ def test_names_pair_responses_with_stimuli(experiment):
         model.identify(twice, e.Y_test)
     with pytest.raises(ValueError, match="'image2' is the name of a test stimulus"):
         model.identify(_named(e.test), e.Y_test, distractors=_named(e.test[2:4] + 1, 2))
+
+
+def test_atlas_regions_are_asked_by_name_after_reading(experiment, tmp_path):
+    e = experiment
+    affine = np.diag([3.0, 3.0, 3.0, 1.0])
+    mask = nibabel.Nifti1Image(np.ones((5, 3, 2), dtype=np.uint8), affine)
+    labels = np.arange(30).reshape(5, 3, 2) // 10 + 1
+    atlas = nibabel.Nifti1Image(labels.astype(np.int16), affine)
+    train, test = (
+        nibabel.Nifti1Image(Y.T.reshape(5, 3, 2, -1).astype(np.float32), affine)
+        for Y in (e.Y, e.Y_test)
+    )
+    model = EncodingIdentification(mask, RidgeEncoder(), labels_img=atlas)
+    model.fit(e.train, train).identify(_named(e.test), test)
+    model.to_directory(tmp_path / "out")
+    again = EncodingIdentification.from_directory(tmp_path / "out")
+    name = model.results_.choice.names[1]
+    margins = model.region_margins(name)
+    np.testing.assert_array_equal(again.region_margins(name), margins)
+    np.testing.assert_array_equal(again.posterior(name), model.posterior(name))
+
+
+def test_parts_that_were_read_are_merged_and_asked(experiment, tmp_path):
+    whole = _fitted(experiment)
+    parts = []
+    for part in ("1/2", "2/2"):
+        model = _fitted(experiment, shard=part)
+        folder = tmp_path / part.replace("/", "of")
+        model.to_directory(folder)
+        parts.append(EncodingIdentification.from_directory(folder))
+    merged = parts[0].merge(parts[1])
+    np.testing.assert_array_equal(merged.wins_, whole.wins_)
+    for region in range(3):
+        margins = whole.region_margins(region)
+        np.testing.assert_array_equal(merged.region_margins(region), margins)
+    merged.to_directory(tmp_path / "merged")
+    found = compare_encoding_models(
+        EncodingIdentification.from_directory(tmp_path / "merged"), whole
+    )
+    np.testing.assert_array_equal(found["accuracy_difference"], 0)
