@@ -51,10 +51,6 @@ def compare_encoding_models(
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the sign flips.
 
-    See Also
-    --------
-    compare_encoding_models_pairwise : Several models, corrected over their pairs.
-
     Returns
     -------
     maps : dict of images (dict of ndarray of shape (n_regions,) for array input)
@@ -69,6 +65,10 @@ def compare_encoding_models(
     ValueError
         When the models differ in test points, candidates or regions, or the statistic
         is not an accuracy.
+
+    See Also
+    --------
+    compare_encoding_models_pairwise : Several models, corrected over their pairs.
 
     References
     ----------

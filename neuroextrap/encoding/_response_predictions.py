@@ -129,12 +129,26 @@ class ResponsePredictions:
         return feature_images(dict(self.penalties_), self.masker_)
 
     def further_maps(self):
-        """Return the maps of voxels, and what each is, that go to a folder."""
+        """Return the maps of voxels that go to a folder beside those of regions.
+
+        Returns
+        -------
+        maps : dict of images (dict of ndarray for array input)
+            Those of :meth:`prediction_maps` and :meth:`penalty_maps`, as ``voxel_...``.
+        records : dict of MapRecord
+            What each map is.
+        """
         maps = {**self.prediction_maps(), **self.penalty_maps()}
         return voxel_records(maps)
 
     def run_arrays(self):
-        """Return the arrays that the run is made of again."""
+        """Return the arrays of which the run is made again after reading.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Test responses, predictions, residuals, penalties, stimuli; no objects.
+        """
         return run_arrays(self.run_, self.penalties_)
 
     def _restore_run(self, results, arrays):
