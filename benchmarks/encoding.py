@@ -1,11 +1,12 @@
 """Encoding models against scikit-learn, voxel by voxel, and at the size of Kay 2008.
 
 Run ``python benchmarks/encoding.py [--quick] [--sizes small large solvers regions kay
-kay-gabor]``. One thread. Each ratio compares CPU times of the same run on the same
-folds and grid, and is printed only after the results have been compared. "Naive" is
-scikit-learn's ElasticNetCV, one voxel at a time; its time is the mean over the sample
-stated. Both sides take turns, and of several turns the fastest counts. "solvers" is
-the table of docs/developers/elastic_net.rst.
+kay-default kay-gabor]``. One thread. Each ratio compares CPU times of the same run on
+the same folds and grid, and is printed only after the results have been compared.
+"Naive" is scikit-learn's ElasticNetCV, one voxel at a time; its time is the mean over
+the sample stated. Both sides take turns, and of several turns the fastest counts.
+"solvers" is the table of docs/developers/elastic_net.rst. Ridge regression is in
+ridge.py.
 """
 
 import argparse
@@ -188,19 +189,35 @@ def pooled_gabors(n_voxels):
     The hard case: neighboring features are nearly collinear and signals are dense.
     """
     images = photo_patches(1750, 64)
-    pyramid = GaborPyramid(frequencies=(1, 2, 4, 8, 16, 32), step=1.0)
+    pyramid = GaborPyramid(
+        frequencies=(1, 2, 4, 8, 16, 32), step=1.0, max_grid=None, luminance=False
+    )
     X = pyramid.fit_transform(images)
     mean = images.mean(axis=(1, 2))[:, None]
     X = np.concatenate([X, mean], axis=1).astype(np.float32)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, local_responses(X[:, :-1], pyramid.feature_positions_, 64, n_voxels)
+
+
+def default_gabors(n_voxels):
+    """Default features of photographs, and voxels that see a part of the image."""
+    images = photo_patches(1750, 112)
+    pyramid = GaborPyramid()
+    X = pyramid.fit_transform(images).astype(np.float32)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, local_responses(X, pyramid.feature_positions_, 112, n_voxels)
+
+
+def local_responses(X, positions, size, n_voxels):
+    """Responses to the features near a place in images of `size` pixels, with noise."""
     rng = np.random.default_rng(1)
     Y = np.empty((len(X), n_voxels), dtype=np.float32)
     share = rng.uniform(0.05, 0.5, size=n_voxels)
     for v in range(n_voxels):
-        center = rng.uniform(10, 54, size=2)
-        distance = ((pyramid.feature_positions_ - center) ** 2).sum(axis=1)
+        center = rng.uniform(0.16 * size, 0.84 * size, size=2)
+        distance = ((positions - center) ** 2).sum(axis=1) * (64 / size) ** 2
         weights = np.exp(-distance / 50) * rng.random(len(distance))
-        signal = X[:, :-1] @ weights
+        signal = X @ weights
         Y[:, v] = signal / signal.std()
         Y[:, v] += rng.normal(size=len(X)) * np.sqrt((1 - share[v]) / share[v])
     return X, Y
@@ -298,6 +315,8 @@ def main():
         region_costs(100 if args.quick else 1000)
     if "kay" in args.sizes and not args.quick:
         kay_size("20 informative features a voxel", sparse_signals, 64)
+    if "kay-default" in args.sizes and not args.quick:
+        kay_size("default Gabor features of photographs", default_gabors, 16)
     if "kay-gabor" in args.sizes and not args.quick:
         kay_size("pooled Gabor features of photographs", pooled_gabors, 8)
 

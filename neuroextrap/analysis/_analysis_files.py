@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins._identity import identity_hash
 
 _INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
+_RUN, _FEATURES = "run.npz", "voxels.tsv"
 _NEEDED = (
     "kind",
     "run",
@@ -52,6 +54,7 @@ class SavedAnalysis(NamedTuple):
     table: Any
     bg_img: Any
     origin: Origin
+    run: dict | None  # arrays, of analyses that keep them
 
 
 def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, more=None):
@@ -80,11 +83,11 @@ def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, mor
         fitted.results_.save(folder / _RESULTS)
         if fitted.table_ is not None:
             fitted.table_.to_csv(folder / _TABLE, sep="\t", index=False)
+        _write_run(fitted, folder)
         for name, write in (more or {}).items():
             write(folder / name)
-        checked = [
-            name for name in (MAPS_FILE, _RESULTS, _TABLE) if (folder / name).exists()
-        ]
+        kept = MAPS_FILE, _RESULTS, _TABLE, _RUN, _FEATURES
+        checked = [name for name in kept if (folder / name).exists()]
         hashes = {files.name(name): file_hash(folder / name) for name in checked}
         index = index_content(fitted, about) | {"files": hashes}
         text = json_text(_INDEX, index)
@@ -148,6 +151,7 @@ def read_analysis(path, kind):
                 if name not in restored
             },
         ),
+        _read_run(files.path(_RUN)),
     )
 
 
@@ -173,6 +177,30 @@ def _read_results(path):
             f"{path} lacks {error}; it was written by another version, write the "
             "results again"
         ) from error
+
+
+def _write_run(fitted, folder):
+    """Write the arrays of the run, and numbers of features that are no images."""
+    arrays = fitted.run_arrays()
+    if arrays:
+        np.savez(folder / _RUN, **arrays)
+    features = {} if fitted.masker_ is not None else fitted.further_maps()[0]
+    if features:
+        import pandas as pd
+
+        table = pd.DataFrame(features)
+        table.to_csv(folder / _FEATURES, sep="\t", index=False, na_rep="n/a")
+
+
+def _read_run(path):
+    """Return the arrays of the run, or None where there are none."""
+    if not path.is_file():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} is damaged; write the results again") from error
 
 
 def _read_table(path):

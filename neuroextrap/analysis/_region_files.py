@@ -54,7 +54,31 @@ class RegionFiles:
         fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
         fitted._publish(saved.results)
         fitted.table_ = saved.table  # with the standard errors, which need the data
+        if saved.run is not None:
+            fitted._restore_run(saved.results, saved.run)
         return fitted
+
+    def run_arrays(self):
+        """Return the arrays that the run is made of again after reading.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Written beside the results; empty where no run is kept.
+        """
+        return {}
+
+    def further_maps(self):
+        """Return maps of other things than regions, which are written beside them.
+
+        Returns
+        -------
+        maps : dict of str to images
+            Maps by name; arrays for array input.
+        records : dict of str to MapRecord
+            What each map is.
+        """
+        return {}, {}
 
     def merge(self, *others, allow_missing=False):
         """Join the parts (shards) of one run.

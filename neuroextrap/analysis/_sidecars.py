@@ -41,7 +41,10 @@ def maps_and_sidecars(fitted, about, *, mask):
     )
     records = {name: _record(name, results) for name in fitted.maps_}
     records |= {mask: about_mask}
-    maps = {**fitted.maps_, mask: to_img([1.0] * fitted.n_elements_, fitted.masker_)}
+    further, more_records = fitted.further_maps()
+    records |= more_records
+    maps = {**fitted.maps_, **further}
+    maps[mask] = to_img([1.0] * fitted.n_elements_, fitted.masker_)
     if fitted.bg_img_ is not None:
         maps[BACKGROUND] = fitted.bg_img_
         records[BACKGROUND] = MapRecord(

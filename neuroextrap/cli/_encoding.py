@@ -1,8 +1,6 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
 import argparse
-import logging
-from typing import NamedTuple
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
@@ -16,25 +14,31 @@ from neuroextrap.cli._parser import (
     take_last_as_output,
 )
 
-logger = logging.getLogger(__name__)
-
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
-  set         train or test
+  set         train or test; not needed with --folds
   run         optional; pairings are permuted within runs
-  stimulus    optional; rows of the same stimulus are its repeats
-  and, without --features or --stimulus-images, the features in all others.
---features: .npy (n_volumes x n_features) or .tsv (a header, then one row
-  for each volume).
---stimulus-images: .npy (n_volumes x height x width, or x 3 for color),
+  stimulus    optional; rows of the same stimulus are its repeats, and results
+              call it by this name
+  stim_file   optional; image of the stimulus, below --stimulus-images or
+              beside the table
+  and, without --features or images, the features in all others.
+--features: .tsv, .csv, .parquet or .npz with the names of stimuli in a column
+  (array) 'stimulus', one row for each stimulus; or, without names, one row for
+  each volume, also as .npy.
+--stimulus-images: a folder of images, named like the stimuli or in the column
+  stim_file; or .npy (n_volumes x height x width, or x 3 for color). They are
   turned into --model features.
+Maps voxel_r2 and voxel_correlation say how well test responses are predicted;
+where test stimuli are repeated, also as shares of the noise ceiling.
 Results of images with BIDS names are BIDS derivatives, as of searchlight.
 
 examples:
   neuroextrap encoding --imgs betas.nii.gz --stimuli volumes.tsv \\
       --features gabor.npy --radius 9 --n-permutations 1000 --report results
   neuroextrap encoding --imgs neurons.npy --stimuli volumes.tsv \\
-      --stimulus-images photographs.npy --model gabor --encoder ridge results
+      --stimulus-images photographs --folds 5 --extrapolate 1000 10000 results
+  neuroextrap compare results_gabor results_layer5 comparison
 """
 
 
@@ -76,13 +80,21 @@ def _add_input_options(parser):
     group.add_argument(
         "--features",
         metavar="FILE",
-        help="features of the stimuli, .npy or .tsv (default: other columns of "
-        "--stimuli)",
+        help="features of the stimuli, .tsv, .csv, .parquet, .npz or .npy (default: "
+        "other columns of --stimuli)",
     )
     group.add_argument(
         "--stimulus-images",
-        metavar="NPY",
-        help="gray or color images of the stimuli, of which --model computes features",
+        metavar="PATH",
+        help="gray or color images of the stimuli, of which --model computes "
+        "features: a folder, or a .npy",
+    )
+    group.add_argument(
+        "--image-size",
+        type=int,
+        default=128,
+        metavar="PIXELS",
+        help="image files are reduced until no side is longer (default: %(default)s)",
     )
     group.add_argument(
         "--model",
@@ -117,6 +129,34 @@ def _add_model_options(parser):
         "(default: %(default)s)",
     )
     group.add_argument(
+        "--rule",
+        choices=("mahalanobis", "correlation"),
+        default="mahalanobis",
+        help="how a response is compared with predictions; correlation needs no "
+        "covariance (default: %(default)s)",
+    )
+    group.add_argument(
+        "--folds",
+        type=int,
+        metavar="N",
+        help="test every stimulus once, in N folds, by models trained on the others "
+        "(default: train and test as the column set says)",
+    )
+    group.add_argument(
+        "--extrapolate",
+        nargs="+",
+        metavar="K",
+        help="predict accuracy among so many candidates, with intervals, in "
+        "extrapolation.tsv: for the strongest regions, or all of an atlas",
+    )
+    group.add_argument(
+        "--interval-level",
+        type=float,
+        default=0.9,
+        metavar="P",
+        help="confidence level of these intervals (default: %(default)s)",
+    )
+    group.add_argument(
         "--n-permutations",
         type=int,
         default=0,
@@ -127,34 +167,18 @@ def _add_model_options(parser):
     add_inference_options(group)
 
 
-class EncodingData(NamedTuple):
-    """What was read, split into training and test.
-
-    `features` and `train` are features and responses of the training volumes;
-    `repeated` holds their stimuli if some are repeated, else None. `tested` holds
-    features of every test stimulus once, `test` the responses of the test volumes,
-    `stimuli` the row of `tested` that each belongs to (or None) and `runs` their runs
-    (or None). `mask` is the mask image used; None for arrays.
-    """
-
-    features: object
-    train: object
-    repeated: object
-    tested: object
-    test: object
-    stimuli: object
-    runs: object
-    mask: object
-
-
 def run(args):
     """Read, fit, identify, and write maps and summary."""
-    take_last_as_output(args, args.argv, ("imgs",))
+    take_last_as_output(args, args.argv, ("imgs", "extrapolate"))
+    from neuroextrap.cli._encoding_data import read_data
+    from neuroextrap.cli._extrapolation import check_extrapolation, extrapolation_table
     from neuroextrap.cli._results import check_bg_img, write_results
     from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
     check_bg_img(args)
+    check_extrapolation(args)
+    _check_folds(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     origin = origin_of_command(
@@ -162,51 +186,38 @@ def run(args):
         imgs=files,
         stimuli=args.stimuli,
         features=args.features,
-        stimulus_images=args.stimulus_images,
         mask=args.mask,
+        stimulus_images=_one_file(args.stimulus_images),
         labels_img=args.labels_img,
         process_mask=args.process_mask,
     )
-    data = _read(args)
+    data = read_data(args)
     if args.dry_run:
         say(_cost(args, data))
         return
-    model = _model(args, data.mask)
-    model.fit(data.features, data.train, groups=data.repeated)
-    model.identify(data.tested, data.test, data.runs, stimuli=data.stimuli)
-    say(write_results(model, args, bids, origin))
+    model = data.identify(_model(args, data.mask))
+    predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
+    say(write_results(model, args, bids, origin, tables={"extrapolation": predicted}))
 
 
-def _read(args):
-    """Read table, features and responses."""
-    from neuroextrap.cli import _stimulus_tables as tables
+def _check_folds(args):
+    """Raise before any work where --folds cannot be, or has no p-values."""
+    if args.folds is None:
+        return
+    if args.folds < 2:
+        raise ValueError(f"--folds {args.folds} must be at least 2")
+    if args.n_permutations:
+        raise ValueError(
+            "--folds has no p-values, which would come out too small; leave out "
+            "--n-permutations, or test on the rows whose set is test"
+        )
 
-    table, is_train = tables.read_table(args.stimuli)
-    features = tables.read_features(
-        table,
-        is_train,
-        features=args.features,
-        images=args.stimulus_images,
-        model=args.model,
-    )
-    names = table["stimulus"].to_numpy(dtype=str) if "stimulus" in table else None
-    tables.unique_stimuli(features, names)  # repeats agree, before any work
-    train, test, mask = tables.read_responses(args.imgs, args.mask, is_train)
-    counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
-    logger.info("%d training and %d test volumes, %d features", *counts)
-    tested, stimuli = tables.unique_stimuli(
-        features[~is_train], None if names is None else names[~is_train]
-    )
-    return EncodingData(
-        features=features[is_train],
-        train=train,
-        repeated=_repeated(names, is_train),
-        tested=tested,
-        test=test,
-        stimuli=stimuli,
-        runs=table["run"].to_numpy(dtype=str)[~is_train] if "run" in table else None,
-        mask=mask,
-    )
+
+def _one_file(path):
+    """Return a path unless it is a folder, or None."""
+    from pathlib import Path
+
+    return None if path is None or Path(path).is_dir() else path
 
 
 def _model(args, mask):
@@ -221,7 +232,7 @@ def _model(args, mask):
     if args.encoder == "ridge":
         encoder = RidgeEncoder()
     names = (
-        "radius n_nearest labels_img stride min_voxels covariance repeats "
+        "radius n_nearest labels_img stride min_voxels covariance rule repeats "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
         "shard save_null"
     )
@@ -232,13 +243,6 @@ def _model(args, mask):
         verbose=0 if args.quiet else 1,
         **{name: getattr(args, name) for name in names.split()},
     )
-
-
-def _repeated(names, is_train):
-    """Return the stimuli of training volumes if some are repeated, else None."""
-    if names is None or len(set(names[is_train])) == is_train.sum():
-        return None
-    return names[is_train]
 
 
 def _cost(args, data):
@@ -270,5 +274,5 @@ def _cost(args, data):
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
         f"{len(data.tested)} stimuli, {args.n_permutations} permutations{part}"
     )
-    seconds = cost["fitting"] + cost["identifying"] / n_parts
+    seconds = data.n_folds * (cost["fitting"] + cost["identifying"] / n_parts)
     return cost_line(what, seconds / effective_n_jobs(args.n_jobs), cost["memory"])

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from neuroextrap.cli._cost import continue_line
+from neuroextrap.cli._encoding_data import FoldData
 
 _FEW_REGIONS, _MORE_REGIONS = 2, 8
 """Numbers of regions in which a model is timed."""
@@ -21,6 +22,9 @@ def estimate_cost(make_model, data, region_options):
     and memory (bytes).
     """
     train, test, masker = _as_arrays(data)
+    if isinstance(data, FoldData):
+        data = data.with_responses(test).first_fold()
+        train, test = data.train, data.test
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
     members = _filled_regions(masker, usable, **region_options)
@@ -43,13 +47,14 @@ def estimate_cost(make_model, data, region_options):
 
 def _as_arrays(data):
     """Responses as arrays, and the masker that made them."""
+    parts = data.train, data.test
     if data.mask is None:
-        return data.train, data.test, None
+        return *parts, None
     from neuroextrap.images import load_samples, resolve_masker
 
     masker = resolve_masker(data.mask)
-    train, test = (load_samples(img, masker) for img in (data.train, data.test))
-    return train, test, masker
+    arrays = (None if img is None else load_samples(img, masker) for img in parts)
+    return *arrays, masker
 
 
 def _filled_regions(masker, usable, *, min_voxels, **options):

@@ -18,6 +18,7 @@ _COMMANDS = (
     "bids",
     "merge",
     "encoding",
+    "compare",
     "learning_curve",
     "group",
 )

@@ -20,6 +20,9 @@ _PRINTED = (
 )
 """Columns of a peak table that are printed."""
 
+_SHOWN = 10
+"""Rows of further tables that are printed."""
+
 
 def check_bg_img(args):
     """Raise before any work if --bg-img cannot be drawn, or there is no report."""
@@ -35,12 +38,13 @@ def check_bg_img(args):
         read_volume(args.bg_img, "--bg-img", "give a volume, mni152 or none")
 
 
-def write_results(fitted, args, bids=None, origin=None):
+def write_results(fitted, args, bids=None, origin=None, tables=None):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
     All files take their places together, or none does. `args` has ``out``,
     ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of BIDS names or None;
-    `origin` (Origin) says what was analyzed.
+    `origin` (Origin) says what was analyzed; `tables` are further data frames by name,
+    or None.
     """
     from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.maps._result_files import ResultFiles
@@ -48,7 +52,8 @@ def write_results(fitted, args, bids=None, origin=None):
 
     page = _page(fitted, args) if args.report else None
     peaks = peak_table(fitted)
-    more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
+    frames = {"peaks": peaks, **(tables or {})}
+    more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
     if page is not None:
         more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
     write_analysis(
@@ -58,7 +63,18 @@ def write_results(fitted, args, bids=None, origin=None):
     written = f"maps, sidecars and {files.name('peaks.tsv')} in {files.folder}"
     if page is not None:
         written += f"; open {files.path('report.html')}"
-    return f"{summary(fitted, peaks)}\n{written}"
+    shown = [summary(fitted, peaks)]
+    shown += [
+        f"{name}:\n{text_table(table.head(_SHOWN), list(table.columns))}"
+        for name, table in (tables or {}).items()
+        if table is not None
+    ]
+    return "\n".join([*shown, written])
+
+
+def _writer(table):
+    """Return a function that writes a data frame to a path."""
+    return lambda path: table.to_csv(path, sep="\t", index=False)
 
 
 def _page(fitted, args):

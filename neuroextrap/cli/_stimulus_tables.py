@@ -4,23 +4,27 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.images import _feature_files as feature_files
 from neuroextrap.images._arrays import load_array
+from neuroextrap.images._photographs import photograph_files, read_photographs
 from neuroextrap.images._tables import (
     numbers,
-    read_number_table,
     read_text_table,
     text_column,
 )
 
-_NAMES = ("set", "run", "stimulus")
+_NAMES = ("set", "run", "stimulus", "stim_file")
 
 
-def read_table(path):
+def read_table(path, *, in_folds=False):
     """Read the table of volumes; return it and its training rows, a boolean mask.
 
-    All entries are text; set, run and stimulus must have one in every row.
+    All entries are text; set, run, stimulus and stim_file must have one in every row.
+    With `in_folds` all rows are for training, and the column set is not needed.
     """
     table = read_text_table(path, "--stimuli")
+    if in_folds:
+        table["set"] = "train"
     if "set" not in table:
         raise ValueError(
             f"{path} has no column 'set' (train or test); it has "
@@ -30,6 +34,8 @@ def read_table(path):
         if name in table:
             table[name] = _complete(text_column(table, name, path), name, path)
     sets = set(table["set"])
+    if in_folds:
+        return table, np.ones(len(table), dtype=bool)
     if sets != {"train", "test"}:
         raise ValueError(
             f"{path}: column 'set' must hold train and test, got "
@@ -38,24 +44,64 @@ def read_table(path):
     return table, (table["set"] == "train").to_numpy()
 
 
-def read_features(table, is_train, *, features=None, images=None, model="gabor"):
+def read_features(table, is_train, path, args):
     """Return the features of every volume's stimulus, (n_volumes, n_features).
 
-    `features` is a .npy or .tsv file, `images` a .npy of shape (n_volumes, height,
-    width) or (n_volumes, height, width, 3) of which `model` ("gabor" or "retinotopic")
-    computes features; without either, the other columns of the table are features.
+    `path` is that of the table. ``args.features`` is a file of features, by volume or
+    by name of stimulus; ``args.stimulus_images`` images of which ``args.model``
+    computes features, and so are files named in the column stim_file. Without any, the
+    other columns of the table are features.
     """
-    if features is not None and images is not None:
+    if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
-    if images is not None:
-        return _image_features(images, model, is_train)
-    if features is None:
-        values, name = _other_columns(table), "--stimuli"
-    elif Path(features).suffix == ".npy":
-        values, name = load_array(features), features
-    else:
-        values, name = read_number_table(features, "--features"), features
-    return _check_rows(values, len(is_train), name)
+    if args.features is not None:
+        return _feature_file(table, args.features)
+    if args.stimulus_images is not None or "stim_file" in table:
+        pixels = _pixels(table, path, args.stimulus_images, args.image_size)
+        return _image_features(pixels, args.model, is_train)
+    return _check_rows(_other_columns(table), len(is_train), "--stimuli")
+
+
+def _feature_file(table, path):
+    """Features of a file, one row for each volume, or for each stimulus by name."""
+    features = feature_files.read_features(path)
+    if features.index.name != feature_files.NAMES:
+        return _check_rows(features.to_numpy(), len(table), path)
+    if "stimulus" not in table:
+        raise ValueError(
+            f"{path} names its stimuli, --stimuli does not; give it a column 'stimulus'"
+        )
+    place = {name: row for row, name in enumerate(features.index)}
+    missing = [name for name in table["stimulus"] if name not in place]
+    if missing:
+        raise ValueError(
+            f"{path} has no features of stimulus {str(missing[0])!r} ({len(missing)} "
+            "volumes in all); give features of every stimulus"
+        )
+    return features.to_numpy()[[place[name] for name in table["stimulus"]]]
+
+
+def _pixels(table, path, images, max_size):
+    """Images of the stimuli of all volumes, from an array, a folder or file names."""
+    if images is not None and not Path(images).is_dir():
+        if Path(images).suffix != ".npy":
+            raise ValueError(
+                f"--stimulus-images {images} is neither a folder of images nor a .npy "
+                "array; give one, or a column stim_file in --stimuli"
+            )
+        return _check_rows(load_array(images), len(table), images)
+    if "stim_file" in table:
+        folder = Path(path).parent if images is None else Path(images)
+        return read_photographs(
+            [folder / name for name in table["stim_file"]], max_size=max_size
+        )
+    if "stimulus" not in table:
+        raise ValueError(
+            "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
+            "of the folder was shown; give one"
+        )
+    files = photograph_files(images, table["stimulus"])
+    return read_photographs(files, max_size=max_size)
 
 
 def read_responses(imgs, mask, is_train):
@@ -72,7 +118,10 @@ def read_responses(imgs, mask, is_train):
     source = imgs if len(imgs) > 1 else imgs[0]
     masker = resolve_masker(mask, source)
     data = _check_rows(load_samples(source, masker), len(is_train), "--imgs")
-    parts = (to_img(data[rows], masker) for rows in (is_train, ~is_train))
+    parts = [
+        to_img(data[rows], masker) if rows.any() else None
+        for rows in (is_train, ~is_train)
+    ]
     return *parts, masker.mask_img_
 
 
@@ -102,6 +151,21 @@ def unique_stimuli(features, names):
     return features[rows], stimuli
 
 
+def named(features, stimuli, names):
+    """Return features of stimuli, each once, as a table whose index has their names.
+
+    `stimuli` (n_volumes,) are their rows, or None, and `names` those of the volumes, or
+    None: then features are returned as they are.
+    """
+    if names is None:
+        return features
+    import pandas as pd
+
+    index = np.empty(len(features), dtype=object)
+    index[stimuli] = names
+    return pd.DataFrame(features, index=index)
+
+
 def _complete(entries, column, path):
     """Return a column of text if no entry is missing."""
     if (entries == "").any():
@@ -123,12 +187,11 @@ def _other_columns(table):
     return numbers(features, "--stimuli")
 
 
-def _image_features(path, model, is_train):
+def _image_features(pixels, model, is_train):
     """Features of gray or color images, transformers fitted on the training stimuli."""
     from neuroextrap.models._gabor import GaborPyramid
     from neuroextrap.models._retinotopic import RetinotopicFeatures
 
-    pixels = _check_rows(load_array(path), len(is_train), path)
     transformers = {
         "gabor": GaborPyramid(),
         "retinotopic": RetinotopicFeatures(),

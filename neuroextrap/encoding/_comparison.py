@@ -5,6 +5,7 @@ from joblib import Parallel, delayed
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
+from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
@@ -37,7 +38,7 @@ def compare_encoding_models(
     ----------
     first, second : EncodingIdentification
         Models that have identified (``identify``) the same responses among the same
-        candidates in the same regions.
+        candidates in the same regions, or that were read from their folders.
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
         Statistic that is compared; an integer k is accuracy among k candidates.
     n_permutations : int, default=1000
@@ -65,6 +66,10 @@ def compare_encoding_models(
         When the models differ in test points, candidates or regions, or the statistic
         is not an accuracy.
 
+    See Also
+    --------
+    compare_encoding_models_pairwise : Several models, corrected over their pairs.
+
     References
     ----------
     Nichols & Holmes 2002, "Nonparametric permutation tests for functional
@@ -89,69 +94,94 @@ def compare_encoding_models(
     >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
-    _check_pair(first, second)
+    check_pair(first, second)
     size = accuracy_set_size(statistic, first.wins_.shape[1])
-    pair = [_stimulus_scores(model, size, n_jobs) for model in (first, second)]
-    known = ~np.isnan(pair[0]).any(axis=1) & ~np.isnan(pair[1]).any(axis=1)
-    differences = (pair[0] - pair[1])[known]
-    tested = stats.paired_sign_flip_test(
-        differences / differences.shape[1],
+    outcomes = [stimulus_outcomes(model, size, n_jobs) for model in (first, second)]
+    information = [m.region_scores_["implied_information"] for m in (first, second)]
+    values = exchange_test(
+        outcomes,
+        information,
         n_permutations=n_permutations,
         two_sided=two_sided,
         random_state=random_state,
     )
+    return region_images(values, first.results_.choice, first.masker_)
+
+
+def exchange_test(outcomes, information, **options):
+    """Compare two models by exchanging the outcomes of stimuli.
+
+    `outcomes` are two arrays (n_regions, n_stimuli), `information` two of (n_regions,),
+    `options` those of ``stats.paired_sign_flip_test``. Returns a dict of (n_regions,),
+    NaN where a region was not analyzed by both.
+    """
+    known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
+    differences = (outcomes[0] - outcomes[1])[known]
+    tested = stats.paired_sign_flip_test(differences / differences.shape[1], **options)
     values = {
         "accuracy_difference": tested.score,
         "p_value": tested.p_value,
         "p_value_fwe": tested.p_value_fwe,
-        "first_accuracy": pair[0][known].mean(axis=1),
-        "second_accuracy": pair[1][known].mean(axis=1),
-        "information_difference": (
-            first.region_scores_["implied_information"]
-            - second.region_scores_["implied_information"]
-        )[known],
+        "first_accuracy": outcomes[0][known].mean(axis=1),
+        "second_accuracy": outcomes[1][known].mean(axis=1),
+        "information_difference": (information[0] - information[1])[known],
     }
-    choice = first.results_.choice
-    return region_images(spread_known(known, values), choice, first.masker_)
+    return spread_known(known, values)
 
 
-def _check_pair(first, second):
-    """Raise unless both models judged the same things."""
+def check_pair(first, second, names=("first", "second")):
+    """Raise unless both models judged the same things; `names` are what they are."""
     from neuroextrap.encoding._identification import EncodingIdentification
 
-    for name, model in (("first", first), ("second", second)):
+    both = " and ".join(names)
+    for name, model in zip(names, (first, second), strict=True):
         if not isinstance(model, EncodingIdentification):
             raise TypeError(
                 f"{name} must be an EncodingIdentification, got {type(model).__name__}"
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
+        refuse_folds(model.run_.test)
+    _check_designs(first, second, both)
     one, two = first.run_, second.run_
-    if not np.array_equal(one.test.codes, two.test.codes):
-        raise ValueError("first and second identified other test points; use the same")
-    if first.wins_.shape != second.wins_.shape:
-        raise ValueError(
-            f"first and second have other regions or candidates: wins of shapes "
-            f"{first.wins_.shape} and {second.wins_.shape}"
-        )
-    members = [run.choice.regions for run in (one, two)]
-    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
-        raise ValueError("first and second have other regions; use the same radius")
-    both = one.test.usable & two.test.usable
+    usable = one.test.usable & two.test.usable
     if not np.allclose(
-        one.responses()[:, both],
-        two.responses()[:, both],
+        one.responses()[:, usable],
+        two.responses()[:, usable],
         rtol=1e-4,
         atol=1e-6 * np.abs(one.test.responses).max(),
     ):
-        raise ValueError("first and second identified other responses; use the same")
+        raise ValueError(f"{both} identified other responses; use the same")
 
 
-def _stimulus_scores(model, size, n_jobs):
+def _check_designs(first, second, both):
+    """Raise unless test points, candidates and regions of two models are the same."""
+    one, two = first.run_, second.run_
+    if not np.array_equal(one.test.stimuli, two.test.stimuli):
+        raise ValueError(f"{both} identified other test points; use the same")
+    if first.wins_.shape != second.wins_.shape:
+        raise ValueError(
+            f"{both} have other regions or candidates: wins of shapes "
+            f"{first.wins_.shape} and {second.wins_.shape}"
+        )
+    if _named_otherwise(first.classes_, second.classes_):
+        raise ValueError(f"{both} have candidates of other names; use the same")
+    members = [run.choice.regions for run in (one, two)]
+    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
+        raise ValueError(f"{both} have other regions; use the same radius")
+
+
+def _named_otherwise(first, second):
+    """Say whether both models have names of candidates, and they differ."""
+    named = first.dtype.kind in "US" and second.dtype.kind in "US"
+    return named and not np.array_equal(first, second)
+
+
+def stimulus_outcomes(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     run = model.run_
     codes = run.test_codes
-    present, place = np.unique(codes, return_inverse=True)
+    present, place = np.unique(run.test.stimuli, return_inverse=True)
     scores = np.full((run.choice.n_regions, len(present)), np.nan)
     share = 1 / np.bincount(place)
 

@@ -8,7 +8,7 @@ from neuroextrap import stats
 from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._margins import mahalanobis_margins, noise_covariance
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features
-from neuroextrap.encoding._training import train_encoder
+from neuroextrap.encoding._training import encoder_of_columns, train_encoder
 from neuroextrap.stats._validation import random_generator
 
 
@@ -136,6 +136,7 @@ def _voxel_runner(data, encoder, groups):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
     scaling = FeatureScaling.of(X, standardize=True)
+    encoder = encoder_of_columns(encoder, scaling.kept)
     trained = train_encoder(encoder, scaling(X), Y, groups=groups)
     predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
 
@@ -152,6 +153,7 @@ def _feature_runner(data, encoder, groups):
 
     def run(drawn):
         subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
-        return _voxel_runner(subset, encoder, groups)(np.arange(Y.shape[1]))
+        part = encoder_of_columns(encoder, drawn)
+        return _voxel_runner(subset, part, groups)(np.arange(Y.shape[1]))
 
     return run

@@ -1,6 +1,7 @@
 """Test responses, predictions and residuals as one table for the loop over regions."""
 
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,12 @@ from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 
+FOLDS_NOTE = (
+    "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
+    "fold, by a model trained on the others; no lower bounds and p-values: what is "
+    "tested in one fold trains the models of the others"
+)
+
 
 class Experiment(NamedTuple):
     """An identification experiment, ready for any region.
@@ -20,7 +27,10 @@ class Experiment(NamedTuple):
     them. ``codes`` (n_test,) is the true candidate of every test point, ``repeats``
     (n_test,) the number of responses averaged into it, ``groups`` (n_test,) its
     exchangeability block, or None. ``usable`` (n_features,) marks the voxels that can
-    be analyzed.
+    be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
+    where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
+    of responses and of residuals, (n_folds, 2), are identified among the K candidates
+    of their fold; None is a single test set.
     """
 
     rows: np.ndarray
@@ -29,6 +39,8 @@ class Experiment(NamedTuple):
     repeats: np.ndarray
     groups: np.ndarray | None
     usable: np.ndarray
+    noise_variance: np.ndarray | None = None
+    folds: np.ndarray | None = None
 
     @classmethod
     def of(cls, test, predictions, residuals, *, usable, location):
@@ -45,7 +57,15 @@ class Experiment(NamedTuple):
         rows = np.concatenate([part.astype(np.float32) for part in stacked])
         rows[:, ~usable] = 0
         n_candidates = len(predictions)
-        return cls(rows, n_candidates, test.codes, test.repeats, test.groups, usable)
+        return cls(
+            rows,
+            n_candidates,
+            test.codes,
+            test.repeats,
+            test.groups,
+            usable,
+            test.noise_variance,
+        )
 
     @property
     def responses(self):
@@ -58,16 +78,47 @@ class Experiment(NamedTuple):
         return self.layout.split(self.rows)[1]
 
     @property
+    def true_predictions(self):
+        """Predictions of the stimuli that evoked the responses, as `responses`."""
+        return self.predictions[self.stimuli]
+
+    @property
+    def stimuli(self):
+        """Row of ``predictions`` of each response's stimulus, shape (n_test,)."""
+        return self.fold * self.n_candidates + self.codes
+
+    @property
+    def fold(self):
+        """Fold that tests each response, shape (n_test,); zeros without folds."""
+        if self.folds is None:
+            return np.zeros(len(self.codes), dtype=int)
+        return np.repeat(np.arange(len(self.folds)), self.folds[:, 0])
+
+    @property
     def layout(self):
         """What each of the rows is."""
         n_test = len(self.codes)
-        n_residuals = len(self.rows) - n_test - self.n_candidates
-        return ResponseRows(n_test, self.n_candidates, n_residuals)
+        folds = () if self.folds is None else tuple(map(tuple, self.folds.tolist()))
+        n_predictions = self.n_candidates * max(1, len(folds))
+        n_residuals = len(self.rows) - n_test - n_predictions
+        return ResponseRows(n_test, self.n_candidates, n_residuals, folds)
 
     def bound_repeats(self):
-        """Test points of every candidate, shape (1, K); None if some have none."""
+        """Test points of every candidate, (1, K); None if some have none, or folds."""
+        if self.folds is not None:
+            return None
         counts = np.bincount(self.codes, minlength=self.n_candidates)
         return counts[None] if counts.all() else None
+
+
+def refuse_folds(experiment):
+    """Raise ValueError where test points come from folds, for which no test holds."""
+    if experiment.folds is not None:
+        raise ValueError(
+            "stimuli were tested in folds (identify_folds), whose outcomes depend on "
+            "each other through the training data, so that p-values would come out too "
+            "small; use fit and identify with a test set of its own"
+        )
 
 
 def make_plan(estimator, experiment, set_sizes):
@@ -76,21 +127,30 @@ def make_plan(estimator, experiment, set_sizes):
     Permutations change only which stimulus is paired with which response. Returns the
     plan and notes for the reader, a tuple of str.
     """
-    n_classes = experiment.n_candidates
     codes = experiment.codes[None].astype(np.int32)
     if estimator.n_permutations:
         permuted = _permuted(estimator, experiment)
         codes = np.concatenate([codes, permuted.astype(np.int32)])
-    statistic = resolve_statistic(estimator.statistic, n_classes, set_sizes)
-    plan = Plan(
-        kernel=EncodingMargins(experiment.repeats, estimator.covariance),
-        design=experiment.layout,
+    plan = replace(
+        observed_plan(estimator, experiment, set_sizes),
         codes=codes,
-        statistic=statistic,
-        pairing=True,
         keep_null=estimator.save_null is not None,
     )
     return plan, _notes(estimator, experiment)
+
+
+def observed_plan(estimator, experiment, set_sizes):
+    """Plan margins and their statistic for the observed pairing alone."""
+    n_classes = experiment.n_candidates
+    return Plan(
+        kernel=EncodingMargins(
+            experiment.repeats, estimator.covariance, estimator.rule
+        ),
+        design=experiment.layout,
+        codes=experiment.codes[None].astype(np.int32),
+        statistic=resolve_statistic(estimator.statistic, n_classes, set_sizes),
+        pairing=True,
+    )
 
 
 def _permuted(estimator, experiment):
@@ -117,7 +177,9 @@ def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
     notes = []
     repeats = experiment.bound_repeats()
-    if repeats is None:
+    if experiment.folds is not None:
+        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
+    elif repeats is None:
         notes.append(
             "no lower bounds: some candidates have no test response, so that accuracy "
             "says nothing of theirs"

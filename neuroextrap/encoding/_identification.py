@@ -1,28 +1,28 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
 import numpy as np
-from scipy.special import softmax
 
 from neuroextrap.analysis._fitted import check_trained
 from neuroextrap.analysis._origin import source_files
-from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._encoder_groups import training_groups
+from neuroextrap.encoding._fold_run import plan_folds
+from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
 from neuroextrap.encoding._training import (
     Training,
     check_choices,
+    encoder_of_columns,
     noise_rows,
     train_encoder,
+    voxel_penalties,
 )
-from neuroextrap.encoding._voxel_scores import prediction_scores
-from neuroextrap.stats._null_counts import spread_known
 
 
-class EncodingIdentification(RegionAnalysis):
+class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     """Measure how well an encoding model picks the stimulus that evoked a response.
 
     An encoder learns to predict responses from stimulus features. For new stimuli,
@@ -61,6 +61,11 @@ class EncodingIdentification(RegionAnalysis):
         Regions with fewer usable voxels are NaN.
     covariance : str, default="shrunk"
         Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
+    rule : {"mahalanobis", "correlation"}, default="mahalanobis"
+        Margins: the distance above, or the Pearson correlation of response and
+        prediction over voxels, about their training means and in units of the standard
+        deviation of their residuals. It needs no covariance, and is the better one
+        where residuals are far fewer than voxels.
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
@@ -124,13 +129,16 @@ class EncodingIdentification(RegionAnalysis):
         Largest permuted statistic over regions.
     table_ : pandas.DataFrame or None
         Tidy table of atlas regions, matrix of regions, or array; else None.
-    classes_ : ndarray of int of shape (K,)
-        Candidates: rows of the test features, then distractors.
+    classes_ : ndarray of shape (K,)
+        Candidates: names, or rows of the test features, then distractors.
+    penalties_ : dict of ndarray of shape (n_elements_,)
+        Penalties chosen for each voxel, see :meth:`penalty_maps`.
+    test_stimuli_ : ndarray of shape (n_test,)
+        Stimulus (name, or row of the features) of each row of :meth:`region_margins`.
     set_sizes_ : ndarray of int of shape (n_set_sizes,)
         Set sizes of the curves.
     test_codes_ : ndarray of int of shape (n_test,), or None
-        True candidate (index into ``classes_``) of each row of :meth:`region_margins`;
-        None for results read from a folder.
+        True candidate (index into ``classes_``) of each row of :meth:`region_margins`.
     masker_ : NiftiMasker, SurfaceMasker or None
         Fitted masker of the training images; None for array input.
     n_elements_ : int
@@ -180,6 +188,7 @@ class EncodingIdentification(RegionAnalysis):
         stride=1,
         min_voxels=2,
         covariance="shrunk",
+        rule="mahalanobis",
         residuals="cross_validated",
         standardize=True,
         cv=5,
@@ -209,6 +218,7 @@ class EncodingIdentification(RegionAnalysis):
         self.stride = stride
         self.min_voxels = min_voxels
         self.covariance = covariance
+        self.rule = rule
         self.residuals = residuals
         self.standardize = standardize
         self.cv = cv
@@ -265,7 +275,7 @@ class EncodingIdentification(RegionAnalysis):
             memory_level=self.memory_level,
         )
         trained = train_encoder(
-            self.encoder,
+            encoder_of_columns(self.encoder, scaling.kept),
             scaling(X),
             samples.X[:, samples.usable],
             residuals=self.residuals,
@@ -274,6 +284,7 @@ class EncodingIdentification(RegionAnalysis):
         )
         self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
+        self.penalties_ = voxel_penalties(trained.encoder, samples.usable)
         self.usable_, self.n_elements_ = samples.usable, len(samples.usable)
         self.residuals_ = noise_rows(
             self.noise_covariance, trained.residuals, samples.usable, samples.masker
@@ -312,16 +323,18 @@ class EncodingIdentification(RegionAnalysis):
 
         Parameters
         ----------
-        features : array-like of shape (n_stimuli, n_columns)
-            Features of test stimuli, none of which was trained on.
+        features : array-like or DataFrame of shape (n_stimuli, n_columns)
+            Features of test stimuli, none of which was trained on. Text in the index of
+            a DataFrame names the stimuli.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Test responses, one volume (row) for each.
         groups : array-like of shape (n_responses,) or None, default=None
             Runs within which the pairing of responses and stimuli is permuted.
-        stimuli : array-like of int of shape (n_responses,) or None, default=None
-            Row of `features` that each response belongs to; None pairs row by row.
-        distractors : array-like of shape (n_distractors, n_columns) or None, \
-                default=None
+        stimuli : array-like of shape (n_responses,) or None, default=None
+            Row of `features`, or name of the stimulus, that each response belongs to;
+            None pairs row by row.
+        distractors : array-like or DataFrame of shape (n_distractors, n_columns) or \
+                None, default=None
             Features of further candidates without responses.
 
         Returns
@@ -341,61 +354,42 @@ class EncodingIdentification(RegionAnalysis):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
-    def posterior(self, region, prior=None):
-        """Return the posterior probabilities of the candidates.
+    def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
+        """Train and identify fold by fold, so that every stimulus is tested once.
+
+        The stimuli are divided into contiguous folds of equal size. The responses to
+        those of one fold are identified among themselves, by an encoder and a noise
+        covariance of the responses to the others. :meth:`fit` is not needed. What is
+        tested in one fold trains the models of the others, so that neither lower bounds
+        nor p-values would hold; a test set of its own has both.
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
-        prior : array-like of shape (K,) or None, default=None
-            Prior weights of the candidates. If None, they are equal.
+        features : array-like or DataFrame of shape (n_stimuli, n_columns)
+            Features of the stimuli, each once. Text in the index of a DataFrame names
+            them.
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Responses, one volume (row) for every presentation of a stimulus.
+        stimuli : array-like of shape (n_responses,) or None, default=None
+            Row of `features`, or name of the stimulus, that each response belongs to;
+            None pairs row by row.
+        n_folds : int, default=5
+            Number of folds. Stimuli that are left over when they are divided, fewer
+            than folds, are trained on only; a note says so.
 
         Returns
         -------
-        posterior : ndarray of shape (n_test, K)
-            Probability of each candidate given the response; rows sum to one.
+        self : EncodingIdentification
+            ``classes_`` are places in a fold; ``test_stimuli_`` says which stimulus
+            each row of :meth:`region_margins` is.
 
         Raises
         ------
         ValueError
-            When the prior has another length, is negative, or sums to zero.
+            When permutations are asked for, there are fewer than two stimuli in a fold,
+            stimuli are identical or have no response, or rows do not match.
         """
-        margins = self.region_margins(region).astype(float)
-        if prior is not None:
-            weights = np.asarray(prior, dtype=float)
-            good = weights.shape == (margins.shape[1],) and (weights >= 0).all()
-            if not (good and np.isfinite(weights).all() and weights.sum() > 0):
-                raise ValueError(
-                    f"prior must be {margins.shape[1]} non-negative finite weights, "
-                    "one for each candidate, that do not all vanish; got shape "
-                    f"{weights.shape}"
-                )
-            with np.errstate(divide="ignore"):
-                margins = margins + np.log(weights)
-        return softmax(margins, axis=1)
-
-    def prediction_maps(self, n_permutations=0):
-        """Map how well each voxel's test responses are predicted.
-
-        Parameters
-        ----------
-        n_permutations : int, default=0
-            Number of permuted pairings of responses and stimuli, within the groups of
-            the test set, for p-values; 0 makes no test.
-
-        Returns
-        -------
-        images : dict of images (dict of ndarray for array input)
-            Maps named r2 and correlation, and with permutations p_value and p_value_fwe
-            of the correlation.
-        """
-        test, usable = self.run_.test, self.run_.test.usable
-        scores = prediction_scores(
-            test.responses[:, usable],
-            test.predictions[test.codes][:, usable],
-            groups=test.groups,
-            n_permutations=n_permutations,
-            random_state=self.random_state,
-        )
-        return feature_images(spread_known(usable, scores), self.masker_)
+        check_choices(self)
+        run = plan_folds(self, features, imgs, stimuli=stimuli, n_folds=n_folds)
+        self.penalties_ = {}  # every fold has its own
+        return self._complete(run, imgs=imgs)

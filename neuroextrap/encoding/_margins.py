@@ -66,6 +66,26 @@ def mahalanobis_margins(responses, predictions, covariance):
     return np.minimum(margins, -0.0, out=margins)
 
 
+def correlation_margins(responses, predictions, scale):
+    """Pearson correlations of responses with predictions, over features in units.
+
+    `responses` (n_responses, n_features) and `predictions` (n_candidates, n_features)
+    are about the training means, and `scale` (n_features,) is the unit of each feature,
+    such as the standard deviation of its noise. Returns (n_responses, n_candidates);
+    zero where a pattern is constant.
+
+    >>> correlation_margins([[1.0, 2.0, 3.0]], [[2.0, 4, 6], [3.0, 2, 1]], np.ones(3))
+    array([[ 1., -1.]])
+    """
+    patterns = []
+    for values in (responses, predictions):
+        scaled = np.asarray(values, dtype=np.float64) / scale
+        centered = scaled - scaled.mean(axis=1, keepdims=True)
+        length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
+        patterns.append(centered / np.where(length > 0, length, 1))
+    return patterns[0] @ patterns[1].T
+
+
 def _cholesky(sigma):
     """Lower factor; an error if a pivot is only rounding, of sigma's precision."""
     precision = np.finfo(np.result_type(sigma, np.float32)).eps
@@ -134,22 +154,30 @@ COVARIANCES = {
 }
 
 
+RULES = ("mahalanobis", "correlation")
+"""How a response is compared with predictions."""
+
+
 @dataclass(frozen=True)
 class ResponseRows:
     """What the rows of a region's data are: responses, predictions, residuals.
 
     ``n_responses`` test responses come first, then the predictions of ``n_candidates``
-    stimuli, then ``n_residuals`` residuals of the training data.
+    stimuli, then ``n_residuals`` residuals of the training data. With ``folds``, pairs
+    of numbers of responses and of residuals, each of the three is a stack of folds: a
+    response is identified among the ``n_candidates`` of its own fold.
     """
 
     n_responses: int
     n_candidates: int
     n_residuals: int
+    folds: tuple = ()
 
     @property
     def n_samples(self):
         """Number of rows."""
-        return self.n_responses + self.n_candidates + self.n_residuals
+        n_predictions = self.n_candidates * max(1, len(self.folds))
+        return self.n_responses + n_predictions + self.n_residuals
 
     @property
     def n_classes(self):
@@ -164,12 +192,27 @@ class ResponseRows:
     @property
     def arrays(self):
         """Numbers of rows of each kind; part of a checkpoint's identity."""
-        return (np.array([self.n_responses, self.n_candidates, self.n_residuals]),)
+        counts = [self.n_responses, self.n_candidates, self.n_residuals]
+        return (np.array([*counts, *(n for fold in self.folds for n in fold)]),)
 
     def split(self, rows):
         """Return responses, predictions and residuals as views of (n_samples, ...)."""
-        first, second = self.n_responses, self.n_responses + self.n_candidates
-        return rows[:first], rows[first:second], rows[second:]
+        first, last = self.n_responses, len(rows) - self.n_residuals
+        return rows[:first], rows[first:last], rows[last:]
+
+    def split_folds(self, rows):
+        """Yield responses, predictions and residuals of every fold, as views."""
+        responses, predictions, residuals = self.split(rows)
+        tested = left = 0
+        folds = self.folds or ((self.n_responses, self.n_residuals),)
+        for fold, (n_tested, n_left) in enumerate(folds):
+            candidates = slice(fold * self.n_candidates, (fold + 1) * self.n_candidates)
+            yield (
+                responses[tested : tested + n_tested],
+                predictions[candidates],
+                residuals[left : left + n_left],
+            )
+            tested, left = tested + n_tested, left + n_left
 
 
 class EncodingMargins(MarginSource):
@@ -178,16 +221,20 @@ class EncodingMargins(MarginSource):
     Labels do not enter: a permutation only says which candidate is taken to be the true
     one. ``repeats`` (n_responses,) says how many responses are averaged into each test
     response, whose noise covariance is Sigma / repeats; ``covariance`` is a method of
-    `noise_covariance`.
+    `noise_covariance`, and ``rule`` one of `RULES`.
     """
 
-    def __init__(self, repeats, covariance="shrunk"):
+    def __init__(self, repeats, covariance="shrunk", rule="mahalanobis"):
         self.repeats = np.asarray(repeats)
         self.covariance = covariance
+        self.rule = rule
 
     def __repr__(self):
         """Show the parameters in full; part of a checkpoint's identity."""
-        return f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r})"
+        return (
+            f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r}, "
+            f"{self.rule!r})"
+        )
 
     def batches(self, xs, plan):
         """Yield margins (n_responses, K, n_regions), the same for every labeling."""
@@ -195,7 +242,7 @@ class EncodingMargins(MarginSource):
 
     def margins(self, xs, rows):
         """Compute margins (n_responses, K, n_regions) from regions' `ResponseRows`."""
-        return np.stack([self._region(*rows.split(x)) for x in xs], axis=-1)
+        return np.stack([self._region(x, rows) for x in xs], axis=-1)
 
     def workspace(self, n_features, n_regions, design):
         """Count the bytes of the largest region; regions are done one by one."""
@@ -204,8 +251,15 @@ class EncodingMargins(MarginSource):
         residuals = 20 * n_features * design.n_residuals  # copied, squared, scaled
         return residuals + 32 * n_features**2 + 16 * n_features * tests
 
-    def _region(self, responses, predictions, residuals):
+    def _region(self, x, rows):
         """Margins of one region, shape (n_responses, K)."""
+        margins = [self._fold(*fold) for fold in rows.split_folds(x)]
+        return np.concatenate(margins) * self.repeats[:, None]
+
+    def _fold(self, responses, predictions, residuals):
+        """Margins of the responses of one fold, of single responses."""
+        if self.rule == "correlation":
+            scale = np.sqrt(np.mean(np.square(residuals), axis=0, dtype=np.float64))
+            return correlation_margins(responses, predictions, scale)
         sigma = noise_covariance(np.ascontiguousarray(residuals), self.covariance)
-        margins = mahalanobis_margins(responses, predictions, sigma)
-        return margins * self.repeats[:, None]
+        return mahalanobis_margins(responses, predictions, sigma)

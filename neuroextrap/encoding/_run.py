@@ -1,5 +1,6 @@
 """Read and check a test set, and plan the identification of its responses."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,15 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._experiment import Experiment, make_plan
 from neuroextrap.encoding._stimuli import (
+    candidate_names,
     check_candidates,
     check_features,
     pair_responses,
+    rows_of_stimuli,
 )
+
+_FAR_FEWER = 2
+"""Residuals are far fewer than voxels where so many times them are not more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +27,13 @@ class EncodingRun(RegionRun):
 
     test: Experiment
     location: np.ndarray  # mean training response of every voxel, (n_features,)
+    test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
 
     def responses(self):
-        """Return the test responses in their own units, shape (n_test, n_features)."""
+        """Return the test responses in their own units, shape (n_test, n_features).
+
+        Of folds, about the mean training response of each.
+        """
         return self.test.responses + self.location
 
 
@@ -36,7 +46,9 @@ def plan_identification(model, training, candidates, test):
     """
     parameters = RunParameters.of(model)
     imgs, stimuli, groups = test
+    names = candidate_names(*candidates)
     tested, candidates = _candidates(*candidates, training)
+    stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
         raise ValueError(
@@ -60,23 +72,44 @@ def plan_identification(model, training, candidates, test):
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)
     choice = parameters.choose_regions(model.masker_, model.n_elements_)
+    usable = parameters.usable_regions(choice, experiment.usable)
+    notes += residual_notes(model, experiment, usable)
+    classes = np.arange(len(candidates)) if names is None else names
     unweighted = np.empty((0, len(experiment.codes)))
     return EncodingRun(
         parameters=parameters,
         rows=experiment.rows,
         masker=model.masker_,
         choice=choice,
-        usable=parameters.usable_regions(choice, experiment.usable),
+        usable=usable,
         plan=plan,
         bounds=BoundDesign(experiment.bound_repeats(), unweighted, notes),
-        classes=np.arange(len(candidates)),
+        classes=classes,
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
         bg_img=samples.bg_img,
         test=experiment,
         location=training.location,
+        test_stimuli=classes[experiment.codes],
     )
+
+
+def residual_notes(model, experiment, usable):
+    """Warn, and say in a note, where residuals are far fewer than voxels."""
+    if model.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
+        return ()
+    sizes = np.diff(usable.regions.indptr)
+    layout, largest = experiment.layout, int(sizes.max())
+    n_residuals = min([n for _, n in layout.folds], default=layout.n_residuals)
+    if n_residuals * _FAR_FEWER > largest:
+        return ()
+    text = (
+        f"the noise covariance of up to {largest} voxels rests on {n_residuals} "
+        "residuals; compare rule='correlation', which needs none, on training data"
+    )
+    warnings.warn(text, stacklevel=4)
+    return (text,)
 
 
 def _candidates(features, distractors, training):

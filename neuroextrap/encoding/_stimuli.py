@@ -15,6 +15,8 @@ class TestSet(NamedTuple):
     codes: np.ndarray  # candidate that each row is a response to, (n_test,)
     repeats: np.ndarray  # responses averaged into each row, (n_test,)
     groups: np.ndarray | None  # exchangeability block of each row, (n_test,)
+    # of the rows, (n_features,), from the spread of repeats; None without repeats
+    noise_variance: np.ndarray | None = None
 
 
 def check_features(features, name="features", n_columns=None):
@@ -44,6 +46,73 @@ def check_features(features, name="features", n_columns=None):
             f"{n_columns}; give the same features"
         )
     return X
+
+
+def stimulus_names(features):
+    """Return the names of stimuli, the index of a DataFrame if it is text, else None.
+
+    Numbers in an index are none: they could be taken for rows. ValueError where two
+    stimuli have the same name.
+    """
+    if not hasattr(features, "columns"):
+        return None
+    names = check_labels(features.index.to_numpy(), "the index of features")
+    if names.dtype.kind not in "US":
+        return None
+    unique, counts = np.unique(names, return_counts=True)
+    if counts.max() > 1:
+        name = str(unique[counts.argmax()])
+        raise ValueError(
+            f"features has {counts.max()} rows of stimulus {name!r} in its index; give "
+            "each stimulus once and say by `stimuli` which responses belong to it"
+        )
+    return names
+
+
+def candidate_names(features, distractors=None):
+    """Return the names of test stimuli and distractors, or None without any.
+
+    Distractors without names are called distractor0, distractor1, ... ValueError where
+    a distractor has the name of a test stimulus.
+    """
+    names = stimulus_names(features)
+    if names is None or distractors is None:
+        return names
+    more = stimulus_names(distractors)
+    if more is None:
+        more = np.array([f"distractor{i}" for i in range(len(distractors))])
+    both = np.intersect1d(names, more)
+    if both.size:
+        raise ValueError(
+            f"distractors: {str(both[0])!r} is the name of a test stimulus; rename it"
+        )
+    return np.concatenate([names, more])
+
+
+def rows_of_stimuli(stimuli, names):
+    """Return `stimuli` as rows of the features: their names are looked up in `names`.
+
+    Rows stay what they are. ValueError for names that are not there.
+
+    >>> rows_of_stimuli(["cat", "dog", "cat"], np.array(["dog", "cat"])).tolist()
+    [1, 0, 1]
+    """
+    if stimuli is None or np.asarray(stimuli).dtype.kind not in "USO":
+        return stimuli
+    given = check_labels(stimuli, "stimuli").astype(str)
+    if names is None:
+        raise ValueError(
+            "stimuli holds names, but features has none; give a DataFrame of features "
+            "with the names as its index, or rows of features"
+        )
+    place = {name: row for row, name in enumerate(names)}
+    unknown = [str(name) for name in given if name not in place]
+    if unknown:
+        raise ValueError(
+            f"stimuli: {unknown[0]!r} is not in the index of features ({len(unknown)} "
+            "responses in all); give features of every stimulus"
+        )
+    return np.array([place[name] for name in given])
 
 
 class FeatureScaling(NamedTuple):
@@ -162,10 +231,13 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
     """
     codes = _codes(stimuli, len(responses), n_stimuli)
     groups = check_groups(groups, len(responses))
-    if repeats == "keep":
-        return TestSet(responses, codes, np.ones(len(codes), dtype=int), groups)
     present, first, counts = np.unique(codes, return_index=True, return_counts=True)
     place = np.searchsorted(present, codes)
+    single = single_response_variance(responses, place, counts)
+    if repeats == "keep":
+        ones = np.ones(len(codes), dtype=int)
+        return TestSet(responses, codes, ones, groups, single)
+    noise = None if single is None else single * np.mean(1 / counts)
     total = np.zeros((len(present), responses.shape[1]))
     np.add.at(total, place, responses)
     if groups is not None:
@@ -175,7 +247,26 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
                 "cannot be permuted within groups; pass repeats='keep' or groups=None"
             )
         groups = groups[first]
-    return TestSet(total / counts[:, None], present, counts, groups)
+    return TestSet(total / counts[:, None], present, counts, groups, noise)
+
+
+def single_response_variance(responses, place, counts):
+    """Noise variance of single responses, from the spread of repeats; (n_features,).
+
+    `place` (n_responses,) numbers the stimuli and `counts` (n_stimuli,) are their
+    repeats. None where no stimulus is repeated.
+
+    >>> Y = np.array([[1.0], [3.0], [5.0]])
+    >>> single_response_variance(Y, np.array([0, 0, 1]), np.array([2, 1]))
+    array([2.])
+    """
+    freedom = counts.sum() - len(counts)
+    if not freedom:
+        return None
+    total = np.zeros((len(counts), responses.shape[1]))
+    np.add.at(total, place, responses)
+    deviations = responses - (total / counts[:, np.newaxis])[place]
+    return np.square(deviations).sum(axis=0) / freedom
 
 
 def check_groups(groups, n_responses):

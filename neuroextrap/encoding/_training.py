@@ -3,17 +3,19 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.encoding._encoder_groups import (
     fit_encoder,
     out_of_fold_predictions,
 )
-from neuroextrap.encoding._margins import COVARIANCES
+from neuroextrap.encoding._margins import COVARIANCES, RULES
 from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
+from neuroextrap.stats._null_counts import spread_known
 
 
 class TrainedModel(NamedTuple):
@@ -37,6 +39,7 @@ def check_choices(model):
     """Raise ValueError where a parameter of a model is none of the names allowed."""
     allowed = {
         "covariance": tuple(COVARIANCES),
+        "rule": RULES,
         "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
     }
@@ -54,6 +57,22 @@ def check_encoder(encoder):
             f"encoder={encoder!r} must be a scikit-learn regressor that is not fitted; "
             "give an instance such as ElasticNetEncoder()"
         )
+
+
+def encoder_of_columns(encoder, columns):
+    """Return an encoder for some of the columns that it was described for.
+
+    `columns` index features, or mark them by a boolean mask; bands of a `RidgeEncoder`
+    are those of these columns. Other encoders are returned as they are.
+    """
+    if not isinstance(encoder, RidgeEncoder) or encoder.bands is None:
+        return encoder
+    bands, columns = np.asarray(encoder.bands), np.asarray(columns)
+    marked = columns.dtype == bool
+    fits = len(bands) == len(columns) if marked else len(bands) > columns.max()
+    if not fits:  # the encoder says what is wrong
+        return encoder
+    return clone(encoder).set_params(bands=bands[columns])
 
 
 def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=None):
@@ -83,6 +102,23 @@ def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=No
     else:
         E = Y - out_of_fold_predictions(encoder, X, Y, groups=groups, cv=cv)
     return TrainedModel(fitted, E.astype(np.float32), notes)
+
+
+def voxel_penalties(fitted, usable):
+    """Return the penalties chosen for each voxel, a dict of (n_features,).
+
+    ``alpha`` and ``l1_ratio`` as far as a fitted encoder has one for each target, and
+    ``weight_of_BAND`` of every band of a `RidgeEncoder`; NaN where not `usable`.
+    """
+    found = {
+        name: np.asarray(getattr(fitted, f"{name}_", ()), dtype=float)
+        for name in ("alpha", "l1_ratio")
+    }
+    if getattr(fitted, "bands_", None) is not None:
+        columns = zip(fitted.bands_, fitted.band_weights_.T, strict=True)
+        found |= {f"weight_of_{band}": weights for band, weights in columns}
+    each = {n: v for n, v in found.items() if v.shape == (usable.sum(),)}
+    return spread_known(usable, each)
 
 
 def noise_rows(noise_covariance, residuals, usable, masker):

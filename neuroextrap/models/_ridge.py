@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from neuroextrap.models._encoder_folds import encoder_splits, partition_order
-from neuroextrap.models._ridge_folds import ridge_decompositions
+from neuroextrap.models._ridge_bands import candidate_weights, check_bands
+from neuroextrap.models._ridge_folds import RidgeProducts
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""
@@ -26,15 +27,33 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     and penalties, through the kernel of samples where there are more features than
     samples.
 
+    With `bands` (banded ridge regression) every band g of features, such as energies
+    and colors, has a penalty of its own, ::
+
+        ||y - X b||^2 + sum_g alpha / w_g ||b_g||^2
+
+    with weights w that sum to one. Weights, too, are chosen for each target by
+    cross-validation, from equal ones and others drawn at random. That takes as many
+    times as long as there are weights.
+
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties tried, all positive, in scikit-learn's scale. If None, 17 of them,
         two per decade, from 1e-5 to 1e3 times the squared Frobenius norm of the
-        centered features divided by the number of samples.
+        centered features divided by the number of samples (and of bands).
     cv : int or cross-validation generator, default=5
         An int means that many contiguous folds, or folds of whole groups when
         `groups` are given. Every sample must be tested exactly once.
+    bands : array-like of shape (n_features,) or None, default=None
+        Name or number of each feature's band, such as ``feature_kinds_`` of a
+        :class:`GaborPyramid`. If None, all features are one band.
+    band_weights : int or array-like of shape (n_weights, n_bands), default=50
+        Number of weights tried: equal ones, then draws from Dirichlet distributions of
+        concentration 1 and 0.1 in turn. Or the weights themselves, one row each, in the
+        order of the sorted bands; rows are divided by their sums.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the draws.
 
     Attributes
     ----------
@@ -43,13 +62,17 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_targets,)
         Intercepts.
     alpha_ : ndarray of shape (n_targets,)
-        Chosen penalties.
+        Chosen penalties; that of a band is ``alpha_`` divided by its weight.
+    band_weights_ : ndarray of shape (n_targets, n_bands)
+        Chosen weights of the bands; ones without `bands`.
+    bands_ : ndarray of shape (n_bands,), or None
+        Bands in the order of the weights; None without `bands`.
     alphas_ : ndarray of shape (n_alphas,)
         Penalties tried, in ascending order.
     cv_error_ : ndarray of shape (n_targets, n_alphas)
-        Mean squared error averaged over folds.
+        Mean squared error averaged over folds, at the chosen weights.
     cv_predictions_ : ndarray of shape (n_samples, n_targets)
-        Out-of-fold predictions at the chosen penalties.
+        Out-of-fold predictions at the chosen penalties and weights.
     n_features_in_ : int
         Number of features.
 
@@ -60,7 +83,10 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     References
     ----------
     Hoerl & Kennard 1970, "Ridge regression: biased estimation for nonorthogonal
-    problems".
+    problems". Nunez-Elizalde, Huth & Gallant 2019, "Voxelwise encoding models with
+    non-spherical multivariate normal priors" (banded ridge regression). Dupre la Tour,
+    Eickenberg, Nunez-Elizalde & Gallant 2022, "Feature-space selection with banded
+    ridge regression" (random search).
 
     Examples
     --------
@@ -72,11 +98,23 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> encoder = RidgeEncoder(alphas=[1, 10, 100]).fit(X, Y)
     >>> encoder.coef_.shape, encoder.alpha_.shape
     ((2, 100), (2,))
+
+    The first two features are a band of their own, and get nearly all the weight:
+
+    >>> bands = np.repeat(["signal", "noise"], [2, 98])
+    >>> banded = RidgeEncoder(alphas=[1, 10, 100], bands=bands).fit(X, Y)
+    >>> banded.bands_, bool(banded.band_weights_[:, 1].min() > 0.9)
+    (array(['noise', 'signal'], dtype='<U6'), True)
     """
 
-    def __init__(self, alphas=None, cv=5):
+    def __init__(
+        self, alphas=None, cv=5, *, bands=None, band_weights=50, random_state=0
+    ):
         self.alphas = alphas
         self.cv = cv
+        self.bands = bands
+        self.band_weights = band_weights
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Choose penalties by cross-validation and fit every target.
@@ -98,8 +136,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If penalties are not positive, or there are fewer samples or groups than
-            folds.
+            If penalties are not positive, bands or weights do not match the features,
+            or there are fewer samples or groups than folds.
         """
         from sklearn.utils.validation import validate_data
 
@@ -111,8 +149,17 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         given = self._check_alphas()
         splits = encoder_splits(self.cv, X, groups)
         partition_order(splits, len(X))
-        self.alphas_ = _default_alphas(X) if given is None else given
-        self._fit_targets(Y, *ridge_decompositions(X, splits))
+        self.bands_, band = check_bands(self.bands, X.shape[1])
+        weights = candidate_weights(
+            self.band_weights, band.max() + 1, self.random_state
+        )
+        self.alphas_ = given
+        if given is None:
+            self.alphas_ = _default_alphas(X) / weights.shape[1]
+        products = RidgeProducts.of(X, band)
+        chosen = self._choose(Y, products, weights, splits)
+        self.band_weights_ = weights[chosen]
+        self._fit_chosen(Y, products, weights, chosen)
         return self
 
     def predict(self, X):
@@ -147,29 +194,58 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         return alphas
 
-    def _fit_targets(self, Y, folds, decomposition):
-        """Choose and fit, block by block of targets."""
-        n_samples, n_targets = Y.shape
-        n_features = len(decomposition.x_mean)
+    def _choose(self, Y, products, weights, splits):
+        """Choose penalties and weights; return the chosen rows of `weights`."""
+        n_targets = Y.shape[1]
+        chosen = np.zeros(n_targets, dtype=int)
+        self.alpha_ = np.empty(n_targets)
+        self.cv_error_ = np.full((n_targets, len(self.alphas_)), np.inf)
+        self.cv_predictions_ = np.empty_like(Y)
+        for index, row in enumerate(weights):
+            folds = products.folds(row, splits)
+            for block in _blocks(n_targets, len(Y)):
+                errors, components = _cross_validate(folds, Y[:, block], self.alphas_)
+                # of equal errors the first weights
+                better = errors.min(axis=1) < self.cv_error_[block].min(axis=1)
+                better |= index == 0
+                places = block.start + np.flatnonzero(better)
+                chosen[places] = index
+                self.cv_error_[places] = errors[better]
+                self._keep(
+                    places, folds, [(v[:, better], m[better]) for v, m in components]
+                )
+        return chosen
+
+    def _keep(self, places, folds, components):
+        """Keep penalties and predictions of the targets at `places`."""
+        # of equal errors the largest penalty: it shrinks most
+        best = self.cv_error_[places, ::-1].argmin(axis=1)
+        self.alpha_[places] = self.alphas_[::-1][best]
+        alpha = self.alpha_[places].astype(self.cv_predictions_.dtype)
+        for fold, (values, mean) in zip(folds, components, strict=True):
+            predicted = fold.predict(values, mean, alpha)
+            self.cv_predictions_[np.ix_(fold.test, places)] = predicted
+
+    def _fit_chosen(self, Y, products, weights, chosen):
+        """Fit every target to all samples, at what was chosen for it."""
+        n_targets, n_features = len(chosen), len(products.x_mean)
         self.coef_ = np.empty((n_targets, n_features), dtype=Y.dtype)
         self.intercept_ = np.empty(n_targets, dtype=Y.dtype)
-        self.alpha_ = np.empty(n_targets)
-        self.cv_error_ = np.empty((n_targets, len(self.alphas_)))
-        self.cv_predictions_ = np.empty_like(Y)
-        width = max(1, _BLOCK_SIZE // max(n_samples, n_features))
-        for start in range(0, n_targets, width):
-            block = slice(start, start + width)
-            errors, components = _cross_validate(folds, Y[:, block], self.alphas_)
-            # of equal errors the largest penalty: it shrinks most
-            best = len(self.alphas_) - 1 - errors[:, ::-1].argmin(axis=1)
-            self.cv_error_[block] = errors
-            self.alpha_[block] = self.alphas_[best]
-            alpha = self.alpha_[block].astype(Y.dtype)
-            for fold, (values, mean) in zip(folds, components, strict=True):
-                predicted = fold.predict(values, mean, alpha)
-                self.cv_predictions_[fold.test, block] = predicted
-            fitted = decomposition.coefficients(Y[:, block], alpha)
-            self.coef_[block], self.intercept_[block] = fitted
+        for index in np.unique(chosen):
+            decomposition = products.whole(weights[index])
+            targets = np.flatnonzero(chosen == index)
+            for block in _blocks(len(targets), max(len(Y), n_features)):
+                places = targets[block]
+                alpha = self.alpha_[places].astype(Y.dtype)
+                fitted = decomposition.coefficients(Y[:, places], alpha)
+                self.coef_[places], self.intercept_[places] = fitted
+
+
+def _blocks(n_targets, n_rows):
+    """Return slices of targets, few enough for arrays with `n_rows` rows."""
+    width = max(1, _BLOCK_SIZE // n_rows)
+    starts = range(0, n_targets, width)
+    return [slice(start, min(start + width, n_targets)) for start in starts]
 
 
 def _default_alphas(X):

@@ -4,7 +4,8 @@ With centered training features X = U diag(s) V', the prediction of test feature
 penalty alpha is Z V diag(s / (s^2 + alpha)) U' y for every target y. The matrix
 products with the features are done once per fold; a penalty then only changes the
 weights of the components. Whichever is smaller is decomposed: the kernel X X' of
-samples, or the Gram matrix X'X of features.
+samples, or the Gram matrix X'X of features. Bands of features with weights w are
+columns times sqrt(w): the kernel is then the weighted sum of the bands' kernels.
 """
 
 from typing import NamedTuple
@@ -53,27 +54,72 @@ class RidgeDecomposition(NamedTuple):
         return coef, y_mean - coef @ self.x_mean
 
 
-def ridge_decompositions(X, splits):
-    """Decompose the training features of every fold, and those of all samples.
+class RidgeProducts(NamedTuple):
+    """Products of centered features, from which weighted bands are decomposed.
 
-    `X` (n_samples, n_features) is float32 or float64; decompositions are computed in
-    float64 and kept in the precision of `X`. Returns a list of RidgeFold and a
-    RidgeDecomposition.
+    ``products`` (n_bands, n_samples, n_samples) are the kernels of the bands where
+    features outnumber samples; otherwise the Gram matrix of all features stands alone.
+    ``band`` (n_features,) is the number of each feature's band.
     """
-    x_mean = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    X = X - x_mean
-    wide = X.shape[1] > X.shape[0]
-    product = (X @ X.T if wide else X.T @ X).astype(np.float64)
-    decompose = _kernel_fold if wide else _gram_fold
-    folds = [decompose(X, product, np.asarray(tr), np.asarray(te)) for tr, te in splits]
-    rows = np.arange(len(X))
-    values, vectors = _eigen(product)
-    if wide:
-        weights, scores = vectors.T, X.T @ vectors.astype(X.dtype)
-    else:
-        weights, scores = vectors.T.astype(X.dtype) @ X.T, vectors
-    whole = _in_precision(RidgeFold(rows, rows, values, weights, scores), X.dtype)
-    return folds, RidgeDecomposition(x_mean, whole)
+
+    X: np.ndarray
+    x_mean: np.ndarray
+    products: np.ndarray
+    band: np.ndarray
+
+    @classmethod
+    def of(cls, X, band=None):
+        """Center features (n_samples, n_features) and multiply them once.
+
+        Products and decompositions are computed in float64, and the decompositions kept
+        in the precision of `X`, float32 or float64. Without `band` all features are one
+        band.
+        """
+        x_mean = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        X = X - x_mean
+        band = np.zeros(X.shape[1], dtype=int) if band is None else band
+        if X.shape[1] <= X.shape[0]:
+            return cls(X, x_mean, (X.T @ X).astype(np.float64)[np.newaxis], band)
+        parts = [X[:, band == b] for b in range(band.max() + 1)]
+        kernels = [(part @ part.T).astype(np.float64) for part in parts]
+        return cls(X, x_mean, np.stack(kernels), band)
+
+    @property
+    def _wide(self):
+        """Say whether kernels of samples are decomposed."""
+        return self.X.shape[1] > self.X.shape[0]
+
+    def _weighted(self, weights):
+        """Features times the roots of their bands' weights; their product."""
+        if len(weights) == 1 and weights[0] == 1:
+            return self.X, self.products[0]
+        root = np.sqrt(weights)[self.band]
+        X = self.X * root.astype(self.X.dtype)
+        if self._wide:
+            return X, np.tensordot(weights, self.products, axes=1)
+        return X, root[:, np.newaxis] * self.products[0] * root
+
+    def folds(self, weights, splits):
+        """Decompose the training features of every fold; `weights` (n_bands,)."""
+        X, product = self._weighted(weights)
+        decompose = _kernel_fold if self._wide else _gram_fold
+        return [
+            decompose(X, product, np.asarray(tr), np.asarray(te)) for tr, te in splits
+        ]
+
+    def whole(self, weights):
+        """Decompose all samples; returns RidgeDecomposition."""
+        X, product = self._weighted(weights)
+        rows, dtype = np.arange(len(X)), X.dtype
+        values, vectors = _eigen(product)
+        root = np.sqrt(weights)[self.band].astype(dtype)[:, np.newaxis]
+        if self._wide:
+            samples, features = vectors.T, X.T @ vectors.astype(dtype)
+        else:
+            samples, features = vectors.T.astype(dtype) @ X.T, vectors.astype(dtype)
+        # coefficients of X are those of the weighted features times the same roots
+        fold = RidgeFold(rows, rows, values, samples, root * features)
+        return RidgeDecomposition(self.x_mean, _in_precision(fold, dtype))
 
 
 def _kernel_fold(X, kernel, train, test):

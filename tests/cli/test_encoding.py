@@ -120,6 +120,145 @@ def test_stimulus_images_and_repeats(experiment):
         assert written["accuracy"].iloc[-1] > 0.3
 
 
+def _photographs(folder, n_images=30, size=8):
+    """Image files named like stimuli, their table, and responses to them."""
+    from PIL import Image
+
+    patches = photo_patches(n_images, size)
+    levels = np.clip(patches * 255 / patches.max(), 0, 255).astype(np.uint8)
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    for i, pixels in enumerate(levels):
+        Image.fromarray(pixels).save(pictures / f"photo{i}.png")
+    rng = np.random.default_rng(1)
+    Y = levels.reshape(n_images, -1).astype(float) @ rng.normal(size=(size**2, 20))
+    np.save(folder / "seen.npy", Y + 0.1 * Y.std() * rng.normal(size=Y.shape))
+    table = pd.DataFrame(
+        {
+            "set": np.repeat(["train", "test"], [n_images - 10, 10]),
+            "stimulus": [f"photo{i}" for i in range(n_images)],
+        }
+    )
+    table.to_csv(folder / "shown.tsv", sep="\t", index=False)
+    return levels, table, pictures
+
+
+def test_a_folder_of_images_is_an_array_of_them(tmp_path):
+    levels, table, pictures = _photographs(tmp_path)
+    np.save(tmp_path / "levels.npy", levels.astype(np.float32))
+    named = table.assign(stim_file=[f"pictures/photo{i}.png" for i in range(30)])
+    named.to_csv(tmp_path / "named.tsv", sep="\t", index=False)
+    ways = {
+        "array": ("shown.tsv", ["--stimulus-images", str(tmp_path / "levels.npy")]),
+        "folder": ("shown.tsv", ["--stimulus-images", str(pictures)]),
+        "files": ("named.tsv", []),
+    }
+    margins = {}
+    for name, (file, options) in ways.items():
+        words = _words(tmp_path, "seen.npy", file, *options)
+        assert main([*words, str(tmp_path / name)]) == 0
+        fitted = EncodingIdentification.from_directory(tmp_path / name)
+        assert fitted.classes_[0] == "photo20"
+        margins[name] = fitted.region_margins(0)
+    np.testing.assert_array_equal(margins["folder"], margins["array"])
+    np.testing.assert_array_equal(margins["files"], margins["array"])
+
+
+def test_image_files_that_cannot_be_read(tmp_path, capsys):
+    _, table, pictures = _photographs(tmp_path)
+    words = _words(tmp_path, "seen.npy", "shown.tsv", "--stimulus-images")
+    out = str(tmp_path / "out")
+    assert main([*words, str(tmp_path / "shown.tsv"), out]) == 2
+    assert "neither a folder of images nor a .npy" in capsys.readouterr().err
+    (pictures / "photo3.png").write_text("no image")
+    assert main([*words, str(pictures), out]) == 2
+    assert "photo3.png is no image that can be read" in capsys.readouterr().err
+    (pictures / "photo3.png").unlink()
+    assert main([*words, str(pictures), out]) == 2
+    assert "holds no image of stimulus 'photo3'" in capsys.readouterr().err
+    table.drop(columns="stimulus").to_csv(tmp_path / "un.tsv", sep="\t", index=False)
+    words = _words(tmp_path, "seen.npy", "un.tsv", "--stimulus-images")
+    assert main([*words, str(pictures), out]) == 2
+    assert "no column 'stimulus' or 'stim_file'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["tsv", "npz"])
+def test_a_table_of_embeddings_is_matched_by_name(experiment, kind, capsys):
+    X, Y, folder = experiment
+    order = np.random.default_rng(2).permutation(100)
+    names = np.array([f"image{i}" for i in order])
+    path = folder / f"layer.{kind}"
+    if kind == "npz":
+        np.savez(path, features=X[order], stimulus=names)
+    else:
+        table = pd.DataFrame(X[order]).assign(stimulus=names)
+        table.to_csv(path, sep="\t", index=False)
+    words = _words(folder, "Y.npy", "volumes.tsv", "--features", str(path))
+    assert main([*words, str(folder / "out")]) == 0
+    fitted = EncodingIdentification.from_directory(folder / "out")
+    assert fitted.classes_.tolist() == [f"image{i}" for i in range(80, 100)]
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:80], Y[:80])
+    model.identify(X[80:], Y[80:])
+    np.testing.assert_allclose(
+        fitted.region_margins(0), model.region_margins(0), rtol=1e-3
+    )
+    np.savez(folder / "few.npz", features=X[:9], stimulus=names[:9])
+    words = _words(folder, "Y.npy", "volumes.tsv", "--features")
+    assert main([*words, str(folder / "few.npz"), str(folder / "no")]) == 2
+    assert "has no features of stimulus" in capsys.readouterr().err
+
+
+def test_folds_and_extrapolation(experiment, capsys):
+    X, Y, folder = experiment
+    words = _words(folder, "Y.npy", "full.tsv", "--folds", "4")
+    words += ["--extrapolate", "100", "200"]
+    assert main([*words[:-3], "--dry-run", *words[-3:], str(folder / "out")]) == 0
+    assert not (folder / "out").exists()
+    assert main([*words, str(folder / "out")]) == 0
+    assert "extrapolation" in capsys.readouterr().out
+    fitted = EncodingIdentification.from_directory(folder / "out")
+    model = EncodingIdentification(encoder=RidgeEncoder())
+    model.identify_folds(X, Y, n_folds=4)
+    np.testing.assert_allclose(fitted.wins_, model.wins_)
+    assert fitted.test_stimuli_.tolist() == [f"image{i}" for i in range(100)]
+    table = pd.read_csv(folder / "out" / "extrapolation.tsv", sep="\t")
+    assert table["set_size"].tolist() == [100, 200]
+    assert (table["lower"] <= table["accuracy"]).all()
+    assert (table["accuracy"] <= table["upper"]).all()
+    expected = model.extrapolator(0).predict([100, 200])
+    np.testing.assert_allclose(table["accuracy"], expected, rtol=1e-4)
+    out = str(folder / "no")
+    assert main([*words, "--n-permutations", "9", out]) == 2
+    assert "--folds has no p-values" in capsys.readouterr().err
+    words[-1] = "1"
+    assert main([*words, out]) == 2
+    assert "--extrapolate 1 must be a whole number" in capsys.readouterr().err
+
+
+def test_saved_results_are_compared(experiment, capsys):
+    X, _, folder = experiment
+    folders = {}
+    for name, columns in {"full": 4, "half": 2, "one": 1}.items():
+        np.save(folder / f"{name}.npy", X[:, :columns])
+        words = _words(folder, "Y.npy", "volumes.tsv", "--features")
+        folders[name] = str(folder / f"of_{name}")
+        assert main([*words, str(folder / f"{name}.npy"), folders[name]]) == 0
+    capsys.readouterr()
+    models = list(folders.values())
+    words = ["compare", *models, "--quiet", "--n-permutations", "99"]
+    words += ["--names", *folders, str(folder / "compared")]
+    assert main(words) == 0
+    assert "every pair" in capsys.readouterr().out
+    table = pd.read_csv(folder / "compared" / "comparison.tsv", sep="\t")
+    pairs = table[["first", "second"]].to_numpy().tolist()
+    assert pairs == [["full", "half"], ["full", "one"], ["half", "one"]]
+    assert table["p_value_fwe"].iloc[1] == pytest.approx(0.03)
+    assert main(["compare", models[0], str(folder / "no"), "--quiet"]) == 2
+    assert "name at least two folders" in capsys.readouterr().err
+    assert main(["compare", models[0], models[0], str(folder / "no"), "--quiet"]) == 2
+    assert "give different --names" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -228,3 +228,54 @@ def test_prediction_scores_of_constant_voxels_are_nan():
         prediction_scores(Y, F[:5])
     with pytest.raises(ValueError, match="must be finite"):
         prediction_scores(Y * np.nan, F)
+
+
+def test_noise_ceiling_is_the_share_of_variance_that_a_perfect_model_explains():
+    """Signal variance 1, noise variance 4 a response, four repeats: ceiling 1/2."""
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=(20_000, 5))
+    responses = signal[:, None] + 2 * rng.normal(size=(20_000, 4, 5))
+    noise = responses.var(axis=1, ddof=1).mean(axis=0) / 4
+    scores = prediction_scores(responses.mean(axis=1), signal, noise_variance=noise)
+    np.testing.assert_allclose(scores["noise_ceiling"], 0.5, atol=0.05)
+    np.testing.assert_allclose(scores["r2_normalized"], 1, atol=0.06)
+    np.testing.assert_allclose(scores["correlation_normalized"], 1, atol=0.04)
+    plain = prediction_scores(responses.mean(axis=1), signal)
+    ceiling = 1 - noise / responses.mean(axis=1).var(axis=0, ddof=1)
+    np.testing.assert_allclose(scores["noise_ceiling"], ceiling)
+    np.testing.assert_allclose(scores["r2_normalized"], plain["r2"] / ceiling)
+
+
+def test_no_signal_has_no_normalized_scores():
+    rng = np.random.default_rng(0)
+    Y, F = rng.normal(size=(2, 30, 4))
+    scores = prediction_scores(Y, F, noise_variance=[9.0, 9, 9, 0])
+    assert scores["noise_ceiling"].tolist() == [0, 0, 0, 1]
+    assert np.isnan(scores["r2_normalized"]).tolist() == [True] * 3 + [False]
+    assert scores["r2_normalized"][3] == scores["r2"][3]
+    for bad in ([1.0] * 3, [-1.0, 1, 1, 1], [np.nan, 1, 1, 1]):
+        with pytest.raises(ValueError, match="noise_variance must hold 4 finite"):
+            prediction_scores(Y, F, noise_variance=bad)
+
+
+@pytest.mark.parametrize("repeats", ["average", "keep"])
+def test_prediction_maps_know_the_noise_from_repeats(experiment, repeats):
+    e = experiment
+    stimuli = np.r_[np.arange(24), np.arange(24), np.arange(7)]
+    Y = e.Y_test[stimuli] + np.random.default_rng(1).normal(size=(55, 30))
+    model = EncodingIdentification(encoder=e.encoder, repeats=repeats).fit(e.train, e.Y)
+    model.identify(e.test, Y, stimuli=stimuli)
+    within = [Y[stimuli == s] - Y[stimuli == s].mean(axis=0) for s in range(24)]
+    single = (np.concatenate(within) ** 2).sum(axis=0) / (55 - 24)
+    means = np.stack([Y[stimuli == s].mean(axis=0) for s in range(24)])
+    noise, shown = single, Y
+    if repeats == "average":
+        noise, shown = single * np.mean(1 / np.bincount(stimuli)), means
+    expected = np.maximum(1 - noise / shown.var(axis=0, ddof=1), 0)
+    found = model.prediction_maps()
+    np.testing.assert_allclose(found["noise_ceiling"], expected, rtol=1e-4)
+    alone = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
+    assert set(alone.identify(e.test, e.Y_test).prediction_maps()) == {
+        "r2",
+        "correlation",
+    }

@@ -15,6 +15,8 @@ from neuroextrap import stats
 from neuroextrap.encoding import (
     ElasticNetEncoder,
     EncodingIdentification,
+    RidgeEncoder,
+    ensemble_size_curve,
     mahalanobis_margins,
     schaefer_strimmer_covariance,
 )
@@ -410,5 +412,57 @@ def test_a_singular_covariance_is_told(experiment):
     # identical products at every observation: nothing says to shrink
     E = np.tile([[1.0], [-1.0]], (2, 30))
     model = _fit(e, noise_covariance=E)
-    with pytest.raises(ValueError, match="covariance of 30 features is singular"):
+    with (
+        pytest.raises(ValueError, match="covariance of 30 features is singular"),
+        pytest.warns(UserWarning, match="up to 30 voxels rests on 4 residuals"),
+    ):
         model.identify(e.test, e.Y_test)
+
+
+def test_the_correlation_rule_where_residuals_are_few(experiment):
+    e = experiment
+    few = e.Y[:6] - e.Y[:6].mean(axis=0)
+    with pytest.warns(UserWarning, match="rests on 6 residuals; compare rule='corr"):
+        told = _fit(e, noise_covariance=few).identify(e.test, e.Y_test)
+    assert any("rests on 6 residuals" in note for note in told.notes_)
+    model = _fit(e, noise_covariance=few, rule="correlation")
+    model.identify(e.test, e.Y_test)  # needs no covariance: no warning
+    assert not any("residuals" in note for note in model.notes_)
+    scale = few.std(axis=0)
+    patterns = [
+        (Y - e.Y.mean(axis=0)) / scale for Y in (e.Y_test, model.predict(e.test))
+    ]
+    expected = np.corrcoef(*patterns)[:24, 24:]
+    np.testing.assert_allclose(model.region_margins(0), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="rule='correlation' has no posterior"):
+        model.posterior(0)
+    with pytest.raises(ValueError, match="rule='cosine' is unknown"):
+        _fit(e, rule="cosine")
+
+
+def test_bands_follow_the_columns_that_are_kept(experiment):
+    """Columns that are constant in training are dropped, and their bands with them."""
+    e = experiment
+    bands = np.array(["a", "a", "b", "b", "a", "b", "a", "b"])
+    constant = [2, 4]
+    train, test = e.train.copy(), e.test.copy()
+    train[:, constant] = test[:, constant] = 1.0
+    encoder = RidgeEncoder(bands=bands, band_weights=5)
+    model = EncodingIdentification(encoder=encoder).fit(train, e.Y)
+    kept = np.delete(np.arange(8), constant)
+    alone = RidgeEncoder(bands=bands[kept], band_weights=5)
+    expected = EncodingIdentification(encoder=alone).fit(train[:, kept], e.Y)
+    np.testing.assert_array_equal(model.encoder_.coef_, expected.encoder_.coef_)
+    with pytest.raises(ValueError, match="bands has 6 entries, X has 8 features"):
+        EncodingIdentification(encoder=alone).fit(e.train, e.Y)
+    with pytest.raises(ValueError, match="bands has 8 entries, X has 6 features"):
+        EncodingIdentification(encoder=encoder).fit(e.train[:, :6], e.Y)
+    curve = ensemble_size_curve(
+        (e.train, e.Y),
+        (e.test, e.Y_test),
+        sizes=[3],
+        vary="features",
+        encoder=encoder,
+        n_draws=2,
+    )
+    assert curve.accuracy.shape == (1, 2)

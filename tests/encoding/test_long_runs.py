@@ -9,6 +9,7 @@ import nibabel
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from neuroextrap import margins
@@ -110,14 +111,16 @@ def test_folders_read_back_bit_by_bit(whole, tmp_path):
         np.testing.assert_array_equal(again.classes_, whole.classes_)
         curves = [model.accuracy_curve((0.0, 0.0, 0.0)) for model in (again, whole)]
         np.testing.assert_array_equal(*curves)
-    for call in (
-        lambda: again.region_margins(0),
-        lambda: again.posterior(0),
-        again.prediction_maps,
-        lambda: compare_encoding_models(whole, again),
-    ):
-        with pytest.raises(ValueError, match="are not stored with results"):
-            call()
+        for ask in (
+            lambda model: model.region_margins(0),
+            lambda model: model.posterior(0),
+            lambda model: model.prediction_maps()["r2"].get_fdata(),
+        ):
+            np.testing.assert_array_equal(ask(again), ask(whole))
+        found = compare_encoding_models(whole, again)
+        assert np.nanmax(np.abs(found["accuracy_difference"].get_fdata())) == 0
+    with pytest.raises(NotFittedError, match="is not trained yet"):
+        again.predict(np.zeros((2, 3)))  # the encoder is not stored
     with pytest.raises(ValueError, match="no 'searchlight' analysis, but one of kind"):
         IdentificationSearchLight.from_directory(tmp_path / "plain")
     with pytest.raises(TypeError, match="must all be EncodingIdentification, got Idle"):
@@ -143,6 +146,7 @@ def test_workers_and_memory_do_not_change_a_bit(brain, whole):
         run(brain, max_memory="100K")
 
 
+@pytest.mark.filterwarnings("ignore:.*residuals; compare rule:UserWarning")
 @pytest.mark.parametrize("n_regions", [5, 200])
 def test_memory_estimate_is_near_the_peak(n_regions):
     rng = np.random.default_rng(2)

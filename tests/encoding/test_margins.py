@@ -9,6 +9,7 @@ from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
     ResponseRows,
+    correlation_margins,
     noise_covariance,
 )
 
@@ -94,3 +95,18 @@ def test_bad_input(data):
         mahalanobis_margins(Y, F[:, :4], np.eye(5))
     with pytest.raises(ValueError, match="covariance='full' is unknown"):
         noise_covariance(F, "full")
+
+
+def test_correlation_margins_are_pearson_correlations():
+    rng = np.random.default_rng(0)
+    Y, F = rng.normal(size=(4, 20)), rng.normal(size=(6, 20))
+    scale = rng.uniform(0.5, 3, size=20)
+    found = correlation_margins(Y, F, scale)
+    expected = np.corrcoef(Y / scale, F / scale)[:4, 4:]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    residuals = scale * np.tile([[1.0], [-1.0]], (5, 20))
+    rows = np.concatenate([Y, F, residuals]).astype(np.float32)
+    kernel = EncodingMargins([1, 1, 2, 1], rule="correlation")
+    margins = kernel.margins([rows], ResponseRows(4, 6, 10))[..., 0]
+    np.testing.assert_allclose(margins, expected, atol=1e-6)
+    assert (correlation_margins(np.ones((1, 20)), F, np.ones(20)) == 0).all()

@@ -11,6 +11,7 @@ from neuroextrap.encoding import (
     EncodingIdentification,
     GaborPyramid,
     RetinotopicFeatures,
+    RidgeEncoder,
     compare_encoding_models,
 )
 
@@ -24,6 +25,14 @@ def v4(real_data):
 
     folder = real_data("v4_natural_images")
     responses = np.load(folder / "responses_avg_201025.npy").T
+    size = (32, 32), Image.Resampling.BOX
+    return _photographs(folder, lambda i: i.convert("L").resize(*size)), responses
+
+
+def _photographs(folder, prepare):
+    """Photographs in the order of the columns of the responses."""
+    from PIL import Image
+
     with zipfile.ZipFile(folder / "images_201025.zip") as archive:
         names = [
             name
@@ -31,16 +40,8 @@ def v4(real_data):
             if name.endswith(".jpg") and not name.startswith("__")
         ]
         names.sort(key=lambda name: int(name.rsplit("image", 1)[1][:-4]))
-        photographs = [
-            np.asarray(
-                Image.open(io.BytesIO(archive.read(name)))
-                .convert("L")
-                .resize((32, 32), Image.Resampling.BOX),
-                dtype=np.float32,
-            )
-            for name in names
-        ]
-    return np.stack(photographs), responses
+        opened = (Image.open(io.BytesIO(archive.read(name))) for name in names)
+        return np.stack([np.asarray(prepare(i), dtype=np.float32) for i in opened])
 
 
 def _identify(v4, model, n_train, n_test, responses=None):
@@ -84,3 +85,23 @@ def test_shuffled_responses_are_at_chance(v4):
     found = _identify(v4, GaborPyramid(), 600, 100, shuffled)
     assert found.region_scores_["accuracy"][0] < 0.05
     assert found.region_scores_["p_value"][0] > 0.005
+
+
+@pytest.mark.slow
+def test_default_features_and_encoder_identify_200_photographs(real_data):
+    """Color photographs as they are: 800 for training, the next 200 for testing."""
+    folder = real_data("v4_natural_images")
+    responses = np.load(folder / "responses_avg_201025.npy").T
+    photographs = _photographs(folder, lambda image: image.convert("RGB"))
+    train, test = slice(0, 800), slice(800, 1000)
+    pyramid = GaborPyramid().fit(photographs[train])
+    features = pyramid.transform(photographs[:1000])
+    assert features.shape[1] < 3000
+    accuracy = {}
+    for encoder in (None, RidgeEncoder()):
+        model = EncodingIdentification(encoder=encoder)
+        model.fit(features[train], responses[train])
+        model.identify(features[test], responses[test])
+        accuracy[encoder is None] = model.region_scores_["accuracy"][0]
+    assert accuracy[True] > 0.72  # elastic net; chance 0.005
+    assert accuracy[False] > 0.6

@@ -152,3 +152,119 @@ def test_bad_folds():
 @parametrize_with_checks([RidgeEncoder(cv=2)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+BAND_WEIGHTS = [[1, 1, 1], [8, 1, 1], [1, 8, 1], [1, 0, 0], [0, 0.1, 1]]
+
+
+def _banded_data(n_features, n_samples=60, seed=0):
+    """Features of three bands in a mixed order, targets driven by other bands each."""
+    X, _ = _data(n_samples, n_features)
+    rng = np.random.default_rng(seed)
+    bands = np.array(["a", "b", "c"])[np.arange(n_features) % 3]
+    drive = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    weights = drive[:, np.arange(n_features) % 3].T * rng.normal(size=(n_features, 5))
+    signal = (X - X.mean(axis=0)) @ weights
+    return X, signal / signal.std(axis=0) + rng.normal(size=signal.shape), bands
+
+
+@pytest.mark.parametrize("n_features", [21, 150])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_bands_equal_grid_searches_of_scaled_features(n_features, grouped):
+    X, Y, bands = _banded_data(n_features)
+    groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
+    splits = list((GroupKFold(5) if grouped else KFold(5)).split(X, groups=groups))
+    encoder = RidgeEncoder(ALPHAS, bands=bands, band_weights=BAND_WEIGHTS)
+    encoder.fit(X, Y, groups=groups)
+    assert encoder.bands_.tolist() == ["a", "b", "c"]
+    chosen = set()
+    for v, y in enumerate(Y.T):
+        searches = []
+        for row in np.array(BAND_WEIGHTS) / np.sum(BAND_WEIGHTS, axis=1)[:, None]:
+            scale = np.sqrt(row)[np.searchsorted(encoder.bands_, bands)]
+            searches.append((row, scale, _naive(X * scale, y, splits)))
+        row, scale, best = max(searches, key=lambda found: found[2].best_score_)
+        chosen.add(tuple(row))
+        np.testing.assert_allclose(encoder.band_weights_[v], row)
+        assert encoder.alpha_[v] == best.best_params_["alpha"]
+        errors = -best.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(encoder.cv_error_[v], errors, rtol=1e-6)
+        ridge = best.best_estimator_
+        predicted = encoder.predict(X)[:, v]
+        np.testing.assert_allclose(predicted, ridge.predict(X * scale), rtol=1e-6)
+        coef = ridge.coef_ * scale
+        np.testing.assert_allclose(encoder.coef_[v], coef, rtol=1e-5, atol=1e-8)
+        for train, test in splits:
+            fold = Ridge(best.best_params_["alpha"], solver="svd")
+            fold.fit(X[train] * scale, y[train])
+            expected = fold.predict(X[test] * scale)
+            got = encoder.cv_predictions_[test, v]
+            np.testing.assert_allclose(got, expected, rtol=1e-6)
+    assert len(chosen) > 1  # weights per target
+
+
+@pytest.mark.parametrize("n_features", [21, 150])
+def test_equal_weights_are_plain_ridge(n_features):
+    X, Y, bands = _banded_data(n_features)
+    plain = RidgeEncoder().fit(X, Y)
+    equal = RidgeEncoder(bands=bands, band_weights=1).fit(X, Y)
+    np.testing.assert_allclose(equal.alpha_ * 3, plain.alpha_)
+    np.testing.assert_allclose(equal.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(equal.cv_error_, plain.cv_error_, rtol=1e-9)
+    one = RidgeEncoder(bands=np.zeros(n_features)).fit(X, Y)
+    np.testing.assert_array_equal(one.coef_, plain.coef_)
+    np.testing.assert_array_equal(one.band_weights_, np.ones((5, 1)))
+
+
+def test_blocks_and_other_targets_do_not_change_banded_ridge(monkeypatch):
+    X, Y, bands = _banded_data(150)
+    whole = RidgeEncoder(bands=bands, band_weights=12).fit(X, Y)
+    assert len(np.unique(whole.band_weights_, axis=0)) > 1
+    alone = RidgeEncoder(bands=bands, band_weights=12).fit(X, Y[:, 3])
+    monkeypatch.setattr(_ridge, "_BLOCK_SIZE", 2 * max(X.shape))
+    parts = RidgeEncoder(bands=bands, band_weights=12).fit(X, Y)
+    np.testing.assert_array_equal(parts.band_weights_, whole.band_weights_)
+    np.testing.assert_array_equal(alone.band_weights_[0], whole.band_weights_[3])
+    for name in ("coef_", "intercept_", "cv_error_", "cv_predictions_"):
+        values = getattr(whole, name)
+        np.testing.assert_allclose(getattr(parts, name), values, rtol=1e-9, atol=1e-12)
+
+
+def test_bands_find_the_features_that_matter():
+    """Thirty features among three hundred: a penalty of their own predicts better."""
+    rng = np.random.default_rng(0)
+    bands = np.repeat(["signal", "noise"], [30, 270])
+    X = rng.normal(size=(400, 300))
+    Y = X[:, :30] @ rng.normal(size=(30, 8)) + 4 * rng.normal(size=(400, 8))
+    fits = [RidgeEncoder(bands=b).fit(X[:150], Y[:150]) for b in (bands, None)]
+    banded, plain = (np.mean((Y[150:] - f.predict(X[150:])) ** 2) for f in fits)
+    assert banded < 0.85 * plain
+    assert np.median(fits[0].band_weights_[:, 1]) > 0.9
+
+
+def test_draws_depend_on_the_seed_alone():
+    X, Y, bands = _banded_data(21)
+    first, same, other = (
+        RidgeEncoder(bands=bands, band_weights=5, random_state=seed).fit(X, Y)
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first.coef_, same.coef_)
+    assert (first.band_weights_ != other.band_weights_).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bands": ["a"] * 20}, "bands has 20 entries, X has 21 features"),
+        ({"bands": [None] * 21}, "bands has None in row 0"),
+        ({"band_weights": 0}, "band_weights=0 must be a whole number of at least 1"),
+        ({"band_weights": True}, "band_weights=True must be a whole number"),
+        ({"band_weights": [[1, 2]]}, r"rows of 3 finite weights .* shape \(1, 2\)"),
+        ({"band_weights": [[1, 2, -1]]}, "of at least 0"),
+        ({"band_weights": [[1, 2, 1], [0, 0, 0]]}, "all weights of row 1 are 0"),
+    ],
+)
+def test_bad_bands(options, message):
+    X, Y, bands = _banded_data(21)
+    with pytest.raises(ValueError, match=message):
+        RidgeEncoder(**{"bands": bands, **options}).fit(X, Y)

@@ -1,0 +1,177 @@
+"""Identification fold by fold: every stimulus is tested once."""
+
+import numpy as np
+
+from neuroextrap.analysis._region_run import BoundDesign
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.encoding._encoder_groups import training_groups
+from neuroextrap.encoding._experiment import Experiment, make_plan
+from neuroextrap.encoding._run import EncodingRun, residual_notes
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    candidate_names,
+    check_candidates,
+    check_features,
+    pair_responses,
+    rows_of_stimuli,
+)
+from neuroextrap.encoding._training import (
+    encoder_of_columns,
+    noise_rows,
+    train_encoder,
+)
+from neuroextrap.stats._validation import check_integer
+
+_LEFT_OVER = (
+    "{n_left} of {n_stimuli} stimuli were trained on only, so that all folds have "
+    "{n_candidates} candidates"
+)
+
+
+def plan_folds(model, features, imgs, *, stimuli, n_folds):
+    """Train on all folds but one, for each; plan the identification of all.
+
+    `model` is an EncodingIdentification, the others came to ``identify_folds``. Returns
+    EncodingRun.
+    """
+    parameters = RunParameters.of(model)
+    if model.n_permutations:
+        raise ValueError(
+            f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
+            "come out too small, as what is tested in one fold trains the models of "
+            "the others; use fit and identify with a test set of its own"
+        )
+    X, names = check_features(features), candidate_names(features)
+    stimuli = rows_of_stimuli(stimuli, names)
+    check_candidates(X, 0, frozenset())
+    n_candidates = _candidates_per_fold(len(X), n_folds)
+    samples = read_samples(
+        model.mask,
+        imgs,
+        n_samples=len(X) if stimuli is None else len(stimuli),
+        counted="features" if stimuli is None else "stimuli",
+        dtype=None,
+        memory=model.memory,
+        memory_level=model.memory_level,
+    )
+    paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
+    codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
+    _check_complete(codes, len(X))
+    parts, notes = [], ()
+    for fold in range(n_folds):
+        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
+        part, notes = _fold(model, X, samples, codes, held_out)
+        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
+    experiment = _experiment(paired, parts, samples.usable, n_candidates)
+    set_sizes = parameters.resolve_set_sizes(n_candidates)
+    plan, plan_notes = make_plan(model, experiment, set_sizes)
+    choice = parameters.choose_regions(samples.masker, len(samples.usable))
+    usable = parameters.usable_regions(choice, experiment.usable)
+    n_left = len(X) - n_folds * n_candidates
+    left = _LEFT_OVER.format(n_left=n_left, n_stimuli=len(X), n_candidates=n_candidates)
+    notes = (
+        *samples.notes,
+        *notes,
+        *([left] if n_left else []),
+        *plan_notes,
+        *residual_notes(model, experiment, usable),
+    )
+    return EncodingRun(
+        parameters=parameters,
+        rows=experiment.rows,
+        masker=samples.masker,
+        choice=choice,
+        usable=usable,
+        plan=plan,
+        bounds=BoundDesign(None, np.empty((0, len(experiment.codes))), plan_notes),
+        classes=np.arange(n_candidates),
+        test_codes=experiment.codes,
+        set_sizes=set_sizes,
+        notes=notes,
+        bg_img=samples.bg_img,
+        test=experiment,
+        location=samples.location,
+        test_stimuli=_tested(paired.codes, parts, names),
+    )
+
+
+def _candidates_per_fold(n_stimuli, n_folds):
+    """Return how many stimuli each fold tests; ValueError if they are too few."""
+    check_integer(n_folds, "n_folds", minimum=2)
+    n_candidates = n_stimuli // n_folds
+    if n_candidates < 2:
+        raise ValueError(
+            f"n_folds={n_folds} folds of {n_stimuli} stimuli leave fewer than two "
+            "candidates in each; lower n_folds"
+        )
+    return n_candidates
+
+
+def _check_complete(codes, n_stimuli):
+    """Raise where a stimulus has no response."""
+    missing = np.setdiff1d(np.arange(n_stimuli), codes)
+    if missing.size:
+        raise ValueError(
+            f"{missing.size} stimuli have no response (first: row {missing[0]} of "
+            "features); leave them out"
+        )
+
+
+def _fold(model, X, samples, codes, held_out):
+    """Train without the stimuli of one fold.
+
+    Returns ((predictions, residuals, location), notes): of all voxels, about the mean
+    training response `location` (n_features,).
+    """
+    train = ~np.isin(codes, held_out)
+    x = X[codes[train]]
+    scaling = FeatureScaling.of(x, model.standardize)
+    groups, notes = training_groups(scaling.varying(x))
+    usable = samples.usable
+    location = samples.X[train].mean(axis=0, dtype=np.float64)
+    trained = train_encoder(
+        encoder_of_columns(model.encoder, scaling.kept),
+        scaling(x),
+        (samples.X[train] - location)[:, usable].astype(samples.X.dtype),
+        residuals=model.residuals,
+        cv=model.cv,
+        groups=groups,
+    )
+    predictions = np.zeros((len(held_out), len(usable)))
+    values = trained.encoder.predict(scaling(X[held_out]))
+    predictions[:, usable] = values.reshape(len(held_out), -1)
+    residuals = noise_rows(
+        model.noise_covariance, trained.residuals, usable, samples.masker
+    )
+    found = predictions, residuals, location
+    return found, (*scaling.notes, *notes, *trained.notes)
+
+
+def _experiment(paired, parts, usable, n_candidates):
+    """Stack the folds; `parts` are (rows of the test set, predictions, ...) of each."""
+    rows = np.concatenate([tested for tested, *_ in parts])
+    responses = [paired.responses[tested] - mean for tested, _, _, mean in parts]
+    residuals = [part[2] for part in parts]
+    usable = usable & np.all([part.any(axis=0) for part in residuals], axis=0)
+    stacked = [*responses, *(part[1] for part in parts), *residuals]
+    table = np.concatenate([part.astype(np.float32) for part in stacked])
+    table[:, ~usable] = 0
+    counts = [(len(part[0]), len(part[2])) for part in parts]
+    fold = np.repeat(np.arange(len(parts)), [len(tested) for tested, *_ in parts])
+    return Experiment(
+        table,
+        n_candidates,
+        paired.codes[rows] - fold * n_candidates,
+        paired.repeats[rows],
+        None,
+        usable,
+        paired.noise_variance,
+        np.array(counts),
+    )
+
+
+def _tested(codes, parts, names):
+    """Names, or rows, of the stimuli of all test points, (n_test,)."""
+    rows = np.concatenate([codes[tested] for tested, *_ in parts])
+    return rows if names is None else names[rows]

@@ -1,0 +1,173 @@
+"""Features of stimuli from files: tables whose rows have the names of stimuli."""
+
+import os
+from zipfile import BadZipFile
+
+import numpy as np
+
+from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import numbers, read_text_table, text_column
+
+NAMES = "stimulus"
+"""Column (array, in .npz files) that holds the names."""
+
+
+def read_features(path):
+    r"""Read features of stimuli (network layers, word vectors) from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A table, ``.tsv`` or ``.csv`` (also ``.gz``) or ``.parquet``, whose column
+        ``stimulus`` (if there is one) names the stimuli and whose other columns are
+        numbers; a ``.npy`` array of shape (n_stimuli, n_columns), without names; or a
+        ``.npz`` archive of an array ``features`` and, perhaps, of names ``stimulus``.
+
+    Returns
+    -------
+    features : pandas.DataFrame of shape (n_stimuli, n_columns)
+        Features; the index has the names of the stimuli, or numbers from 0 where there
+        are none.
+
+    Raises
+    ------
+    ValueError
+        When the file is of another kind or damaged, a name is missing, or a column
+        holds something else than finite numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from neuroextrap.encoding import read_features
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "layer.tsv"
+    ...     _ = path.write_text("stimulus\tunit1\tunit2\ncat\t0.5\t1\ndog\t0\t2\n")
+    ...     features = read_features(path)
+    >>> features.index.tolist(), features.to_numpy().tolist()
+    (['cat', 'dog'], [[0.5, 1.0], [0.0, 2.0]])
+    """
+    import pandas as pd
+
+    path = os.fspath(path)
+    values, names, columns = _reader(path)(path)
+    if values.ndim != 2 or not values.size:
+        raise ValueError(
+            f"{path} has features of shape {values.shape}; give (n_stimuli, n_columns)"
+        )
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"{path} has NaN or infinity in row {bad[0] + 1} ({bad.size} in all); "
+            "repair these rows or leave them out"
+        )
+    if names is not None and len(names) != len(values):
+        raise ValueError(
+            f"{path} has {len(names)} names of stimuli for {len(values)} rows of "
+            "features; give one each"
+        )
+    index = None if names is None else pd.Index(_complete(names, path), name=NAMES)
+    return pd.DataFrame(values, index=index, columns=columns)
+
+
+def _reader(path):
+    """Return what reads a file of this suffix."""
+    plain = path.removesuffix(".gz")
+    suffix = os.path.splitext(plain)[1]
+    if suffix not in _READERS:
+        raise ValueError(
+            f"{path} is of no kind that holds features; give {', '.join(_READERS)}"
+        )
+    return _READERS[suffix]
+
+
+def _read_npy(path):
+    """Read an array without names."""
+    return _numeric(load_array(path), path), None, None
+
+
+def _read_npz(path):
+    """Read the arrays ``features`` and ``stimulus``."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except (ValueError, EOFError, BadZipFile, AttributeError) as error:
+        raise ValueError(
+            f"{path} holds no arrays of numbers and text; write them again with "
+            "numpy.savez(path, features=..., stimulus=...), names as text"
+        ) from error
+    if "features" not in arrays:
+        raise ValueError(
+            f"{path} has no array 'features', it has {', '.join(arrays) or 'none'}; "
+            "write numpy.savez(path, features=..., stimulus=...)"
+        )
+    return _numeric(arrays["features"], path), arrays.get(NAMES), None
+
+
+def _read_text(path):
+    """Read a table of text, whose other columns than the names are numbers."""
+    table = read_text_table(path, "features")
+    names = text_column(table, NAMES, path) if NAMES in table else None
+    table = table.drop(columns=[NAMES] if NAMES in table else [])
+    return numbers(table, path), names, list(table.columns)
+
+
+def _read_parquet(path):
+    """Read a table whose names are a column, or the index if that is text."""
+    import pandas as pd
+
+    try:
+        table = pd.read_parquet(path)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"{path}: parquet files are read by pyarrow, which is not installed; "
+            "install pyarrow, or write the table as .tsv"
+        ) from error
+    except (ValueError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path} is no parquet table; write it again") from error
+    names = None
+    if NAMES in table:
+        names = text_column(table, NAMES, path)
+        table = table.drop(columns=NAMES)
+    elif not pd.api.types.is_numeric_dtype(table.index):
+        names = table.index.to_numpy()
+    return numbers(table, path), names, list(map(str, table.columns))
+
+
+def _numeric(values, path):
+    """Return an array of real numbers; ValueError for others."""
+    if values.dtype.kind not in "buif":
+        raise ValueError(
+            f"{path} holds features of dtype {values.dtype}; give real numbers"
+        )
+    return values if values.dtype == np.float32 else values.astype(np.float64)
+
+
+def _complete(names, path):
+    """Return names as text; ValueError where one is missing or comes twice."""
+    names = np.asarray(names).astype(str)
+    empty = np.flatnonzero(names == "")
+    if empty.size:
+        raise ValueError(
+            f"{path}: column {NAMES} has no entry in row {empty[0] + 1}; name every "
+            "stimulus"
+        )
+    unique, counts = np.unique(names, return_counts=True)
+    if counts.max() > 1:
+        name = str(unique[counts.argmax()])
+        raise ValueError(
+            f"{path} has {counts.max()} rows of stimulus {name!r}; give each once"
+        )
+    return names.astype(object)
+
+
+_READERS = {
+    ".tsv": _read_text,
+    ".csv": _read_text,
+    ".txt": _read_text,
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".parquet": _read_parquet,
+}

@@ -1,0 +1,133 @@
+"""Identification fold by fold against a loop over folds."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+from neuroextrap.encoding import (
+    EncodingIdentification,
+    RidgeEncoder,
+    compare_encoding_models,
+)
+
+
+def _data(n_stimuli=40, n_voxels=12, noise=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_stimuli, 6)) * np.arange(1, 7) + 2
+    Y = X @ rng.normal(size=(6, n_voxels)) + noise * rng.normal(
+        size=(n_stimuli, n_voxels)
+    )
+    return X, Y + 50
+
+
+@pytest.mark.parametrize(
+    ("rule", "tolerance"), [("mahalanobis", 1e-3), ("correlation", 1e-5)]
+)
+def test_folds_equal_a_loop(rule, tolerance):
+    X, Y = _data(43)  # three are left over
+    model = EncodingIdentification(encoder=RidgeEncoder(), rule=rule)
+    model.identify_folds(X, Y, n_folds=4)
+    margins, wins = [], []
+    for fold in range(4):
+        test = np.arange(10 * fold, 10 * fold + 10)
+        train = np.setdiff1d(np.arange(43), test)
+        one = EncodingIdentification(encoder=RidgeEncoder(), rule=rule)
+        one.fit(X[train], Y[train]).identify(X[test], Y[test])
+        margins.append(one.region_margins(0))
+        wins.append(one.wins_)
+        shift = Y[train].mean(axis=0) - Y.mean(axis=0)
+        rows = slice(10 * fold, 10 * fold + 10)
+        predicted = model.predictions_[rows] + shift
+        np.testing.assert_allclose(predicted, one.predictions_, rtol=1e-4)
+    found = model.region_margins(0)
+    np.testing.assert_allclose(
+        found, np.concatenate(margins), rtol=tolerance, atol=0.01
+    )
+    np.testing.assert_allclose(model.wins_, np.mean(wins, axis=0), atol=1e-9)
+    assert model.test_stimuli_.tolist() == list(range(40))
+    assert model.wins_.shape == (1, 10)
+    assert any("3 of 43 stimuli were trained on only" in n for n in model.notes_)
+    assert any("no lower bounds" in note for note in model.notes_)
+    assert "average_bayes_accuracy_bound" not in model.region_scores_
+
+
+def test_repeats_stay_in_their_fold_and_names_stay_names():
+    X, Y = _data()
+    rng = np.random.default_rng(1)
+    order = rng.permutation(np.repeat(np.arange(40), 3))
+    responses = Y[order] + rng.normal(size=(120, 12))
+    names = np.array([f"image{i}" for i in range(40)])
+    table = pd.DataFrame(X, index=names)
+    model = EncodingIdentification(encoder=RidgeEncoder())
+    model.identify_folds(table, responses, stimuli=names[order])
+    means = np.stack([responses[order == s].mean(axis=0) for s in range(40)])
+    by_hand = EncodingIdentification(encoder=RidgeEncoder())
+    for fold in range(5):
+        test = np.arange(8 * fold, 8 * fold + 8)
+        train = ~np.isin(order, test)
+        by_hand.fit(X[order[train]], responses[train])
+        by_hand.identify(X[test], means[test])
+        found = model.region_margins(0)[test]  # noise of means of three
+        np.testing.assert_allclose(
+            found, 3 * by_hand.region_margins(0), rtol=2e-3, atol=0.02
+        )
+    assert model.test_stimuli_.tolist() == names.tolist()
+    kept = EncodingIdentification(encoder=RidgeEncoder(), repeats="keep")
+    kept.identify_folds(table, responses, stimuli=names[order])
+    assert kept.region_margins(0).shape == (120, 8)
+    assert sorted(kept.test_stimuli_) == sorted(names[order])
+
+
+def test_folds_are_read_back(tmp_path):
+    X, Y = _data(24)
+    model = EncodingIdentification(encoder=Ridge()).identify_folds(X, Y, n_folds=3)
+    model.to_directory(tmp_path / "out")
+    again = EncodingIdentification.from_directory(tmp_path / "out")
+    np.testing.assert_array_equal(again.region_margins(0), model.region_margins(0))
+    np.testing.assert_array_equal(again.test_stimuli_, model.test_stimuli_)
+    for name, values in model.prediction_maps().items():
+        np.testing.assert_array_equal(again.prediction_maps()[name], values)
+
+
+def test_no_test_is_made_of_folds():
+    X, Y = _data()
+    model = EncodingIdentification(encoder=Ridge(), n_permutations=9)
+    with pytest.raises(ValueError, match="n_permutations=9 must be 0 in folds"):
+        model.identify_folds(X, Y)
+    full, poor = (
+        EncodingIdentification(encoder=Ridge()).identify_folds(X[:, -n:], Y)
+        for n in (6, 1)
+    )
+    with pytest.raises(ValueError, match="were tested in folds"):
+        compare_encoding_models(full, poor)
+    with pytest.raises(ValueError, match="were tested in folds"):
+        full.prediction_maps(n_permutations=9)
+
+
+def test_folds_that_cannot_be():
+    X, Y = _data(10)
+    model = EncodingIdentification(encoder=Ridge())
+    with pytest.raises(ValueError, match="6 folds of 10 stimuli leave fewer than two"):
+        model.identify_folds(X, Y, n_folds=6)
+    with pytest.raises(ValueError, match=r"1 stimuli have no response .first: row 9"):
+        model.identify_folds(X, Y, stimuli=np.r_[0:9, 0])
+    with pytest.raises(ValueError, match="candidates 0 and 9 have identical features"):
+        model.identify_folds(np.vstack([X[:9], X[:1]]), Y)
+
+
+@pytest.mark.parametrize("n_sets", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_accuracy_in_folds_is_at_chance_without_signal(n_sets):
+    rng = np.random.default_rng(7)
+    accuracy = []
+    for _ in range(n_sets):
+        X, Y = rng.normal(size=(40, 5)), rng.normal(size=(40, 4))
+        model = EncodingIdentification(encoder=Ridge(10.0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of wrong signs, by chance
+            model.identify_folds(X, Y)
+        accuracy.append(model.region_scores_["accuracy"][0])
+    error = np.std(accuracy) / np.sqrt(n_sets)
+    assert abs(np.mean(accuracy) - 1 / 8) < 4 * error
