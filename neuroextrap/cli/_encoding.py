@@ -150,11 +150,11 @@ class EncodingData(NamedTuple):
 def run(args):
     """Read, fit, identify, and write maps and summary."""
     take_last_as_output(args, args.argv, ("imgs",))
-    from neuroextrap.cli._results import check_bg_img, write_results
+    from neuroextrap.cli._results import check_pictures, write_results
     from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
-    check_bg_img(args)
+    check_pictures(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     origin = origin_of_command(

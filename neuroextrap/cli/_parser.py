@@ -60,6 +60,13 @@ def add_output_options(parser, *, report=True):
             "in MNI space by their header's code 4 or their name's space-MNI..., else "
             "their mean)",
         )
+        group.add_argument(
+            "--atlas",
+            metavar="IMG",
+            help="labels image in the space of the maps that names the places of peaks "
+            "in the report and in peaks.tsv; names are read from the table beside it "
+            "(atlas.tsv for atlas.nii.gz, columns index and name; default: none)",
+        )
 
 
 def add_cleaning_options(group):

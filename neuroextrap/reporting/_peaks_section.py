@@ -28,12 +28,12 @@ _COLUMNS = {
 }
 
 
-def ranked_peaks(fitted, n_peaks):
+def ranked_peaks(fitted, n_peaks, atlas=None):
     """Return the peak table, ordered by the statistic that the permutations tested."""
     statistic = fitted.statistic
     known = isinstance(statistic, str) and statistic in fitted.region_scores_
     order = statistic if known and fitted.n_permutations_ else "accuracy"
-    return peak_table(fitted, n_peaks=n_peaks, statistic=order)
+    return peak_table(fitted, n_peaks=n_peaks, statistic=order, atlas=atlas)
 
 
 def peaks_section(fitted, finding, peaks, *, has_viewer):
@@ -68,6 +68,8 @@ def _trend_caption(finding, many):
 def _hint(peaks, one):
     """Explain the columns of the table."""
     places = "Places are in mm. " if "x" in peaks else ""
+    if "atlas_label" in peaks:
+        places += "The atlas names the center of a region, or what is within 5 mm. "
     return (
         f"{places}Accuracy is the share of test points whose class scored highest. "
         "The peaks were chosen by looking, so that their accuracies are too high on "
@@ -82,6 +84,8 @@ def _main_columns(peaks, has_viewer):
     names = [name for name in _COLUMNS if name in peaks]
     table = peaks[names].astype(float)
     table.insert(0, "place", np.array(places, dtype=object))
+    if "atlas_label" in peaks:
+        table.insert(1, "atlas_label", peaks["atlas_label"])
     return table
 
 
@@ -103,7 +107,7 @@ def _main_table(table, caption, kind):
     return frame_table(
         table,
         caption,
-        headings={"place": "Place", **heads},
+        headings={"place": "Place", "atlas_label": "Atlas", **heads},
         formats={"place": lambda place: place, **formats},
         kinds=[kind] * len(table),
     )
