@@ -78,10 +78,15 @@ def curve_axes(fitted, region):
     classes; its interval counts the classes drawn and the choice of a model.
     Returns the matplotlib axes, those of a new figure.
     """
+    import matplotlib.pyplot as plt
+
     sizes, accuracy = fitted.accuracy_curve(region)
     error = fitted.standard_error(region)
     ax = plot_accuracy_curve(
-        sizes, accuracy, standard_error=None if np.isnan(error).all() else error
+        sizes,
+        accuracy,
+        standard_error=None if np.isnan(error).all() else error,
+        ax=plt.subplots(figsize=(6, 3.3), layout="constrained")[1],
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)
