@@ -113,8 +113,10 @@ def _table(curves):
 def _answer(curves):
     """Say how much is known about the labels, and what would help; draw it."""
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
-    others = [name for name in curves if name != best]
-    sentences = [_level(name, curves[name]) for name in others]
+    sentences = [
+        f"{_level(name, curve) if name != best else ''} {_errors(name, curve)}".strip()
+        for name, curve in curves.items()
+    ]
     return render(
         "answer",
         verdict=_level(best, curves[best]),
@@ -134,12 +136,16 @@ def _level(name, curve):
     amount = f"{bits:.2f} bits about {about}"
     if not bits > 0:
         amount = f"no information about {about} ({_signed(bits)} bits)"
+    return f"{start}{amount}, of at most {curve.label_entropy:.2f}."
+
+
+def _errors(name, curve):
+    """Say how often the most probable label is wrong at the largest training size."""
     error = format_percent(curve.error_rate[-1].mean())
     baseline = format_percent(curve.baseline_error_rate[-1].mean())
     return (
-        f"{start}{amount}, of at most {curve.label_entropy:.2f}; the most probable "
-        f"label is wrong for {error} of the scans (always guessing the most common "
-        f"one: {baseline})."
+        f"The most probable label{_quoted(name)} is wrong for {error} of the scans "
+        f"(always guessing the most common one: {baseline})."
     )
 
 

@@ -53,7 +53,7 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     cuts = None
     if place is not None:
         cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
-    figure = plt.figure(figsize=(4, 4) if thin else (8, 3.2))
+    figure = plt.figure(figsize=_flat_size(mask, affine, thin[0]) if thin else (8, 3.2))
     display = draw_map(
         data,
         map_affine,
@@ -67,6 +67,14 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     outline = masker.mask_img_
     display.add_contours(outline, levels=[0.5], colors="0.55", linewidths=0.8)
     return figure
+
+
+def _flat_size(mask, affine, thin):
+    """Return width and height (inches) for one slice of a volume with its color bar."""
+    extent = np.ptp(np.argwhere(mask), axis=0) + 1
+    extent = extent * np.linalg.norm(affine[:3, :3], axis=0)
+    width, height = np.delete(extent, thin)
+    return 6.0, float(np.clip(4.5 * height / width, 2.0, 6.0))
 
 
 def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):

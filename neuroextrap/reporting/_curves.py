@@ -86,7 +86,7 @@ def curve_axes(fitted, region):
         sizes,
         accuracy,
         standard_error=None if np.isnan(error).all() else error,
-        ax=plt.subplots(figsize=(6, 3.3), layout="constrained")[1],
+        ax=plt.subplots(figsize=(5.2, 3), layout="constrained")[1],
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)

@@ -56,4 +56,4 @@ def test_few_colors_are_near_the_many(gray, alpha):
     assert len(few_colors(data)) < len(data) / 2
     error = np.abs(read(few_colors(data)).astype(int) - picture)
     assert np.percentile(error, 99) <= 25
-    assert error.mean() < 3
+    assert error.mean() < 5  # of 255
