@@ -6,8 +6,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-page = Path("docs/guide/validity.rst")
-page = page if page.exists() else Path.cwd() / "guide" / "validity.rst"
+folder = Path(__file__).parent if "__file__" in globals() else Path()
+page = folder.resolve().parent / "guide" / "validity.rst"
 lines = [
     line.strip()
     for line in page.read_text(encoding="utf-8").splitlines()
