@@ -55,7 +55,7 @@ plot_map(
     bg_img=light.bg_img_,
     display_mode="z",
     cut_coords=[0],
-    title="implied information (bits)",
+    figure=plt.figure(figsize=(6, 3.6)),
 )
 plt.show()
 

@@ -46,7 +46,7 @@ for subject in range(6):
 # information; ``p_value`` tests whether anybody does.
 from neuroextrap.group import prevalence_test
 
-found = prevalence_test(maps, nulls, mask=brain.masker)
+found = prevalence_test(maps, nulls, mask=brain.masker, n_permutations=20_000)
 
 
 def at_region(img, region):

@@ -75,7 +75,7 @@ top.plot(
     label="lower bound, all moments at once",
 )
 top.axhline(1 / n_stimuli, color="0.5", lw=0.8)
-top.set(ylabel="accuracy among 8", ylim=(0, None))
+top.set(ylabel="accuracy among 8", ylim=(0, 1))
 top.legend(frameon=False, fontsize="small")
 bottom.plot(times, scores["implied_information"], color="#0072B2")
 bottom.fill_between(times, 0, 0.1, where=survives, color="#009E73", step="mid", lw=0)
