@@ -40,6 +40,7 @@ def setup(app):
     shutil.rmtree(Path(app.srcdir) / "api" / "generated", ignore_errors=True)
     app.connect("autodoc-process-docstring", escape_names_in_shapes, priority=600)
     app.add_css_file("custom.css")
+    app.add_js_file("accessible.js")
 
 
 project = "neuroextrap"
@@ -80,7 +81,9 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": "plot_",
-    "within_subsection_order": ExplicitOrder(["plot_searchlight.py", "*"]),
+    "within_subsection_order": ExplicitOrder(
+        ["plot_searchlight.py", "plot_haxby.py", "*"]
+    ),
     "doc_module": ("neuroextrap",),
     "backreferences_dir": "auto_examples/backreferences",
     "remove_config_comments": True,
@@ -134,6 +137,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "neuroextrap"},
     "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,

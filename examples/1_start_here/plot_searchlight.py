@@ -6,8 +6,7 @@ Eight categories in twelve runs, the design of Haxby and colleagues (2001), simu
 the MNI152 mask with three spheres whose information is known. One run is left out at a
 time; labels are permuted within runs.
 
-With the environment variable ``NEUROEXTRAP_DATA`` naming a folder that holds
-``haxby2001_subject1``, the last part analyses the real experiment.
+:doc:`plot_haxby` shows the real experiment.
 """
 
 # %%
@@ -58,33 +57,3 @@ from neuroextrap.plotting import plot_null_distribution
 plot_null_distribution(light.null_maxima_, light.region_scores_["accuracy"].max())
 for note in light.notes_:
     print("-", note)
-
-# %%
-# The real experiment
-# -------------------
-import os
-from pathlib import Path
-
-import numpy as np
-import pandas as pd
-
-from neuroextrap.images import block_averages, resolve_masker, to_img
-
-folder = Path(os.environ.get("NEUROEXTRAP_DATA", "")) / "haxby2001_subject1"
-if "NEUROEXTRAP_DATA" in os.environ and folder.is_dir():
-    volumes = pd.read_csv(
-        folder / "attributes_literal.txt", sep=r"\s+", names=["trial_type", "run"]
-    )
-    samples = block_averages(
-        folder / "bold.nii.gz",
-        volumes,
-        masker=resolve_masker(folder / "mask.nii.gz"),
-        exclude=["rest"],
-        detrend=True,
-        standardize=True,
-    )
-    real = IdentificationSearchLight(samples.masker, radius=12, n_permutations=100)
-    real.fit(to_img(samples.data, samples.masker), samples.y, groups=samples.runs)
-    plot_map(real.maps_["implied_information"], bg_img=False)
-    show()
-    print(f"best accuracy {np.nanmax(real.region_scores_['accuracy']):.2f}")

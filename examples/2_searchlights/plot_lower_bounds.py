@@ -13,9 +13,9 @@ each kind of bound needs: 8 categories with many repeats, and 96 stimuli with fo
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 
-common = {"resolution": 8, "radius": 16}
+common = {"resolution": 10, "radius": 20}
 few = simulate_brain(n_classes=8, n_runs=12, **common)
-fitted_few = IdentificationSearchLight(few.masker, radius=16)
+fitted_few = IdentificationSearchLight(few.masker, radius=20)
 fitted_few.fit(few.imgs, few.y, groups=few.runs)
 
 # %%
@@ -23,7 +23,7 @@ fitted_few.fit(few.imgs, few.y, groups=few.runs)
 # ------------------------------------------------------------------
 # More stimuli, not more repeats, make bounds on *average* Bayes accuracy tight.
 many = simulate_brain(n_classes=96, n_runs=4, **common)
-fitted_many = IdentificationSearchLight(many.masker, radius=16)
+fitted_many = IdentificationSearchLight(many.masker, radius=20)
 fitted_many.fit(many.imgs, many.y, groups=many.runs)
 
 # %%

@@ -60,9 +60,10 @@ plot_surf_stat_map(
     surf_mesh=mesh,
     bg_map=load_fsaverage_data(mesh_type="pial"),  # sulci
     hemi="left",
+    view="ventral",
     threshold=0.5,
     vmin=0,
-    cmap="cividis",
+    cmap="plasma",
     title="implied information (bits)",
 )
 show()

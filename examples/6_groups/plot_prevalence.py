@@ -46,11 +46,18 @@ for subject in range(6):
 # information; ``p_value`` tests whether anybody does.
 from neuroextrap.group import prevalence_test
 
-found = prevalence_test(maps, nulls, mask=brain.masker)
+found = prevalence_test(maps, nulls, mask=brain.masker, n_permutations=20_000)
+
+
+def at_region(img, region):
+    """Value of a map at the center of a sphere."""
+    return brain.masker.transform(img).ravel()[light.results_.choice.centers[region]]
+
+
 regions = [light.find_region(place) for place in places]
 for name, region in zip(("everybody", "two of six"), regions, strict=True):
-    values = {key: brain.masker.transform(img)[0][region] for key, img in found.items()}
-    scores = [brain.masker.transform(img)[0][region] for img in maps]
+    values = {key: at_region(img, region) for key, img in found.items()}
+    scores = [at_region(img, region) for img in maps]
     print(
         f"{name:>12}: mean accuracy {np.mean(scores):.2f}, smallest "
         f"{values['minimum']:.2f}, p (anybody) {values['p_value']:.4f}, "

@@ -360,7 +360,7 @@ class RegionAnalysis(
             return model.fit_wins(self.wins_[region], self._results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)
 
-    def generate_report(self, title=None, *, bg_img=None):
+    def generate_report(self, title=None, *, bg_img=None, atlas=None):
         """Make a self-contained HTML page of the results.
 
         Parameters
@@ -372,6 +372,10 @@ class RegionAnalysis(
             None, it is the template for images whose header (code 4) or BIDS name
             (``space-MNI...``) says MNI space, otherwise the mean image ``bg_img_``; on
             fsaverage5, nilearn's sulcal depth. False draws no background.
+        atlas : path, Niimg, SurfaceImage, Bunch or None, default=None
+            Labels image in the space of the maps, or an atlas fetched by nilearn, that
+            names the places of peaks. Names of a file's labels are read from the table
+            beside it (``atlas.tsv``, columns index and name), if there is one.
 
         Returns
         -------
@@ -380,4 +384,4 @@ class RegionAnalysis(
             ``report.open_in_browser()`` shows it.
         """
         check_has_results(self)
-        return identification_report(self, title, bg_img=bg_img)
+        return identification_report(self, title, bg_img=bg_img, atlas=atlas)

@@ -19,7 +19,7 @@ on the fourth, lower bounds, stimuli permuted against responses.
 _EXAMPLES = """\
 examples:
   neuroextrap demo demo_output
-  neuroextrap demo demo_output --quick --overwrite    (6 mm voxels, seconds)
+  neuroextrap demo demo_output --quick --overwrite    (8 mm voxels, seconds)
 """
 
 
@@ -40,7 +40,7 @@ def add_parser(subparsers):
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="take voxels of 6 mm instead of 3 mm, and 99 permutations",
+        help="take voxels of 8 mm instead of 3 mm, and 99 permutations",
     )
     parser.add_argument(
         "--n-permutations",
@@ -82,7 +82,7 @@ def run(args):
         brain, fitted = play(
             act,
             n_permutations=n_permutations,
-            resolution=6 if args.quick else 3,
+            resolution=8 if args.quick else 3,
             n_jobs=args.n_jobs,
             random_state=args.random_state,
             verbose=0 if args.quiet else 1,

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.cli._results import align_columns
+from neuroextrap.reporting._finding import place_words
 
 _PRINTED = {
     "planted_information": "planted information (bits)",
@@ -21,21 +22,22 @@ _PRINTED = {
 """Rows of the printed table, by column of the table of truth and estimates."""
 
 _WHAT_IS_TRUE = (
-    "In each planted sphere of d voxels the patterns of the stimuli are drawn from "
-    "N(0, tau^2) in every voxel and responses add N(0, sigma^2). planted_information = "
-    "d/2 log2(1 + tau^2/sigma^2) bits is what one response carries about its stimulus, "
-    "any of infinitely many; no lower bound should exceed it more often than its error "
-    "rate. class_information_bound speaks of the classes shown and is at most log2 of "
-    "their number; information_bound speaks of the population of stimuli.",
-    "The classifier knows the patterns from few noisy training responses only; "
-    "usable_information (bits) is what a test response shares with the training mean. "
-    "true_accuracy is the expected accuracy, over stimuli drawn anew, of the "
-    "nearest-centroid classifier trained as here; true_implied_information is what its "
-    "curve implies, which implied_information estimates. These stimuli are one draw: "
-    "their own accuracy scatters about the expectation by the standard error.",
-    "true_average_bayes_accuracy is the accuracy of a classifier that knows the "
-    "patterns, averaged over sets of stimuli; the bounds on average Bayes accuracy lie "
-    "below it.",
+    "In each planted sphere of d voxels the patterns of the stimuli are drawn from a "
+    "normal distribution with variance τ² in every voxel, and responses add "
+    "noise with variance σ². Planted information, d/2 · log₂(1 + τ²/"
+    "σ²) bits, is what one response carries about its stimulus, any of "
+    "infinitely many; no lower bound should exceed it more often than its error rate. "
+    "The bound for these classes is about the classes shown, and at most log₂ of "
+    "their number; the bound for their population is about the stimuli they were drawn "
+    "from.",
+    "The classifier knows the patterns from few noisy training responses only. Usable "
+    "information is what a test response shares with the training mean. True accuracy "
+    "is that to be expected, over stimuli drawn anew, of the nearest-centroid "
+    "classifier trained as here, and true implied information what its curve implies. "
+    "These stimuli are one draw: their own accuracy scatters about the expectation by "
+    "the standard error.",
+    "The true curve called Bayes is that of a classifier that knows the patterns, "
+    "averaged over sets of stimuli; the bound on average Bayes accuracy lies below it.",
 )
 
 
@@ -76,14 +78,14 @@ def demo_page(played):
     from neuroextrap.reporting._page import make_page
     from neuroextrap.reporting._rendering import paragraphs
 
-    sections = [("What is true", paragraphs(*_WHAT_IS_TRUE))]
+    sections = []
     for act, brain, fitted, table in played:
-        sections.append((act.title, _truth_section(act, brain, fitted, table)))
         letter = act.title.split(":")[0]
-        sections += [
-            (f"{letter}: {heading}", content)
-            for heading, content in identification_sections(fitted)
-        ]
+        (_, answer), *others = identification_sections(fitted)
+        truth = _truth_section(act, brain, fitted, table)
+        sections += [(act.title, answer), (f"{letter}: Truth and estimate", truth)]
+        sections += [(f"{letter}: {heading}", content) for heading, content in others]
+    sections.append(("How the truth is known", paragraphs(*_WHAT_IS_TRUE)))
     return make_page("neuroextrap demo: truth against estimate", sections)
 
 
@@ -97,18 +99,32 @@ def _truth_section(act, brain, fitted, table):
     curves = [
         embed_figure(
             _curve_with_truth(act, brain, fitted, number),
-            f"Sphere at ({row.x:.0f}, {row.y:.0f}, {row.z:.0f}) mm with "
-            f"{row.planted_information:g} bits: observed (with 95% band) and true "
-            "curves.",
+            f"Sphere at {place_words(table.iloc[number])}, "
+            f"{row.planted_information:g} bits planted: observed and true curves.",
+            f"truth_{number + 1}.svg",
         )
         for number, row in enumerate(table.itertuples())
     ]
-    return Markup("\n").join([frame_table(table, "Truth and estimate"), *curves])
+    shown = frame_table(_transposed(table), "Truth and estimate in the planted spheres")
+    return Markup("\n").join([shown, *curves])
+
+
+def _transposed(table):
+    """Return truth and estimates in words, one column for each planted sphere."""
+    import pandas as pd
+
+    labels = [label[:1].upper() + label[1:] for label in _PRINTED.values()]
+    columns = {
+        f"at {place_words(row)}": row[list(_PRINTED)].to_numpy(dtype=float)
+        for _, row in table.iterrows()
+    }
+    return pd.DataFrame({"sphere": labels, **columns})
 
 
 def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
     from neuroextrap.datasets import gaussian_code_accuracy
+    from neuroextrap.plotting._axes import add_legend
     from neuroextrap.reporting._curves import curve_axes
 
     n_voxels = len(brain.samples.planted[number])
@@ -119,5 +135,5 @@ def _curve_with_truth(act, brain, fitted, number):
     bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
     ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
     ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
-    ax.legend(frameon=False, fontsize="x-small")
+    add_legend(ax)
     return ax.figure

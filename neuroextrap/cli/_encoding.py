@@ -172,11 +172,11 @@ def run(args):
     take_last_as_output(args, args.argv, ("imgs", "extrapolate"))
     from neuroextrap.cli._encoding_data import read_data
     from neuroextrap.cli._extrapolation import check_extrapolation, extrapolation_table
-    from neuroextrap.cli._results import check_bg_img, write_results
+    from neuroextrap.cli._results import check_pictures, write_results
     from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
-    check_bg_img(args)
+    check_pictures(args)
     check_extrapolation(args)
     _check_folds(args)
     if not args.dry_run:

@@ -43,7 +43,7 @@ def add_parser(subparsers):
     _add_input_options(parser)
     _add_model_options(parser)
     _add_curve_options(parser)
-    add_output_options(parser, report=False)
+    add_output_options(parser, maps=False)
 
 
 def _add_input_options(parser):

@@ -6,6 +6,7 @@ import logging
 logger = logging.getLogger(__name__)
 
 _FIGURE = "learning_curve.png"
+_REPORT = "report.html"
 _HEADINGS = {
     "scheme": "labels",
     "train_size": "train size",
@@ -21,15 +22,15 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     """Write tables, figure and maps; return a summary in lines of text.
 
     All files take their places together, or none does. `args` has ``out``,
-    ``overwrite``, ``center``, ``scale`` and ``random_state``; `curves` and `labels`
-    (dicts) have one entry for every label scheme; `data` has ``X``, ``groups`` and
-    ``samples``; the classifier is not fitted; `bids` are entities of BIDS names or
+    ``overwrite``, ``report``, ``center``, ``scale`` and ``random_state``; `curves` and
+    `labels` (dicts) have one entry for every label scheme; `data` has ``X``, ``groups``
+    and ``samples``; the classifier is not fitted; `bids` are entities of BIDS names or
     None; `origin` (Origin) says what was analyzed.
     """
     import pandas as pd
 
     from neuroextrap.cli._results import text_table
-    from neuroextrap.learning_curves import learning_curve_table
+    from neuroextrap.learning_curves import learning_curve_report, learning_curve_table
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results
@@ -58,6 +59,8 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
         table.to_csv(folder / "learning_curve.tsv", sep="\t", index=False, na_rep="n/a")
         _confusion_table(curves).to_csv(folder / "confusion.tsv", sep="\t", index=False)
         figure = _write_figure(curves, folder / _FIGURE, files.name(_FIGURE))
+        if args.report:
+            learning_curve_report(curves).save_as_html(folder / _REPORT)
     notes = [
         f"{row.scheme}, {row.train_size} subjects: {row.note}"
         for row in table.itertuples()
@@ -65,7 +68,8 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     ]
     lines = [text_table(table, _HEADINGS), *_remarks(args, curves), *notes[:3]]
     names = ", ".join(files.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
-    return "\n".join([*lines, f"{names}{figure}{maps} in {files.folder}"])
+    page = f"; open {files.path(_REPORT)}" if args.report else ""
+    return "\n".join([*lines, f"{names}{figure}{maps} in {files.folder}{page}"])
 
 
 def _parameters(args):

@@ -42,10 +42,10 @@ def add_parser(subparsers):
 
 def run(args):
     """Join the parts and write the whole."""
-    from neuroextrap.cli._results import check_bg_img, write_results
+    from neuroextrap.cli._results import check_pictures, write_results
     from neuroextrap.maps._files import check_output_directory
 
-    check_bg_img(args)
+    check_pictures(args)
     kind, bids = _kind_and_bids(args)
     check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     first, *others = [kind.from_directory(part) for part in args.parts]

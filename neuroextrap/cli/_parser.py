@@ -32,8 +32,12 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def add_output_options(parser, *, report=True):
-    """Add the options of files; `report` is for commands that can write a report."""
+def add_output_options(parser, *, report=True, maps=True):
+    """Add the options of files.
+
+    `report` is for commands that can write a report, `maps` for those whose report
+    draws maps.
+    """
     group = parser.add_argument_group("output")
     group.add_argument(
         "--overwrite",
@@ -52,6 +56,7 @@ def add_output_options(parser, *, report=True):
             action="store_true",
             help="also write a self-contained report.html",
         )
+    if report and maps:
         group.add_argument(
             "--bg-img",
             metavar="IMG",
@@ -59,6 +64,13 @@ def add_output_options(parser, *, report=True):
             "mni152 (the template), or none (default: the template if the images are "
             "in MNI space by their header's code 4 or their name's space-MNI..., else "
             "their mean)",
+        )
+        group.add_argument(
+            "--atlas",
+            metavar="IMG",
+            help="labels image in the space of the maps that names the places of peaks "
+            "in the report and in peaks.tsv; names are read from the table beside it "
+            "(atlas.tsv for atlas.nii.gz, columns index and name; default: none)",
         )
 
 

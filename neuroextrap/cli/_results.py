@@ -9,6 +9,7 @@ _PRINTED = (
     "x",
     "y",
     "z",
+    "atlas_label",
     "n_voxels",
     "accuracy",
     "implied_information",
@@ -24,8 +25,9 @@ _SHOWN = 10
 """Rows of further tables that are printed."""
 
 
-def check_bg_img(args):
-    """Raise before any work if --bg-img cannot be drawn, or there is no report."""
+def check_pictures(args):
+    """Raise before any work if --bg-img or --atlas cannot be used."""
+    _check_atlas(args)
     if args.bg_img is None:
         return
     if not args.report:
@@ -38,20 +40,34 @@ def check_bg_img(args):
         read_volume(args.bg_img, "--bg-img", "give a volume, mni152 or none")
 
 
+def _check_atlas(args):
+    """Raise if the atlas cannot be read, or regions have no centers to name."""
+    if args.atlas is None:
+        return
+    if getattr(args, "labels_img", None) is not None:
+        raise ValueError(
+            f"--atlas {args.atlas} names the centers of spheres, but --labels-img has "
+            "regions instead; give one of them"
+        )
+    from neuroextrap.images._atlas_places import atlas_names_at
+
+    atlas_names_at(args.atlas, [(0.0, 0.0, 0.0)])
+
+
 def write_results(fitted, args, bids=None, origin=None, tables=None):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
     All files take their places together, or none does. `args` has ``out``,
-    ``overwrite``, ``report`` and ``bg_img``; `bids` are entities of BIDS names or None;
-    `origin` (Origin) says what was analyzed; `tables` are further data frames by name,
-    or None.
+    ``overwrite``, ``report``, ``bg_img`` and ``atlas``; `bids` are entities of BIDS
+    names or None; `origin` (Origin) says what was analyzed; `tables` are further data
+    frames by name, or None.
     """
     from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
     page = _page(fitted, args) if args.report else None
-    peaks = peak_table(fitted)
+    peaks = peak_table(fitted, atlas=args.atlas)
     frames = {"peaks": peaks, **(tables or {})}
     more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
     if page is not None:
@@ -80,7 +96,9 @@ def _writer(table):
 def _page(fitted, args):
     """Return the report as HTML."""
     none = args.bg_img is not None and args.bg_img.lower() == "none"
-    report = fitted.generate_report(bg_img=False if none else args.bg_img)
+    report = fitted.generate_report(
+        bg_img=False if none else args.bg_img, atlas=args.atlas
+    )
     return report.get_standalone()
 
 

@@ -169,11 +169,11 @@ def run(args):
 
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
-    from neuroextrap.cli._results import check_bg_img
+    from neuroextrap.cli._results import check_pictures
     from neuroextrap.images._event_samples import check_event_options
     from neuroextrap.maps._files import check_output_directory
 
-    check_bg_img(args)
+    check_pictures(args)
     if args.no_check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     check_event_options(

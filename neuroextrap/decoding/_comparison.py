@@ -8,6 +8,7 @@ from neuroextrap.decoding._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
+from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties, spread_known
 from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
 from neuroextrap.stats._validation import check_integer
@@ -171,6 +172,8 @@ def compare_decoders(  # noqa: PLR0913
             "second": repr(second),
         },
         random_state=random_state if isinstance(random_state, int) else None,
+        names_=_names(first, second, pairs, paired=regions is not None),
+        places_=region_places(first) if regions is None else None,
     )
 
 
@@ -238,6 +241,16 @@ def _region_pairs(first, second, regions):
             "voxels; use the same mask and radius, or give pairs as regions"
         )
     return np.arange(n_regions[0]), np.arange(n_regions[0])
+
+
+def _names(first, second, pairs, *, paired):
+    """Return the names of regions of an atlas; of pairs both; None without names."""
+    names = [light.results_.choice.names for light in (first, second)]
+    if None in names:
+        return None
+    if not paired:
+        return [str(name) for name in names[0]]
+    return [f"{names[0][i]} / {names[1][j]}" for i, j in zip(*pairs, strict=True)]
 
 
 def _units(run, unit):

@@ -44,6 +44,10 @@ class DecoderComparison(Mapping):
         What was asked for, for the sidecars.
     random_state : int or None, default=None
         Seed of the exchanges.
+    names_ : list of str or None, default=None
+        Names of the regions of an atlas; of pairs of regions both names.
+    places_ : ndarray of shape (n_regions, 3) or None, default=None
+        Centers of spheres or discs in mm; None for pairs of regions.
 
     Attributes
     ----------
@@ -68,6 +72,8 @@ class DecoderComparison(Mapping):
     n_units_: int = 0
     parameters: dict | None = None
     random_state: int | None = None
+    names_: list | None = None
+    places_: np.ndarray | None = None
 
     def __getitem__(self, name):
         """Return a map, or the numbers of all regions where there are no maps."""
@@ -93,12 +99,17 @@ class DecoderComparison(Mapping):
         Returns
         -------
         table : pandas.DataFrame
-            Columns first_region, second_region, and one for every number.
+            Columns first_region, second_region, name (atlas) or x, y, z (mm; spheres
+            and discs), and one for every number.
         """
         import pandas as pd
 
         first, second = self.pairs_.T
         regions = {"first_region": first, "second_region": second}
+        if self.names_ is not None:
+            regions["name"] = self.names_
+        if self.places_ is not None:
+            regions |= dict(zip("xyz", self.places_.T, strict=True))
         return pd.DataFrame(regions | self.region_scores_)
 
     def _repr_html_(self):
@@ -110,6 +121,31 @@ class DecoderComparison(Mapping):
         ).head(n_shown)
         caption = f"{n_shown} of {len(self.pairs_)} compared pairs of regions"
         return str(frame_table(table, caption))
+
+    def generate_report(
+        self, title=None, *, names=("first", "second"), bg_img=None, atlas=None
+    ):
+        """Make a self-contained HTML page of the comparison.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Title of the page. If None, the names of the decoders.
+        names : (str, str), default=("first", "second")
+            What to call the decoders.
+        bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
+            Image drawn under the maps.
+        atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+            Labels image that names places.
+
+        Returns
+        -------
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it.
+        """
+        from neuroextrap.reporting import comparison_report
+
+        return comparison_report(self, title, names=names, bg_img=bg_img, atlas=atlas)
 
     def to_directory(self, path, *, overwrite=False, bids=None):
         """Write the table, and maps with sidecars where regions lie in images.

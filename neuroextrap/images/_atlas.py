@@ -57,16 +57,16 @@ def atlas_labels(labels_img, masker, names=None):
     >>> atlas_labels(img, masker, ["V1", "FFA"])
     (array([0, 1, 2]), {1: 'V1', 2: 'FFA'})
     """
-    labels_img, names = _unpack(labels_img, names)
+    labels_img, names = unpack_atlas(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
-    image_labels = _whole_numbers(opened)
+    image_labels = whole_numbers(opened)
     labels = _at_features(opened, masker)
     present = np.unique(labels[labels != 0])
     if not len(present):
         raise ValueError(
             f"{opened.name} has no label inside the mask; check that the two overlap"
         )
-    name_of = _names_by_label(names, image_labels[image_labels != 0])
+    name_of = names_by_label(names, image_labels[image_labels != 0])
     missing = [int(value) for value in present if int(value) not in name_of]
     if missing:
         raise ValueError(
@@ -76,7 +76,7 @@ def atlas_labels(labels_img, masker, names=None):
     return labels, {int(value): name_of[int(value)] for value in present}
 
 
-def _unpack(labels_img, names):
+def unpack_atlas(labels_img, names):
     """Take image and names out of a fetched atlas."""
     if names is not None and hasattr(names, "maps"):
         names = _names_of_atlas(names)
@@ -92,7 +92,7 @@ def _names_of_atlas(atlas):
     return getattr(atlas, "labels", None) if table is None else table
 
 
-def _whole_numbers(opened):
+def whole_numbers(opened):
     """Return the distinct labels of an atlas, after checking them."""
     if opened.n_samples not in (None, 1):
         raise ValueError(
@@ -147,7 +147,7 @@ def _resampled(opened, mask_img):
     return NamedImage(opened.name, resampled)
 
 
-def _names_by_label(names, values):
+def names_by_label(names, values):
     """Return a dict label -> name for the labels ``values`` (ascending)."""
     if names is None:
         return {int(value): str(value) for value in values}

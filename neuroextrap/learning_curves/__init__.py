@@ -1,8 +1,9 @@
 """Information learning curves and sensitivity maps.
 
 Curves: ``information_learning_curve``, ``pattern_reproducibility``,
-``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``. The
-protocol of Kjems et al. 2002: ``protocol_learning_curves``. Maps: ``sensitivity_map``,
+``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``,
+``learning_curve_report``. The protocol of Kjems et al. 2002:
+``protocol_learning_curves``. Maps: ``sensitivity_map``,
 ``canonical_images``. Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
 ``prediction_information``, ``label_entropy``. Labels: ``agnostic_labels``,
 ``coarse_of_fine``, ``fine_probabilities``. Preparation: ``center_groups``,
@@ -31,6 +32,7 @@ from neuroextrap.learning_curves._preparation import (
     scale_scans,
 )
 from neuroextrap.learning_curves._protocol import protocol_learning_curves
+from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._scans import canonical_images
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
@@ -50,6 +52,7 @@ __all__ = [
     "fine_probabilities",
     "information_learning_curve",
     "label_entropy",
+    "learning_curve_report",
     "learning_curve_table",
     "limiting_factor",
     "pattern_reproducibility",

@@ -8,7 +8,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 Z95 = 1.959963984540054
 """Standard errors on either side of a 95% interval."""
 
-_LONG_LEGEND, _MOST_TICKS = 6, 20
+_LONG_LEGEND, _MOST_TICKS = 3, 20
 
 
 def resolve_axes(ax):

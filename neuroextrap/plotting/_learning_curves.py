@@ -125,6 +125,7 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
         _draw_curve(ax, curve, panel, name, COLORS[i % len(COLORS)], spread)
     _draw_reference(ax, list(curves.values()), panel)
     ax.set(xlabel="training subjects", ylabel=_PANELS[panel][0])
+    ax.xaxis.get_major_locator().set_params(integer=True)
     add_legend(ax)
     return ax
 

@@ -1,5 +1,6 @@
 """Self-contained HTML pages about fitted analyses, and their peak tables."""
 
+from neuroextrap.reporting._comparison import comparison_report
 from neuroextrap.reporting._identification import (
     identification_report,
     identification_sections,
@@ -10,6 +11,7 @@ from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
     "Report",
+    "comparison_report",
     "identification_report",
     "identification_sections",
     "interactive_viewer",

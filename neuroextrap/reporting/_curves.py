@@ -6,7 +6,7 @@ from markupsafe import Markup
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import add_legend, log_set_sizes
-from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._finding import named_place, place_words
 from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import render
@@ -29,7 +29,7 @@ def curves_section(fitted, finding, peaks):
     shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
     figures = []
     for number, (_, row) in enumerate(shown.iterrows(), start=1):
-        caption = place_words(row)
+        caption = named_place(row)
         if finding.criterion and not survives.any():
             caption += ": a trend that does not survive correction"
         axes = curve_axes(fitted, int(row["region"]))
@@ -78,10 +78,15 @@ def curve_axes(fitted, region):
     classes; its interval counts the classes drawn and the choice of a model.
     Returns the matplotlib axes, those of a new figure.
     """
+    import matplotlib.pyplot as plt
+
     sizes, accuracy = fitted.accuracy_curve(region)
     error = fitted.standard_error(region)
     ax = plot_accuracy_curve(
-        sizes, accuracy, standard_error=None if np.isnan(error).all() else error
+        sizes,
+        accuracy,
+        standard_error=None if np.isnan(error).all() else error,
+        ax=plt.subplots(figsize=(5.2, 3), layout="constrained")[1],
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)

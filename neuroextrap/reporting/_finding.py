@@ -79,6 +79,12 @@ def place_words(row):
     return f"region {row['region']:.0f}"
 
 
+def named_place(row):
+    """Name one row of a peak table, with the label of an atlas where there is one."""
+    label = row.get("atlas_label", "")
+    return f"{place_words(row)}, {label}" if label else place_words(row)
+
+
 def verdict(fitted, finding):
     """Say in one sentence how many regions are above chance."""
     one, many = region_words(fitted)
@@ -141,7 +147,7 @@ def _strongest(fitted, finding, row):
         known.append(f"95% interval for classes drawn anew {interval}")
     if n_regions > 1:
         known.append(f"too high on average, as the best of {n_regions:,}")
-    place = f" at {place_words(row)}" if "x" in row else f": {place_words(row)},"
+    place = f" at {named_place(row)}" if "x" in row else f": {place_words(row)},"
     start = "Strongest" if finding.n_surviving else "The strongest trend is"
     if n_regions == 1:
         start, place = "Its accuracy:", ""

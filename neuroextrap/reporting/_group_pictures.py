@@ -5,14 +5,9 @@ from markupsafe import Markup
 
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._axes import COLORS
+from neuroextrap.reporting._brain_figures import FAINT, TREND, brain_figure
 from neuroextrap.reporting._group_finding import sentence_case, values_of
-from neuroextrap.reporting._map_data import TREND_SHARE, trend_limit
-from neuroextrap.reporting._map_pictures import (
-    FAINT,
-    TREND,
-    surface_figure,
-    volume_figure,
-)
+from neuroextrap.reporting._map_data import TREND_SHARE, color_range, trend_limit
 from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._pictures import data_uri, embed_figure
 
@@ -33,13 +28,14 @@ def map_picture(view, finding, name, peak, below, bg_img, *, two_sided=False):
     if not drawn.any():
         return Markup("")
     opacity = _opacity(finding, np.where(drawn, strength, np.nan), view.on_surface)
-    draw = surface_figure if view.on_surface else volume_figure
-    picture = draw(
-        view,
-        name,
-        view.places[peak],
+    picture = brain_figure(
+        view.maps_[name],
+        view.masker_,
         opacity,
-        bg_img=bg_img if view.on_surface else below,
+        place=view.places[peak],
+        below=below,
+        bg_img=bg_img,
+        span=color_range(values),
     )
     return figure_tag(data_uri(picture, "png"), _caption(view, finding, name))
 

@@ -19,7 +19,7 @@ from neuroextrap.reporting._validity import vacuity_notes, validity_notes
 from neuroextrap.reporting._viewer import background_note, report_section
 
 
-def identification_report(fitted, title=None, *, bg_img=None):
+def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
     """Make a self-contained HTML page of a fitted identification analysis.
 
     Parameters
@@ -31,6 +31,8 @@ def identification_report(fitted, title=None, *, bg_img=None):
         Title of the page; None is "Identification report".
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
         Image drawn under the maps, as in :func:`interactive_viewer`.
+    atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+        Labels image that names the places of peaks, as in :func:`peak_table`.
 
     Returns
     -------
@@ -71,11 +73,11 @@ def identification_report(fitted, title=None, *, bg_img=None):
     >>> "First &lt;look&gt;" in report.get_standalone()
     True
     """
-    sections = identification_sections(fitted, bg_img=bg_img)
+    sections = identification_sections(fitted, bg_img=bg_img, atlas=atlas)
     return make_page(title or "Identification report", sections)
 
 
-def identification_sections(fitted, *, n_peaks=10, bg_img=None):
+def identification_sections(fitted, *, n_peaks=10, bg_img=None, atlas=None):
     """Make the parts of a report, to be put on a page with others.
 
     Parameters
@@ -86,6 +88,8 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
         Largest number of rows of the peak table.
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
         Image drawn under the maps, as in :func:`interactive_viewer`.
+    atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+        Labels image that names the places of peaks, as in :func:`peak_table`.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None):
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
     finding = find(fitted)
-    peaks = ranked_peaks(fitted, n_peaks)
+    peaks = ranked_peaks(fitted, n_peaks, atlas)
     background = fitted_background(fitted, bg_img)
     draw = MapPictures(fitted, finding, peaks, background.img, bg_img)
     viewer = report_section(fitted, background, bg_img, peaks["region"])

@@ -21,11 +21,11 @@ _INFORMATION = (
     "Zheng & Benjamini (2016). Estimating mutual information in high dimensions via "
     "classification error. arXiv:1606.05229."
 )
-_PERMUTATIONS = (
+PERMUTATIONS = (
     "Nichols & Holmes (2002). Nonparametric permutation tests for functional "
     "neuroimaging: a primer with examples. Human Brain Mapping 15, 1-25."
 )
-_NILEARN = (
+NILEARN = (
     "Abraham et al. (2014). Machine learning for neuroimaging with scikit-learn. "
     "Frontiers in Neuroinformatics 8, 14."
 )
@@ -61,8 +61,8 @@ def references(fitted):
     if in_space and fitted.results_.choice.centers is not None:
         cited.insert(0, _SEARCHLIGHT)
     if fitted.n_permutations_:
-        cited.append(_PERMUTATIONS)
-    return cited + [_NILEARN] * in_space
+        cited.append(PERMUTATIONS)
+    return cited + [NILEARN] * in_space
 
 
 def parameter_tables(fitted):

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from neuroextrap.images._atlas_places import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
 
 
-def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
+def peak_table(
+    fitted, *, n_peaks=10, min_distance=None, statistic="accuracy", atlas=None
+):
     """List the strongest regions, searchlight centers kept apart in space.
 
     Among equally strong neighbors, the one with the strongest surroundings is listed.
@@ -23,6 +26,11 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     statistic : str, default="accuracy"
         Name of the map that orders the regions, a key of ``region_scores_``. Of
         p-values the smallest are the strongest.
+    atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+        Labels image in the space of the maps, or an atlas fetched by nilearn, which
+        says where the center of each region lies. Names of the labels of a file are
+        read from the table beside it (``atlas.tsv`` beside ``atlas.nii.gz``, columns
+        index and name), if there is one. If None, places are not named.
 
     Returns
     -------
@@ -30,12 +38,14 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
         One row per region, strongest first: ``region`` (its index), ``name`` (atlas)
         or ``x``, ``y``, ``z`` (mm; searchlights), then number of voxels, accuracies
         (proportions), information (bits), bounds and p-values, as far as
-        ``region_scores_`` has them.
+        ``region_scores_`` has them. With an atlas also ``atlas_label``: the label at
+        the center, "near" the nearest within 5 mm, or an empty string.
 
     Raises
     ------
     ValueError
-        If ``n_peaks`` is below 1, or the analysis has no such statistic.
+        If ``n_peaks`` is below 1, the analysis has no such statistic, or an atlas is
+        given but regions have no centers in an image.
 
     References
     ----------
@@ -71,12 +81,24 @@ def peak_table(fitted, *, n_peaks=10, min_distance=None, statistic="accuracy"):
     columns = {"region": peaks}
     if places is not None:
         columns |= dict(zip("xyz", places[peaks].T, strict=True))
+    if atlas is not None:
+        columns["atlas_label"] = _labels(atlas, places, peaks)
     names = fitted.results_.choice.names
     if names is not None:
         columns["name"] = [names[region] for region in peaks]
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
     return pd.DataFrame(columns)
+
+
+def _labels(atlas, places, peaks):
+    """Return the atlas's names of the centers of peaks."""
+    if places is None:
+        raise ValueError(
+            "atlas names the centers of spheres and discs, but these regions have "
+            "none; leave it out"
+        )
+    return atlas_names_at(atlas, places[peaks])
 
 
 def region_places(fitted):

@@ -28,33 +28,62 @@ _COLUMNS = {
 }
 
 
-def ranked_peaks(fitted, n_peaks):
+def ranked_peaks(fitted, n_peaks, atlas=None):
     """Return the peak table, ordered by the statistic that the permutations tested."""
     statistic = fitted.statistic
     known = isinstance(statistic, str) and statistic in fitted.region_scores_
     order = statistic if known and fitted.n_permutations_ else "accuracy"
-    return peak_table(fitted, n_peaks=n_peaks, statistic=order)
+    return peak_table(fitted, n_peaks=n_peaks, statistic=order, atlas=atlas)
 
 
 def peaks_section(fitted, finding, peaks, *, has_viewer):
     """Tabulate the peaks; their places move the viewer, if there is one."""
-    survives = finding.survives[peaks["region"].to_numpy()]
-    main = _main_columns(peaks, has_viewer)
     one, many = region_words(fitted)
+    return tables_of_peaks(
+        peaks,
+        finding.survives[peaks["region"].to_numpy()],
+        _COLUMNS,
+        captions=(
+            f"Strongest {many} that survive correction",
+            _trend_caption(finding, many),
+        ),
+        hint=_hint(peaks, one),
+        has_viewer=has_viewer,
+    )
+
+
+def tables_of_peaks(
+    peaks,
+    survives,
+    columns,
+    *,
+    captions,
+    hint,
+    has_viewer=False,
+    file_name="peaks.tsv",
+):
+    """Tabulate rows that survive correction, and apart from them those that do not.
+
+    `peaks` is a data frame with the places of regions; `columns` holds the heading of
+    each column to show, by name, and how its values are written. `captions` title both
+    tables, `hint` explains them; everything can be saved under `file_name`.
+    """
+    main = _main_columns(peaks, columns, has_viewer)
     parts = {}
     for name, rows, kind, caption in (
-        ("surviving", survives, "", f"Strongest {many} that survive correction"),
-        ("trends", ~survives, "trend", _trend_caption(finding, many)),
+        ("surviving", survives, "", captions[0]),
+        ("trends", ~survives, "trend", captions[1]),
     ):
-        table = main[rows]
-        parts[name] = _main_table(table, caption, kind) if len(table) else Markup("")
+        part = _main_table(main[rows], columns, caption, kind) if rows.any() else ""
+        parts[name] = part
     return render(
         "peaks",
         **parts,
         n_trends=int((~survives).sum()),
-        hint=_hint(peaks, one),
+        hint=hint,
         tsv=tsv_uri(peaks),
-        everything=frame_table(peaks, "Peaks, all columns"),
+        file_name=file_name,
+        everything=frame_table(peaks, "All columns"),
     )
 
 
@@ -73,6 +102,8 @@ def _trend_caption(finding, many):
 def _hint(peaks, one):
     """Explain the columns of the table."""
     places = "Places are in mm. " if "x" in peaks else ""
+    if "atlas_label" in peaks:
+        places += "The atlas names the center of a region, or what is within 5 mm. "
     return (
         f"{places}Accuracy is the share of test points whose class scored highest. "
         "The peaks were chosen by looking, so that their accuracies are too high on "
@@ -81,12 +112,14 @@ def _hint(peaks, one):
     )
 
 
-def _main_columns(peaks, has_viewer):
+def _main_columns(peaks, columns, has_viewer):
     """Return the columns that a reader needs first, their place ready as HTML."""
     places = [_place(row, has_viewer) for _, row in peaks.iterrows()]
-    names = [name for name in _COLUMNS if name in peaks]
+    names = [name for name in columns if name in peaks]
     table = peaks[names].astype(float)
     table.insert(0, "place", np.array(places, dtype=object))
+    if "atlas_label" in peaks:
+        table.insert(1, "atlas_label", peaks["atlas_label"])
     return table
 
 
@@ -101,14 +134,14 @@ def _place(row, has_viewer):
     ).format(int(row["region"]), words)
 
 
-def _main_table(table, caption, kind):
+def _main_table(table, columns, caption, kind):
     """Return the short table as HTML."""
-    heads = {name: head for name, (head, _) in _COLUMNS.items()}
-    formats = {name: write for name, (_, write) in _COLUMNS.items()}
+    heads = {name: head for name, (head, _) in columns.items()}
+    formats = {name: write for name, (_, write) in columns.items()}
     return frame_table(
         table,
         caption,
-        headings={"place": "Place", **heads},
+        headings={"place": "Place", "atlas_label": "Atlas", **heads},
         formats={"place": lambda place: place, **formats},
         kinds=[kind] * len(table),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from neuroextrap.maps._registry import record_of
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.reporting._page import figure_tag
+from neuroextrap.reporting._png import few_colors
 
 _SVG = {
     "svg.hashsalt": "neuroextrap",
@@ -19,7 +20,8 @@ _SVG = {
 def data_uri(figure, kind="svg"):
     """Draw a figure into a data URI, as "svg" or "png", and close it.
 
-    Equal figures give equal text: no date, no random names of elements.
+    Equal figures give equal text: no date, no random names of elements. Pictures have
+    at most 256 colors, which makes them less than half as large and looks the same.
     """
     import matplotlib.pyplot as plt
 
@@ -28,7 +30,10 @@ def data_uri(figure, kind="svg"):
     with plt.rc_context(_SVG):
         figure.savefig(target, format=kind, dpi=110, metadata=metadata)
     plt.close(figure)
-    text = base64.b64encode(target.getvalue()).decode("ascii")
+    data = target.getvalue()
+    if kind == "png":
+        data = few_colors(data)
+    text = base64.b64encode(data).decode("ascii")
     return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
 
 

@@ -1,5 +1,6 @@
 """Slices to click into: nilearn's viewer in a frame that reports clicks to the page."""
 
+import base64
 import html
 import re
 from importlib import resources
@@ -9,10 +10,12 @@ import numpy as np
 
 from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._map_data import color_range
+from neuroextrap.reporting._png import gray_png
 
 _WIDTH = 920
 _FINE, _FINEST = 144, 200
 _TRANSPARENT = 1e-9
+_PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")
 _RANDOM = re.compile(r"(?<=[A-Za-z]-)[0-9a-f]{32}\b")
 
 _FRAME = Template("""<!DOCTYPE html>
@@ -33,6 +36,7 @@ def slices_frame(fitted, map_name, place, below=None):
     view = _view(fitted, map_name, place, below)
     body = view.html.partition("<body>")[2].rpartition("</body>")[0]
     body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
+    body = _PICTURE.sub(_smaller, body)
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
     if script < 0:
         raise RuntimeError(
@@ -45,6 +49,11 @@ def slices_frame(fitted, map_name, place, below=None):
         f'<iframe title="Brain viewer" srcdoc="{html.escape(page)}" '
         f'width="{view.width}" height="{view.height}"></iframe>'
     )
+
+
+def _smaller(match):
+    """Return a picture in base64, an opaque gray one with one byte per pixel."""
+    return base64.b64encode(gray_png(base64.b64decode(match[0]))).decode("ascii")
 
 
 def read_script(name):

@@ -57,9 +57,15 @@ def test_page_says_that_few_categories_bound_nothing(played):
     assert "With 8 classes the simultaneous bound on average Bayes accuracy" in page
     assert "is vacuous" in page
     assert "bayes_accuracy_bound" in page
-    assert (
-        page.count("observed (with 95% band) and true curves") == 12
-    )  # alt and caption
+    assert page.count("observed and true curves") == 12  # alt and caption
+
+
+def test_page_begins_with_what_was_found(played):
+    page = (played / "report.html").read_text(encoding="utf-8")
+    main = page.index("<main")
+    verdict = page.index("Above chance in", main)
+    assert main < verdict < page.index("Truth and estimate", main)
+    assert len(page) < 3e6
 
 
 def test_output_is_checked_before_the_work(tmp_path, capsys):

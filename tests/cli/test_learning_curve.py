@@ -36,6 +36,7 @@ def test_images_in_tables_figure_and_maps_out(scans, capsys):
     data, paths, folder = scans
     words = ["learning-curve", "--imgs", *paths, "--scans", str(folder / "scans.tsv")]
     words += ["--mask", str(folder / "mask.nii.gz"), "--n-splits", "5", "--quiet"]
+    words += ["--report"]
     words += ["--labels", "trial_type", "agnostic", "--n-components", "3"]
     assert main([*words, "--", str(folder / "out")]) == 0
     out = folder / "out"
@@ -51,6 +52,7 @@ def test_images_in_tables_figure_and_maps_out(scans, capsys):
     np.testing.assert_allclose(table.information[:3], twin.information.mean(axis=1))
     assert len(pd.read_csv(out / "confusion.tsv", sep="\t")) == 3 * (4 + 16)
     assert (out / "learning_curve.png").stat().st_size > 1000
+    assert "bits about its label" in (out / "report.html").read_text("utf-8")
     X = center_groups(data.X, data.groups)
     model = CanonicalVariates(3).fit(X, data.coarse)
     written = nibabel.load(out / "sensitivity_trial_type.nii.gz").get_fdata()

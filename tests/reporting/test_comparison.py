@@ -1,0 +1,177 @@
+"""Reports of comparisons: two decoders, two encoding models, folders of maps."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from nibabel import Nifti1Image
+from sklearn.linear_model import Ridge
+
+from neuroextrap.decoding import (
+    DecoderComparison,
+    IdentificationSearchLight,
+    compare_decoders,
+)
+from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
+from neuroextrap.maps import read_maps
+from neuroextrap.reporting import comparison_report
+from neuroextrap.reporting._compared import read_comparison
+
+
+@pytest.fixture(scope="module")
+def spheres(fitted, brain):
+    """The same classifier on the responses, and on noise in their place."""
+    noise = np.random.default_rng(0).normal(size=brain.imgs.shape)
+    deaf = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
+    deaf.fit(Nifti1Image(noise, brain.imgs.affine), brain.y, groups=brain.runs)
+    return compare_decoders(fitted, deaf, unit="sample", n_permutations=100)
+
+
+def words(page):
+    """The text of a page, without tags."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.get_standalone()).split())
+
+
+def arrays(difference, p_value):
+    """Maps of a comparison as arrays."""
+    difference = np.asarray(difference, dtype=float)
+    return {
+        "first_accuracy": 0.5 + difference,
+        "second_accuracy": np.full(len(difference), 0.5),
+        "accuracy_difference": difference,
+        "p_value_fwe": np.asarray(p_value, dtype=float),
+    }
+
+
+@pytest.mark.parametrize(
+    ("difference", "p_value", "verdict"),
+    [
+        ([0.3, 0.2, 0.0], [0.01, 0.05, 1], "A identifies better than B in 2 of 3"),
+        ([-0.3, 0.2, 0.0], [0.01, 0.2, 1], "B identifies better than A in 1 of 3"),
+        (
+            [0.3, -0.2, np.nan],
+            [0.01, 0.05, np.nan],
+            "in 1 of 2 regions, and worse in 1",
+        ),
+        ([0.3, 0.2, 0.0], [0.06, 0.2, 1], "Nothing survives: in none of 3 regions"),
+        ([0.3], [0.01], "A identifies better than B (p .01)."),
+        ([0.3], [0.3], "No difference between A and B was shown (p .3)."),
+    ],
+)
+def test_the_verdict_counts_what_survives(difference, p_value, verdict):
+    page = words(comparison_report(arrays(difference, p_value), names=("A", "B")))
+    assert verdict in page
+    assert ("equally good: with few" in page) == (not min(p_value) <= 0.05)
+
+
+def test_what_survives_is_apart_from_trends_and_largest_first():
+    page = comparison_report(arrays([0.1, -0.4, 0.2], [0.2, 0.01, 0.03])).html
+    regions = [int(n) for n in re.findall(r"<td[^>]*>region (\d)</td>", page)]
+    assert regions[:3] == [1, 2, 0]
+    assert "1 more, which do not survive correction" in page
+    assert "\N{MINUS SIGN}40" in page
+
+
+def test_one_sided_comparisons_rank_what_they_tested():
+    maps = arrays([0.1, -0.4, 0.2], [0.2, 1, 0.03])
+    found = DecoderComparison(
+        region_scores_=maps,
+        pairs_=np.tile(np.arange(3)[:, None], 2),
+        parameters={"two_sided": False},
+    )
+    found = read_comparison(found)
+    assert found.peaks(3)["region"].tolist() == [2, 0, 1]
+
+
+def test_decoders_are_compared_sphere_by_sphere(spheres):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = spheres.generate_report(names=("signal", "noise"))
+    text = words(page)
+    n_better = (spheres.region_scores_["p_value_fwe"] <= 0.05).sum()
+    assert n_better > 0
+    n_analyzed = np.isfinite(spheres.region_scores_["accuracy_difference"]).sum()
+    assert f"in {n_better:,} of {n_analyzed:,} spheres" in text
+    assert "were exchanged at random 100 times" in text
+    assert f"of {spheres.n_units_} samples" in text
+    assert page.html.count("<figure>") == 5  # three maps, the answer, the scatter
+    row = spheres.table_.loc[spheres.table_["accuracy_difference"].abs().idxmax()]
+    place = f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"
+    assert place.replace("-", "\N{MINUS SIGN}") in text
+
+
+def test_maps_read_from_their_folder_give_the_same_differences(spheres, tmp_path):
+    spheres.to_directory(tmp_path / "out")
+    found = read_comparison(read_maps(tmp_path / "out"))
+    assert found.words == ("voxel", "voxels")
+    expected = read_comparison(spheres)
+    ours, theirs = found.peaks(5), expected.peaks(5)
+    np.testing.assert_allclose(ours[["x", "y", "z"]], theirs[["x", "y", "z"]])
+    np.testing.assert_allclose(
+        ours["accuracy_difference"], theirs["accuracy_difference"], atol=1e-6
+    )
+    assert "<figure>" in comparison_report(read_maps(tmp_path / "out")).html
+
+
+def test_regions_of_an_atlas_have_names(atlas, brain):
+    other = IdentificationSearchLight(
+        brain.masker.mask_img_, labels_img=atlas.labels_img, estimator="ridge"
+    )
+    other.fit(brain.imgs, brain.y, groups=brain.runs)
+    found = compare_decoders(atlas, other, unit="sample", n_permutations=50)
+    assert found.table_["name"].tolist() == list(atlas.results_.choice.names)
+    page = found.generate_report().html
+    assert "&lt;/script&gt;&lt;b&gt;left&lt;/b&gt;" in page
+    pairs = compare_decoders(
+        atlas, atlas, regions=[[0, 1]], unit="sample", n_permutations=50
+    )
+    assert pairs.table_["name"].tolist() == ["</script><b>left</b> / a & b"]
+    assert "<figure>" in pairs.generate_report().html
+    with pytest.raises(ValueError, match="atlas names the centers"):
+        found.generate_report(atlas=atlas.labels_img)
+
+
+def test_surfaces_are_drawn(surface):
+    maps = {
+        "first_accuracy": surface.maps_["accuracy"],
+        "second_accuracy": surface.maps_["bayes_accuracy_bound"],
+        "accuracy_difference": surface.maps_["pairwise_accuracy"],
+        "p_value_fwe": surface.maps_["p_value_fwe"],
+    }
+    page = comparison_report(maps)
+    assert "vertices" in words(page)
+    assert page.html.count("data:image/png") == 3
+
+
+def test_encoding_models_are_reported():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(120, 6)), rng.normal(size=(6, 20))
+    Y = X @ weights + 3 * rng.normal(size=(120, 20))
+    full, poor = (
+        EncodingIdentification(encoder=Ridge())
+        .fit(X[:80, :n], Y[:80])
+        .identify(X[80:, :n], Y[80:])
+        for n in (6, 2)
+    )
+    found = compare_encoding_models(full, poor, n_permutations=99)
+    text = words(comparison_report(found, names=("six features", "two")))
+    assert "Six features identifies better than two" in text
+
+
+@pytest.mark.parametrize(
+    ("comparison", "error", "message"),
+    [
+        (3, TypeError, "got int"),
+        ({"p_value_fwe": np.ones(1)}, ValueError, "lacks the maps"),
+        (arrays([np.nan], [np.nan]), ValueError, "no region that both"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(comparison, error, message):
+    with pytest.raises(error, match=message):
+        comparison_report(comparison)
+
+
+def test_two_names_are_needed():
+    with pytest.raises(ValueError, match="must be two texts"):
+        comparison_report(arrays([0.1], [0.1]), names=("A", "B", "C"))
