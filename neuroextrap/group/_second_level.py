@@ -201,6 +201,7 @@ def second_level_test(  # noqa: PLR0913
         baseline,
         min_subjects,
         allow_native_space=allow_native_space,
+        repeated=blocks is not None,
     )
     blocks = per_subject(blocks, "blocks", len(values))
     asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)

@@ -55,9 +55,9 @@ def commit(staging, moves, remove=()):
     _sync(staging)
     try:
         _finish(staging)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         _finish(staging)
-        raise KeyboardInterrupt("the results had been written") from None
+        raise type(interrupt)("the results had been written") from None
 
 
 def is_committed(staging):

@@ -1,12 +1,9 @@
 """Disks that fill and folders that vanish: old results stay, and one line says why."""
 
 import contextlib
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -222,27 +219,3 @@ def test_damaged_and_exchanged_results_are_refused(root, tmp_path, tally, damage
     tally(f"results {damage}", refused, refused=refused)
     # mask and accuracy are the same in the other run
     assert refused >= len(matters) - 2 * (damage == "of another run")
-
-
-@pytest.mark.slow
-def test_ctrl_c_leaves_nothing(root, tmp_path, tally):
-    said = 0
-    for number in range(10):
-        out = tmp_path / str(number)
-        words = words_of("searchlight", root, out)
-        words[words.index("200")] = "20000"
-        process = subprocess.Popen(
-            [sys.executable, "-c", _LIMITED, str(10**9), *words],
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        time.sleep(2.0 + 0.7 * number)
-        os.killpg(process.pid, signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
-        assert process.returncode in (130, -signal.SIGINT, 1)
-        said += process.returncode == 130
-        assert process.returncode != 130 or len(errors.splitlines()) == 1
-        assert not out.exists()
-        assert hidden(tmp_path) == []
-    tally("interrupted by Ctrl-C", 10, said_in_one_line=said)
