@@ -48,7 +48,8 @@ def null_file(
         null.flush()
         fingerprint = _fingerprint(null)
         del null
-        _about_path(path).unlink(missing_ok=True)  # never beside another file's maps
+        with suppress(OSError):  # what describes other maps must not stay
+            _about_path(path).unlink(missing_ok=True)
         partial.replace(path)
         if about is not None:
             _describe(path, {**about, "fingerprint": fingerprint})

@@ -1,6 +1,7 @@
 """Disks that fill and folders that vanish: old results stay, and one line says why."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -10,17 +11,9 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
-from tests.faults.runs import content, make_inputs, read, run, words_of
+from tests.faults.runs import KINDS, content, make_inputs, program, read, run, words_of
 
-# runs the command line with files limited to so many bytes: writing fails then as it
-# does on a full disk, at any file that is longer
-_LIMITED = """
-import resource, sys
-from neuroextrap.cli import main
-size = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-sys.exit(main(sys.argv[2:]))
-"""
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.fixture(scope="module")
@@ -57,50 +50,24 @@ def hidden(folder):
     return [path.name for path in folder.rglob(".*")]
 
 
-def limited(size, words):
-    """Run a command whose files may not be longer than `size` bytes."""
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _LIMITED, str(size), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def check_sizes(kind, root, out, sizes, tally):
+def check_limits(kind, state, sizes, folder, tally):
     """Let disks of several sizes fill while results are written."""
-    failed = 0
-    for size in sizes:
-        before = content(out) if out.exists() else None
-        done = limited(size, words_of(kind, root, out))
-        if done.returncode == 0:
-            continue
-        failed += 1
-        assert done.returncode == 2
-        assert "File too large" in one_line(done.stderr)
-        assert out.exists() == (before is not None)
-        assert not out.exists() or content(out) == before
-        assert hidden(out.parent) == []
-    state = "overwriting" if out.exists() else "a first write"
-    tally(f"{kind}, files limited while {state}", len(sizes), failed_whole=failed)
-    assert failed
+    counts = program("limits", kind, state, sizes, folder)
+    tally(f"{kind}, files limited while {state} results are written", **counts)
+    assert counts["failed_whole"] > 0
 
 
-def test_a_limit_while_results_are_written(root, tmp_path, tally):
-    shutil.copytree(root / "old", tmp_path / "out")
-    check_sizes("searchlight", root, tmp_path / "out", [5000], tally)
-    read("searchlight", tmp_path / "out")
+@needs_fork
+def test_a_limit_while_results_are_written(tmp_path, tally):
+    check_limits("searchlight", "second", "5000", tmp_path, tally)
 
 
+@needs_fork
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["searchlight", "encoding", "merge", "report"])
-@pytest.mark.parametrize("first", [True, False])
-def test_limits_of_many_sizes(kind, first, root, tmp_path, tally):
-    if not first:
-        shutil.copytree(root / "old", tmp_path / "out")
-    words_of(kind, root, tmp_path / "out")  # makes the parts of merge
-    sizes = [4500, 6000, 8000, 12000, 20000]
-    check_sizes(kind, root, tmp_path / "out", sizes, tally)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("state", ["first", "second"])
+def test_limits_of_many_sizes(kind, state, tmp_path, tally):
+    check_limits(kind, state, "4500,6000,8000,12000,20000", tmp_path, tally)
 
 
 @pytest.mark.slow
@@ -128,12 +95,13 @@ def test_a_disk_that_fills(root, small_disk, tally, capsys):
 
 
 @pytest.mark.slow
-def test_a_disk_without_room_for_null_maps(root, small_disk, tally):
+def test_a_disk_without_room_for_null_maps(root, small_disk, tally, capsys):
     null = small_disk / "null.npy"
     words = words_of("searchlight", root, root / "with-null")
-    done = limited(10**9, [*words, "--save-null", str(null)])
-    assert done.returncode == 2
-    assert "No space left on device); make room" in one_line(done.stderr)
+    words.remove("--quiet")
+    assert main([*words, "--save-null", str(null)]) == 2
+    assert "No space left on device); make room" in one_line(capsys.readouterr().err)
+    assert not (root / "with-null").exists()
     assert list(small_disk.iterdir()) == []
     tally("null maps on a disk without room", 1, one_line=1)
 

@@ -1,10 +1,8 @@
 """Ctrl-C and SIGTERM: one line, an exit code that tells, and nothing left."""
 
+import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
@@ -12,15 +10,8 @@ from neuroextrap.cli import _searchlight as command
 from neuroextrap.cli import main
 from neuroextrap.cli._termination import Terminated, ending_on_sigterm
 from neuroextrap.margins._null import null_file
-from tests.faults.runs import make_inputs, words_of
+from tests.faults.runs import make_inputs, program, words_of
 
-# runs the command line, and says when it begins
-_BEGINNING = """
-import sys
-from neuroextrap.cli import main
-print("begun", flush=True)
-sys.exit(main(sys.argv[1:]))
-"""
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -86,27 +77,9 @@ def test_results_that_stand_are_said_to(monkeypatch, root, tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", CODES, ids=["int", "term"])
-def test_signals_at_any_time_leave_nothing(root, tmp_path, tally, number):
-    for count in range(10):
-        out = tmp_path / str(count)
-        words = words_of("searchlight", root, out)
-        words[words.index("200")] = "20000"
-        words += ["--save-null", str(tmp_path / "null.npy")]
-        words += ["--n-jobs", str(1 + count % 2)]
-        process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", _BEGINNING, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(0.3 + 0.8 * count)
-        process.send_signal(number)
-        errors = process.communicate(timeout=120)[1]
-        assert process.returncode == CODES[number], errors
-        assert len(errors.splitlines()) == 1, errors
-        assert list(tmp_path.iterdir()) == []
-    name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
-    tally(f"ended by {name}", 10, said_in_one_line=10, left_nothing=10)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_signals_at_any_time_leave_nothing(tmp_path, tally, name):
+    counts = program("signals", name, 10, tmp_path)
+    tally(f"ended by {name}", **counts)
+    assert counts["left_nothing"] == counts["said_in_one_line"] == 10
