@@ -294,6 +294,8 @@ def told_by_child(work, number=None, after=None):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 os.dup2(said.fileno(), 2)
                 sys.stderr = os.fdopen(2, "w", buffering=1)
+                # a shell starts what runs in the background without it
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 code = work(lambda: os.write(begins, b"!"))
             finally:
                 sys.stderr.flush()
