@@ -145,8 +145,9 @@ def second_level_test(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If images lie on different grids, the design does not determine the contrast,
-        rearrangements cannot change it, or options contradict one another.
+        If a file is there twice, images lie on different grids, the design does not
+        determine the contrast, rearrangements cannot change it, or options contradict
+        one another.
 
     Warns
     -----

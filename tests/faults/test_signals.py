@@ -25,7 +25,7 @@ def root(tmp_path_factory):
 
 @pytest.mark.parametrize("number", CODES, ids=["int", "term"])
 def test_a_signal_is_one_line_and_leaves_no_file(
-    root, tmp_path, monkeypatch, capsys, number
+    root, tmp_path, monkeypatch, capsys, request, number
 ):
     def run(args):
         with null_file(tmp_path / "null.npy", 2, 2):
@@ -33,6 +33,9 @@ def test_a_signal_is_one_line_and_leaves_no_file(
             pytest.fail("the signal was lost")
 
     monkeypatch.setattr(command, "run", run)
+    # a shell starts what runs in the background without it
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, ignored))
     before = signal.getsignal(signal.SIGTERM)
     words = words_of("searchlight", root, tmp_path / "out")
     assert main(words) == CODES[number]
