@@ -109,7 +109,7 @@ def _read_list(staging):
         names = [*plan["move"], *plan["move"].values(), *plan["remove"]]
     except FileNotFoundError:  # another process has finished it
         return {"move": {}, "remove": []}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged ({type(error).__name__}); remove {staging} and write "
             "the results again"

@@ -71,7 +71,7 @@ def read_about_null(path: str | Path, null: np.ndarray) -> dict[str, Any] | None
         about = json.loads(beside.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or about.get("fingerprint") != _fingerprint(null):
         raise ValueError(
