@@ -26,7 +26,7 @@ _VERSION = "1.8.0"
 # what BIDS has no suffix for yet: statistical maps, their tables, and the report
 _IGNORED = """\
 *_stat.*
-group/
+group
 *provenance*
 """
 _README = """\
