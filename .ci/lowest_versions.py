@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-_FLOOR = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?>=(?P<version>[0-9.]+)")
+_FLOOR = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[^\]]*\])?>=(?P<version>[0-9.]+)")
 
 
 def lowest_versions(project):
@@ -24,7 +24,8 @@ def lowest_versions(project):
         floor = _FLOOR.match(requirement)
         if floor is None:
             sys.exit(f"{requirement!r} in pyproject.toml has no floor; write name>=X")
-        pins[floor["name"]] = f"{floor['name']}=={floor['version']}"
+        extras_wanted = floor["extras"] or ""
+        pins[floor["name"]] = f"{floor['name']}{extras_wanted}=={floor['version']}"
     return sorted(pins.values())
 
 
