@@ -8,7 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-_FLOOR = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[^\]]*\])?>=(?P<version>[0-9.]+)")
+_FLOOR = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[^\]]*\])?>=(?P<version>[0-9.]+)"
+)
 
 
 def lowest_versions(project):
