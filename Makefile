@@ -68,7 +68,7 @@ bench: $(VENV)/.test  ## tables of ratios; each checks equality before it times
 
 # quick tests, in an environment of its own, which is kept; TESTS="tests/stats" runs some
 TESTS ?=
-QUICK = -m pytest -m "not slow" $(TESTS)
+QUICK = -m pytest -m "not slow" -n auto --dist loadfile $(TESTS)
 
 minimum:  ## the tests under the lowest versions that pyproject.toml declares
 	$(PYTHON) -m venv .venv-minimum

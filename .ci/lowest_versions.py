@@ -8,14 +8,17 @@ import sys
 import tomllib
 from pathlib import Path
 
-_FLOOR = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?>=(?P<version>[0-9.]+)")
+_FLOOR = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[^\]]*\])?>=(?P<version>[0-9.]+)"
+)
 
 
 def lowest_versions(project):
     """Return ``name==version`` of every requirement but the project itself."""
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
-    wanted += [each for name in extras if name != "docs" for each in extras[name]]
+    tested = extras.keys() - {"docs", "mutation"}  # no test needs these
+    wanted += [each for name in tested for each in extras[name]]
     pins = {}
     for requirement in wanted:
         if requirement.startswith(project["name"]):
@@ -23,7 +26,8 @@ def lowest_versions(project):
         floor = _FLOOR.match(requirement)
         if floor is None:
             sys.exit(f"{requirement!r} in pyproject.toml has no floor; write name>=X")
-        pins[floor["name"]] = f"{floor['name']}=={floor['version']}"
+        extras_wanted = floor["extras"] or ""
+        pins[floor["name"]] = f"{floor['name']}{extras_wanted}=={floor['version']}"
     return sorted(pins.values())
 
 

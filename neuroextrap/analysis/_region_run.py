@@ -13,9 +13,11 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.images._image_hash import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
+from neuroextrap.maps._registry import record_of
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
+from neuroextrap.margins._identity import identity_hash
 from neuroextrap.margins._null import null_file
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._progress import Progress, clock
@@ -138,7 +140,7 @@ class RegionRun:
         asked = self.parameters
         self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
-        with null_file(asked.save_null, *shape) as null:
+        with null_file(asked.save_null, *shape, self._about_null) as null:
             scores = score_regions(
                 *self._data,
                 n_jobs=self.n_workers,
@@ -170,6 +172,17 @@ class RegionRun:
             self.n_workers,
             f"; {_FASTER}" if long else "",
         )
+
+    @property
+    def _about_null(self):
+        """What a file of permuted maps says of itself: run and statistic."""
+        return {
+            "description": "Permuted statistics (n_permutations, n_regions)",
+            "run": identity_hash(self.identity),
+            "maps": {
+                name: record_of(name).description for name in self.plan.statistic.maps
+            },
+        }
 
     def _from_null(self, score, null):
         """Return what follows from the permuted statistics of every region."""

@@ -63,7 +63,7 @@ def _address_in(path):
     """Return the address that a scheduler file holds."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))["address"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(
             f"--dask {path}: the file is no scheduler file; give the one that dask "
             "scheduler --scheduler-file wrote, or an address"

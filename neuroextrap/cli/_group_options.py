@@ -66,7 +66,7 @@ def add_input_options(parser):
         nargs="+",
         metavar="NPY",
         help="permuted maps of every subject, written by --save-null, in the order "
-        "of --imgs",
+        "of --imgs; those of another run or subject are refused",
     )
     group.add_argument(
         "--mask",

@@ -9,6 +9,7 @@ from neuroextrap.cli._completion import add_print_completion
 from neuroextrap.cli._console import console, one_line
 from neuroextrap.cli._dask import dask_cluster
 from neuroextrap.cli._parser import CommandParser
+from neuroextrap.cli._termination import Terminated, ending_on_sigterm
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,9 @@ _COMMANDS = (
 
 _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 
+_ENDS = {KeyboardInterrupt: ("interrupted", 130), Terminated: ("terminated", 143)}
+"""What is said, and the exit code, by what ended a command: 128 and the signal."""
+
 _EXAMPLES = """\
 examples:
   neuroextrap demo demo_output
@@ -33,7 +37,7 @@ examples:
   neuroextrap searchlight --help
 
 exit codes: 0 the work was done, 2 input that cannot be used (one line on
-standard error says what and why), 130 interrupted.
+standard error says what and why), 130 interrupted, 143 terminated (SIGTERM).
 """
 
 
@@ -87,7 +91,7 @@ def main(argv=None):
     -------
     exit_code : int
         0 when the command did its work, 2 for input that it cannot use, 130 when
-        interrupted.
+        interrupted, 143 when terminated (SIGTERM).
 
     Raises
     ------
@@ -112,13 +116,12 @@ def main(argv=None):
     args.argv = words
     with console(quiet=args.quiet, verbose=args.verbose):
         try:
-            with dask_cluster(args):
+            with ending_on_sigterm(), dask_cluster(args):
                 return args.run(args) or 0
         except _BAD_INPUT as error:
             logger.error("%s", one_line(error), exc_info=args.debug)
             return 2
         except KeyboardInterrupt as interrupt:
-            logger.warning(
-                "interrupted; %s", str(interrupt) or "no results were written"
-            )
-            return 130
+            end, code = _ENDS[type(interrupt)]
+            logger.warning("%s; %s", end, str(interrupt) or "no results were written")
+            return code

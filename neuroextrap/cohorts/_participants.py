@@ -146,8 +146,9 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         A row per participant: ``participant_id``; ``status`` ("done", "skipped",
         "failed", or "planned" in a dry run); ``n_runs``; ``seconds`` (in a dry run an
         estimate from the first participant, which has ``memory`` and ``disk`` in bytes
-        too); ``reason`` of a failure. The same is in
-        ``out/code/sub-<label>.toml``, with all options and files, a configuration for
+        too); ``reason`` of a failure. The same is in ``out/code/sub-<label>.toml``,
+        with all options and files (paths within the data sets, or from the record's
+        folder, none of them absolute), a configuration for
         ``neuroextrap bids --config``; ``out/index.html`` links to everything.
 
     Raises
@@ -257,7 +258,8 @@ def _record(request, participant, out, entry):
         entry = entry | {"status": "done"}
     runs = [] if participant is None else participant.runs
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
-    write_record(out, label, _options(request, runs), runs, outcome)
+    folders = (request.derivatives, request.raw)
+    write_record(out, label, _options(request, runs), runs, outcome, folders)
 
 
 def _is_done(files, identity, *, save_null):
@@ -299,6 +301,9 @@ def _write(fitted, participant, out, folder, writing):
 def _options(request, runs):
     """Return options as a configuration has them, with those that were inferred."""
     own = runs[0].entities if runs else {}
+    raw = None if request.raw is None else request.raw.absolute()
+    if raw == find_raw(request.derivatives):
+        raw = None  # it will be found again
     kept = changed_parameters(request.searchlight)
     decisive = described_parameters(request.searchlight)
     kept = {name: value for name, value in kept.items() if name in decisive}
@@ -319,7 +324,7 @@ def _options(request, runs):
         "task": request.task or own.get("task"),
         "space": request.space or own.get("space"),
         "session_label": sessions or None,
-        "raw": None if request.raw is None else str(request.raw),
+        "raw": None if raw is None else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.options.items()},
         "save_null": request.save_null or None,

@@ -13,6 +13,8 @@ FOLDER = "code"
 _IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
+_PATHS = ("raw", "mask", "process_mask", "labels_img")
+"""Options that are paths; relative ones begin at the folder of the configuration."""
 
 
 def prepare_dataset(out, derivatives):
@@ -30,20 +32,29 @@ def prepare_dataset(out, derivatives):
     return out
 
 
-def write_record(out, label, options, runs, outcome):
-    """Write the record of a participant, a configuration of exactly this analysis."""
-    lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
+def write_record(out, label, options, runs, outcome, folders):
+    """Write the record of a participant, a configuration of exactly this analysis.
+
+    No path in it is absolute: files of runs begin at one of `folders`, the data sets
+    that they lie in, and options that are paths at the record's own folder.
+    """
+    path = Path(out) / FOLDER / f"sub-{label}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
     plain = {name: value for name, value in options.items() if name != "python"}
+    for name in _PATHS:
+        if plain.get(name) is not None:
+            plain[name] = _relative(plain[name], path.parent)
+    lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
     lines += _lines({**plain, "participant_label": [label]})
     python = options.get("python", {})
     lines += ["", "[python]", *_lines(python)] if python else []
     for run in runs:
         files = {"bold": run.bold, "events": run.events}
-        more = {"mask": run.mask, "confounds_file": run.confounds}
-        lines += ["", "[[runs]]", *_lines(files | more)]
-    lines += ["", "[outcome]", *_lines(outcome)]
-    path = Path(out) / FOLDER / f"sub-{label}.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
+        files |= {"mask": run.mask, "confounds_file": run.confounds}
+        within = {name: _within(file, folders) for name, file in files.items()}
+        lines += ["", "[[runs]]", *_lines(within)]
+    reason = _without_folders(outcome["reason"], [*folders, out])
+    lines += ["", "[outcome]", *_lines(outcome | {"reason": reason})]
     write_text(path, "\n".join(lines) + "\n")
     return path
 
@@ -61,9 +72,16 @@ def read_outcome(out, label):
 
 
 def read_configuration(path):
-    """Return the options of a configuration, without what a record adds to them."""
-    found = read_toml(path)
-    return {name: value for name, value in found.items() if name not in _RECORD}
+    """Return the options of a configuration, without what a record adds to them.
+
+    Relative paths among them begin at the folder of the configuration.
+    """
+    options = {k: value for k, value in read_toml(path).items() if k not in _RECORD}
+    folder = Path(path).absolute().parent
+    for name, value in options.items():
+        if name.replace("-", "_") in _PATHS and isinstance(value, str):
+            options[name] = os.path.normpath(folder / Path(value).expanduser())
+    return options
 
 
 def read_toml(path):
@@ -85,6 +103,41 @@ def write_text(path, text):
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _relative(path, folder):
+    """Return the path of an existing file from a folder; other text as it is."""
+    absolute = os.path.abspath(os.path.expanduser(path))
+    if not os.path.exists(absolute):
+        return path
+    try:
+        return Path(os.path.relpath(absolute, os.path.abspath(folder))).as_posix()
+    except ValueError:  # another drive of Windows
+        return path
+
+
+def _within(file, folders):
+    """Return a file's path within the first folder that has it, else its name."""
+    if file is None:
+        return None
+    absolute = Path(os.path.abspath(file))
+    for folder in folders:
+        if folder is not None and absolute.is_relative_to(os.path.abspath(folder)):
+            return absolute.relative_to(os.path.abspath(folder)).as_posix()
+    return absolute.name
+
+
+def _without_folders(text, folders):
+    """Return a message without the places of folders on this machine."""
+    given = [folder for folder in folders if folder is not None]
+    forms = {form(folder) for folder in given for form in _FORMS}
+    for place in sorted(forms, key=len, reverse=True):
+        text = text.replace(os.path.join(place, ""), "")
+    home = os.path.join(os.path.expanduser("~"), "")
+    return text.replace(home, "~/") if home.strip("/") else text
+
+
+_FORMS = (os.path.abspath, os.path.realpath)
 
 
 def _lines(options):

@@ -94,7 +94,8 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference and for the maps that need
         them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
-        permutations, of which a few rows at a time are in memory.
+        permutations, of which a few rows at a time are in memory. What is beside it
+        (``null.npy.json``) says which run they are of; keep the two together.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
     max_memory : str or int, default="2G"

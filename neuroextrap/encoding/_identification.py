@@ -85,7 +85,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     save_null : path-like or None, default=None
-        A .npy file for permuted statistics, float32 (n_permutations, n_regions).
+        A .npy file for permuted statistics, float32 (n_permutations, n_regions), and
+        what says of which run they are (``null.npy.json``) beside it.
     max_memory : str or int, default="2G"
         Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
         the images. Fewer workers start if need be; one that is too small is refused.

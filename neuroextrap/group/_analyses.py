@@ -9,6 +9,7 @@ import numpy as np
 
 from neuroextrap.analysis import RegionAnalysis
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
+from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._subjects import read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.images._bids_names import loose_entities
@@ -35,6 +36,7 @@ class Subject:
     masker: Any
     classes: np.ndarray
     parameters: dict
+    is_saved: bool = False
 
     @property
     def region_index(self):
@@ -58,6 +60,7 @@ def read_analyses(subjects, *, allow_mixed=False):
             f"subjects hold {len(analyses)} analyses; give one for each of at least "
             "two subjects"
         )
+    _check_distinct(analyses)
     first = analyses[0]
     for other in analyses[1:]:
         _check_alike(first, other, allow_mixed)
@@ -135,7 +138,23 @@ def _subject(item, number):
         saved.masker,
         saved.classes,
         saved.parameters,
+        is_saved=True,
     )
+
+
+def _check_distinct(analyses):
+    """Raise where two analyses are of the same data; warn where of one subject."""
+    files = [subject.name if subject.is_saved else None for subject in analyses]
+    check_distinct(files, "subjects")
+    seen = {}
+    for subject in analyses:
+        data = (subject.results.identity or {}).get("data")
+        other = seen.setdefault(data, subject)
+        if data is not None and other is not subject:
+            raise ValueError(
+                f"{other.name} and {subject.name} are analyses of the same data; give "
+                "every subject once"
+            )
 
 
 def _check_alike(first, other, allow_mixed):

@@ -1,10 +1,12 @@
 """Permuted first-level maps of every subject, and how they are combined."""
 
 import math
+import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from neuroextrap.group._pairing import check_nulls
 from neuroextrap.group._subjects import read_null
 from neuroextrap.stats._validation import random_generator
 
@@ -29,7 +31,15 @@ def read_nulls(null_scores, subjects):
                 f"null_scores[{k}] has {null.shape[1]} features, scores has "
                 f"{n_features}; use one mask for all subjects and both"
             )
+    files = [path if _is_npy(path) else None for path in null_scores]
+    check_nulls(nulls, files, subjects.files)
     return nulls
+
+
+def _is_npy(null_scores):
+    """Return whether one subject's permuted maps are the path of a .npy file."""
+    is_path = isinstance(null_scores, (str, os.PathLike))
+    return is_path and str(null_scores).endswith(".npy")
 
 
 def combinations(n_maps, n_permutations, random_state):

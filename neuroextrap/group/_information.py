@@ -80,8 +80,14 @@ def group_information(
     Raises
     ------
     ValueError
-        If there are fewer than two subjects, their grids or numbers of classes differ,
-        or anything else that changes the meaning of a number and is not allowed to.
+        If there are fewer than two subjects, two analyses are of the same data, grids
+        or numbers of classes differ, or anything else that changes the meaning of a
+        number and is not allowed to.
+
+    Warns
+    -----
+    UserWarning
+        If the folders of two analyses name the same subject.
 
     Notes
     -----

@@ -81,7 +81,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     ------
     ValueError
         If subjects, features or options do not fit, permuted scores are NaN where the
-        observed ones are not, or there are too few permutations for the threshold.
+        observed ones are not, files tell that they are of other runs, subjects or
+        statistics than the observed ones, or there are too few permutations for the
+        threshold.
 
     References
     ----------

@@ -88,13 +88,15 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     Raises
     ------
     ValueError
-        If subjects, features or options do not fit, or permuted scores are NaN where
-        the observed ones are not.
+        If subjects, features or options do not fit, permuted scores are NaN where the
+        observed ones are not, or files tell that they are of other runs, subjects or
+        statistics than the observed ones.
 
     Warns
     -----
     UserWarning
-        If there are so few combinations that the prevalence null cannot be rejected.
+        If there are so few combinations that the prevalence null cannot be rejected,
+        or if nothing says which file of permuted maps belongs to which map.
 
     Notes
     -----

@@ -153,8 +153,9 @@ def second_level_test(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If images lie on different grids, the design does not determine the contrast,
-        rearrangements cannot change it, or options contradict one another.
+        If a file is there twice, images lie on different grids, the design does not
+        determine the contrast, rearrangements cannot change it, or options contradict
+        one another.
 
     Warns
     -----
@@ -209,6 +210,7 @@ def second_level_test(  # noqa: PLR0913
         baseline,
         min_subjects,
         allow_native_space=allow_native_space,
+        repeated=blocks is not None,
     )
     blocks = per_subject(blocks, "blocks", len(values))
     asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from neuroextrap.group._contrast import resolve_test
-from neuroextrap.group._subjects import SubjectMaps, read_subjects
+from neuroextrap.group._pairing import warn_of_order
+from neuroextrap.group._subjects import read_subjects
 
 # residuals smaller than this part of the values are rounding
 _NOTHING = 1e-10
@@ -19,28 +20,26 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
     min_subjects,
     *,
     allow_native_space,
+    repeated,
 ):
-    """Return subjects, the test, and the values (n_subjects, n_usable) to be tested."""
+    """Return subjects, the test, and the values (n_subjects, n_usable) to be tested.
+
+    With `repeated` a subject may have several maps, which blocks tell apart.
+    """
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
-    subjects = read_subjects(
-        imgs, mask, "imgs", min_subjects, allow_native_space=allow_native_space
-    )
+    how = {"allow_native_space": allow_native_space, "repeated": repeated}
+    subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
     values = subjects.values.astype(float) - baseline
     if paired_imgs is not None:
         where = mask if subjects.masker is None else subjects.masker
-        others = read_subjects(
-            paired_imgs,
-            where,
-            "paired_imgs",
-            min_subjects,
-            allow_native_space=allow_native_space,
-        )
+        others = read_subjects(paired_imgs, where, "paired_imgs", min_subjects, **how)
         if others.values.shape != subjects.values.shape:
             raise ValueError(
                 f"imgs and paired_imgs have shapes {subjects.values.shape} and "
                 f"{others.values.shape}; give two maps of each subject, in one order"
             )
+        warn_of_order(subjects.files, others.files, ("imgs", "paired_imgs"))
         values = subjects.values.astype(float) - others.values - baseline
         least = len(values) if min_subjects is None else min_subjects
         usable = np.isfinite(values).sum(axis=0) >= least
@@ -54,7 +53,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
             "that maps differ"
         )
     return (
-        SubjectMaps(subjects.values, usable, subjects.masker),
+        subjects._replace(usable=usable),
         test,
         values[:, usable],
     )

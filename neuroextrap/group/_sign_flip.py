@@ -57,8 +57,8 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     Raises
     ------
     ValueError
-        If there are fewer than two subjects, images lie in different spaces or on
-        different grids, or an option is outside its range.
+        If there are fewer than two subjects, a file is there twice, images lie in
+        different spaces or on different grids, or an option is outside its range.
 
     Warns
     -----

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
@@ -15,21 +16,27 @@ class SubjectMaps(NamedTuple):
     """One map of each subject.
 
     `values` has shape (n_subjects, n_features), `usable` (n_features,) marks what is
-    finite in every subject, and the fitted `masker` is None for arrays.
+    finite in every subject, and the fitted `masker` is None for arrays. `files` has
+    each subject's path, None for one that is not in a file of its own.
     """
 
     values: np.ndarray
     usable: np.ndarray
     masker: object
+    files: tuple = ()
 
 
-def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=False):
+def read_subjects(
+    imgs, mask, name, min_subjects=None, *, allow_native_space=False, repeated=False
+):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
     Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
     them, is usable. `name` is the argument's, for messages. Unless
-    `allow_native_space`, images must lie in one space.
+    `allow_native_space`, images must lie in one space; unless `repeated`, files of one
+    subject are warned about. No file may come twice.
     """
+    files = []
     if isinstance(imgs, np.ndarray):
         if mask is not None:
             raise ValueError(
@@ -40,8 +47,11 @@ def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=Fal
         from neuroextrap.images import load_samples, resolve_masker
         from neuroextrap.images._opening import list_images
 
+        named = list_images(imgs, name)
+        files = [img.file for img in named]
+        check_distinct(files, name, repeated=repeated)
         if not allow_native_space:
-            check_one_space(list_images(imgs, name), name)
+            check_one_space(named, name)
         everywhere = min_subjects is not None
         masker = resolve_masker(_finite(imgs, everywhere) if mask is None else mask)
         values = load_samples(imgs, masker)
@@ -63,7 +73,10 @@ def read_subjects(imgs, mask, name, min_subjects=None, *, allow_native_space=Fal
             f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
             "the images and the mask"
         )
-    return SubjectMaps(values, usable, masker)
+    each = len(files) == len(values)
+    return SubjectMaps(
+        values, usable, masker, tuple(files) if each else (None,) * len(values)
+    )
 
 
 def read_null(null_scores, masker, subject):

@@ -53,42 +53,64 @@ def check_memory(memory, memory_level=1):
 def check_private(folder):
     """Raise where someone else could put pickles into a folder, or replace it.
 
-    The folder and what joblib has put into it, and the folder above, must be writable
-    by their owner alone, who is this user or root; a folder above may have the sticky
-    bit, as /tmp does. A group of the user's alone, of the same name, is no one else.
+    The folder and all that joblib has put into it, and the folder above, must be
+    writable by their owner alone, who is this user or root; a folder above may have the
+    sticky bit, as /tmp does. A group of the user's alone, of the same name, is no one
+    else.
     """
     if os.name != "posix":
         return
-    inside = [folder, folder / "joblib"]
-    for path in (*inside, folder.absolute().parent):
-        if not path.exists():
+    above, alone = folder.absolute().parent, {}
+    for path in (above, folder, *_below(folder / "joblib")):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
             continue
-        status = path.stat()
-        sticky = path not in inside and status.st_mode & stat.S_ISVTX
+        sticky = path == above and status.st_mode & stat.S_ISVTX
         mine = status.st_uid in (os.getuid(), 0)
-        if mine and (sticky or not _others_can_write(status)):
+        if mine and (sticky or not _others_can_write(status, alone)):
             continue
+        every = "" if path == above else "-R "
+        named = above if path == above else folder
         raise ValueError(
             f"memory={str(folder)!r} holds pickles, which run code when they are read, "
             f"and others can write to {path}; use a folder of your own, or take the "
-            f"permission away: chmod go-w {path}"
+            f"permission away: chmod {every}go-w {named}"
         )
 
 
-def _others_can_write(status):
-    """Return whether a file's permissions let anyone but its owner write to it."""
-    import grp
-    import pwd
+def _below(folder):
+    """Yield a folder and everything in it."""
+    yield folder
+    for place, folders, files in os.walk(folder):
+        yield from (Path(place, name) for name in (*folders, *files))
 
+
+def _others_can_write(status, alone):
+    """Return whether a file's permissions let anyone but its owner write to it.
+
+    `alone` remembers which users are alone in which groups.
+    """
     if status.st_mode & stat.S_IWOTH:
         return True
     if not status.st_mode & stat.S_IWGRP:
         return False
+    both = status.st_uid, status.st_gid
+    if both not in alone:
+        alone[both] = _is_alone(*both)
+    return not alone[both]
+
+
+def _is_alone(uid, gid):
+    """Return whether a group is the user's own, with nobody else in it."""
+    import grp
+    import pwd
+
     try:
-        user, group = pwd.getpwuid(status.st_uid).pw_name, grp.getgrgid(status.st_gid)
+        user, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
     except KeyError:
-        return True
-    return group.gr_name != user or bool(set(group.gr_mem) - {user})
+        return False
+    return group.gr_name == user and not set(group.gr_mem) - {user}
 
 
 def cached(read, named, masker, *settings):

@@ -11,6 +11,9 @@ _logger = logging.getLogger(__name__)
 _TOLERANCE = 1e-3
 """Seconds by which two statements of a repetition time may differ."""
 
+_LONGEST = 1e6
+"""Seconds between volumes that no scanner needs: what is larger is no time."""
+
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
 _EXTENSIONS = (".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
 
@@ -92,7 +95,7 @@ def _of_sidecar(img):
     sidecar = path.with_name(f"{stem}.json")
     try:
         value = json.loads(sidecar.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{sidecar} is not a readable sidecar ({error}); correct or remove it"
         ) from error
@@ -100,7 +103,7 @@ def _of_sidecar(img):
     if value is None:
         return None
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and np.isfinite(value) and value > 0):
+    if not (number and 0 < value < _LONGEST):
         raise ValueError(
             f"{sidecar}: RepetitionTime={value!r} must be a positive number of "
             "seconds; correct the sidecar"

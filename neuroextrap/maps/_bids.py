@@ -155,6 +155,6 @@ def _read(path):
     """Return a description, empty when it is damaged."""
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return about if isinstance(about, dict) else {}

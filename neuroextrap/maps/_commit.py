@@ -55,9 +55,9 @@ def commit(staging, moves, remove=()):
     _sync(staging)
     try:
         _finish(staging)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         _finish(staging)
-        raise KeyboardInterrupt("the results had been written") from None
+        raise type(interrupt)("the results had been written") from None
 
 
 def is_committed(staging):
@@ -109,7 +109,7 @@ def _read_list(staging):
         names = [*plan["move"], *plan["move"].values(), *plan["remove"]]
     except FileNotFoundError:  # another process has finished it
         return {"move": {}, "remove": []}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged ({type(error).__name__}); remove {staging} and write "
             "the results again"

@@ -129,7 +129,7 @@ class Checkpoint:
             stored = json.loads(manifest.read_text())
             if not isinstance(stored, dict):
                 raise ValueError("no JSON object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"checkpoint={str(self.directory)!r} has a damaged {_MANIFEST}; name "
                 "another folder, or delete this one and compute its tasks again"

@@ -17,6 +17,12 @@ class AccuracyStatistic:
         self.set_size = set_size
         self._weights = average_accuracy(np.eye(n_classes), [set_size])[:, 0]
 
+    @property
+    def maps(self) -> list[str]:
+        """Names of the maps that show this statistic."""
+        sizes = {"accuracy": self.n_classes, "pairwise_accuracy": 2}
+        return [name for name, size in sizes.items() if size == self.set_size]
+
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""
         return round_ties(np.add.reduce(wins * self._weights, axis=1))
@@ -45,6 +51,11 @@ class InformationStatistic:
         self.n_classes = n_classes
         self.set_sizes = [int(k) for k in set_sizes]
         self._weights = average_accuracy(np.eye(n_classes), self.set_sizes)
+
+    @property
+    def maps(self) -> list[str]:
+        """Names of the maps that show this statistic."""
+        return ["implied_information"]
 
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""

@@ -44,6 +44,22 @@ def test_eight_categories_are_told_apart(real_data, volumes, tmp_path):
     assert _values(out, "implied_information").max() > 2
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "With 8 classes the simultaneous bound" in page
+    assert_where_it_is(folder, out, page)
+
+
+def assert_where_it_is(folder, out, page):
+    """Check that the slice lies over its own mean image, not on a template."""
+    assert "drawn over the mean image, not on the MNI template" in page
+    bold = nibabel.load(folder / "bold.nii.gz")
+    mean, accuracy = (
+        nibabel.load(out / f"{name}.nii.gz") for name in ("mean_image", "accuracy")
+    )
+    for img in (mean, accuracy):
+        assert img.shape == bold.shape[:3]
+        np.testing.assert_allclose(img.affine, bold.affine)
+        assert img.header["sform_code"] == bold.header["sform_code"]
+    expected = bold.get_fdata().mean(axis=3).ravel()
+    assert np.corrcoef(mean.get_fdata().ravel(), expected)[0, 1] > 0.99
 
 
 def test_conditions_exchanged_within_runs_are_not(real_data, volumes, tmp_path):

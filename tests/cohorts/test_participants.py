@@ -239,3 +239,44 @@ def test_the_group_from_the_command_line(analyzed, cohort, capsys):
     assert "has 1 participants to put together" in capsys.readouterr().err
     assert main([*words, "--quiet"]) == 2
     assert "already holds" in capsys.readouterr().err
+
+
+def test_nothing_names_a_folder_of_this_machine(pair, tmp_path, monkeypatch):
+    raw, mask = tmp_path / "events of the study", tmp_path / "masks" / "some.nii.gz"
+    raw.mkdir()
+    for folder in pair.parents[1].glob("sub-*"):
+        folder.rename(raw / folder.name)
+    data = np.ones((4, 4, 3), "uint8")
+    data[0] = 0
+    mask.parent.mkdir()
+    nibabel.Nifti1Image(data, np.diag([3.0, 3, 3, 1])).to_filename(mask)
+    next(raw.glob("sub-02/func/*run-3_events.tsv")).write_text("onset\n1\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["bids", "raw/derivatives/fmriprep", "out", "participant", "--quiet"]
+    options = ["--samples", "blocks", "--delay", "4", "--radius", "4"]
+    options += ["--bounds", "none", "--no-report", "--confounds", "none"]
+    given = ["--raw", str(raw), "--mask", "masks/some.nii.gz"]
+    assert main([*words, *options, *given]) == 1  # sub-02 has no events
+    for path in (tmp_path / "out").rglob("*"):
+        if path.suffix in (".toml", ".json", ".html", ".tsv", ""):
+            text = path.read_text() if path.is_file() else ""
+            assert str(tmp_path) not in text, path
+    record = tmp_path / "out" / "code" / "sub-01.toml"
+    found = tomllib.loads(record.read_text())
+    assert found["raw"] == "../../events of the study"
+    assert found["mask"] == "../../masks/some.nii.gz"
+    start = "sub-01/func/sub-01_task-objects_run-1"
+    assert found["runs"][0]["events"] == f"{start}_events.tsv"
+    assert found["runs"][0]["bold"].startswith(f"{start}_space-")
+    reason = tomllib.loads((record.parent / "sub-02.toml").read_text())["outcome"]
+    assert reason["reason"].startswith("sub-02/func/"), reason
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    words = ["bids", str(pair), "again", "participant", "--config", str(record)]
+    assert main([*words, "--no-report", "--quiet"]) == 0
+    one, two = (
+        IdentificationSearchLight.from_directory(folder)
+        for folder in (tmp_path / "out", "again")
+    )
+    assert one.n_elements_ == 36
+    np.testing.assert_array_equal(one.wins_, two.wins_)

@@ -13,8 +13,8 @@ def tally(request):
     """
     counts = request.config.stash.setdefault(_COUNTS, [])
 
-    def note(kind, n, **outcomes):
-        counts.append((kind, n, outcomes))
+    def note(kind, tried, **outcomes):
+        counts.append((kind, tried, outcomes))
 
     return note
 

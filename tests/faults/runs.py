@@ -1,7 +1,8 @@
 """Commands to be disturbed, and what their folders held before and after.
 
 Run as a program it forks a process for every fault, so that a fault costs no start of
-Python: ``python -m tests.faults.runs KIND HOW N FOLDER``; it prints counts as JSON.
+Python: ``python -m tests.faults.runs FAULT ARGUMENTS FOLDER``; it prints counts as JSON
+(see `program`, which tests call).
 """
 
 import contextlib
@@ -11,7 +12,9 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -132,6 +135,7 @@ def at_every_change(kind, step, root):
     """Kill an overwriting command at every `step`-th change of the file system."""
     old, new, out = _old_and_new(kind, root)
     words, number = words_of(kind, root, out), 1
+    step = int(step)
     counts = {"kills": 0, "old": 0, "new": 0, "mixed": 0}
     while True:
 
@@ -153,7 +157,7 @@ def at_random(kind, n_kills, root):
     words = words_of(kind, root, out)
     if kind in ("searchlight", "encoding"):
         words[1:1] = ["--checkpoint", str(root / "checkpoint")]
-    start = time.monotonic()
+    start, n_kills = time.monotonic(), int(n_kills)
     in_child(lambda: run(words))
     whole = time.monotonic() - start
     counts = {"kills": 0, "old": 0, "new": 0, "mixed": 0, "resumed": 0, "unlike": 0}
@@ -191,12 +195,145 @@ def _state(kind, out, old, new):
     return "old" if found == old else "new" if found == new else "mixed"
 
 
-def _main(kind, how, n, folder):
+def limits(kind, state, sizes, root):
+    """Limit the length of files, as a disk that fills does, while results are written.
+
+    In the state "second" there are results of an earlier run.
+    """
+    import resource
+
+    from neuroextrap.analysis._analysis_files import find_analysis
+
+    out, counts = root / "place" / "out", {"tried": 0, "failed_whole": 0}
+    out.parent.mkdir()
+    if state == "second":
+        assert run(words_of("searchlight", root, out, seed=1)) == 0
+    words = [word for word in words_of(kind, root, out) if word != "--quiet"]
+    for size in map(int, sizes.split(",")):
+        before = content(out) if out.exists() else None
+
+        def work(begin, size=size):
+            begin()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+            return main_of(words)
+
+        code, said = told_by_child(work)
+        counts["tried"] += 1
+        if code == 0:
+            continue
+        counts["failed_whole"] += 1
+        assert code == 2, said
+        assert "File too large" in said[-1], said
+        assert said[-1].startswith("error: "), said
+        assert out.exists() == (before is not None)
+        assert not out.exists() or content(out) == before
+        assert [path.name for path in out.parent.rglob(".*")] == []
+    if out.exists():
+        read(find_analysis(out)[0], out)
+    return counts
+
+
+def signals(name, n_times, root):
+    """Interrupt commands at several moments of their work."""
+    number = signal.Signals[name]
+    place, counts = root / "place", {"tried": 0, "said_in_one_line": 0}
+    place.mkdir()
+    assert run(words_of("searchlight", root, root / "warm")) == 0  # all is imported
+    for count in range(int(n_times)):
+        words = words_of("searchlight", root, place / "out")
+        words[words.index("200")] = "50000"
+        words += ["--save-null", str(place / "null.npy")]
+        words += ["--n-jobs", str(1 + count % 2)]
+
+        def work(begin, words=words):
+            begins_with(begin)
+            return main_of(words)
+
+        code, said = told_by_child(work, number, 0.02 + 0.2 * count)
+        counts["tried"] += 1
+        assert code == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
+        assert len(said) == 1, said
+        counts["said_in_one_line"] += 1
+        assert list(place.iterdir()) == []
+    return {**counts, "left_nothing": counts["tried"]}
+
+
+def main_of(words):
+    """Run the command line as a program does."""
+    from neuroextrap.cli import main
+
+    warnings.simplefilter("ignore")
+    return main(words)
+
+
+def begins_with(begin):
+    """Call a function when the command has been read and its work begins."""
+    from neuroextrap.cli import _searchlight
+
+    run_command = _searchlight.run
+
+    def begun(args):
+        begin()
+        return run_command(args)
+
+    _searchlight.run = begun
+
+
+def told_by_child(work, number=None, after=None):
+    """Do some work in a forked process; its status, and the lines that it said.
+
+    `work` calls its argument when it begins. With a signal's `number`, it is sent so
+    many seconds `after` that.
+    """
+    with tempfile.TemporaryFile("w+") as said:
+        begun, begins = os.pipe()
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                os.dup2(said.fileno(), 2)
+                sys.stderr = os.fdopen(2, "w", buffering=1)
+                # a shell starts what runs in the background without it
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                code = work(lambda: os.write(begins, b"!"))
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        os.read(begun, 1)
+        if number is not None:
+            time.sleep(after)
+            os.kill(child, number)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(begun)
+        os.close(begins)
+        said.seek(0)
+        return status, said.read().splitlines()
+
+
+def program(fault, *arguments):
+    """Make faults in a process of its own and return their counts."""
+    words = [sys.executable, "-W", "ignore", "-m", "tests.faults.runs", fault]
+    done = subprocess.run(
+        [*words, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+FAULTS = {
+    "changes": at_every_change,
+    "random": at_random,
+    "limits": limits,
+    "signals": signals,
+}
+
+
+def _main(fault, *arguments):
     """Make the faults and print their counts."""
-    root = Path(folder)
+    root = Path(arguments[-1])
     make_inputs(root)
-    faults = {"changes": at_every_change, "random": at_random}[how]
-    print(json.dumps(faults(kind, int(n), root)))  # noqa: T201
+    print(json.dumps(FAULTS[fault](*arguments[:-1], root)))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -73,7 +73,12 @@ def killer_of(client, monkeypatch, *, seed, chance, most):
     draw, killed, timers = random.Random(seed), [], []
 
     def kill():
-        nannies = client.cluster.workers.values()  # who start workers again
+        # who starts workers again; killed while starting, a worker stays away for good
+        nannies = [
+            nanny
+            for nanny in client.cluster.workers.values()
+            if nanny.process is not None and nanny.process.status.name == "running"
+        ]
         pids = [nanny.pid for nanny in nannies if nanny.pid not in (None, *killed)]
         if pids:
             killed.append(draw.choice(pids))
@@ -92,7 +97,7 @@ def killer_of(client, monkeypatch, *, seed, chance, most):
         timer.join()
 
 
-def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch):
+def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch, tally):
     expected = analyze()
     with (
         use_executor(cluster),
@@ -101,13 +106,14 @@ def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch):
         got = analyze()
     assert len(killed) == 1
     assert_same(expected, got)
+    tally("workers of Dask killed in use_executor", 1, same_maps=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("by_joblib", [False, True])
 def test_workers_killed_at_random_moments_change_no_bit(
-    cluster, small_tasks, monkeypatch, seed, by_joblib
+    cluster, small_tasks, monkeypatch, tally, seed, by_joblib
 ):
     expected = analyze(2000)
     place = (
@@ -122,3 +128,5 @@ def test_workers_killed_at_random_moments_change_no_bit(
         got = analyze(2000)
     assert killed
     assert_same(expected, got)
+    where = "through joblib" if by_joblib else "in use_executor"
+    tally(f"workers of Dask killed {where}", len(killed), same_maps=1)

@@ -1,30 +1,17 @@
 """Killed at any moment: nothing lost, nothing half, nothing different."""
 
-import json
 import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.faults.runs import KINDS
+from tests.faults.runs import KINDS, program
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def faults(kind, how, n, folder):
-    """Make faults in a process of its own and return their counts."""
-    words = [sys.executable, "-W", "ignore", "-m", "tests.faults.runs", kind, how]
-    done = subprocess.run(
-        [*words, str(n), str(folder)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def check_changes(kind, step, folder, tally):
     """Kill at every `step`-th change of the file system."""
-    counts = faults(kind, "changes", step, folder)
+    counts = program("changes", kind, step, folder)
     n_kills = counts.pop("kills")
     tally(f"{kind} killed at changes of the file system", n_kills, **counts)
     assert counts["mixed"] == 0
@@ -47,7 +34,7 @@ def test_killed_at_every_change_of_the_file_system(kind, tmp_path, tally):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_fifty_kills_at_random_moments(kind, tmp_path, tally):
-    counts = faults(kind, "random", 50, tmp_path)
+    counts = program("random", kind, 50, tmp_path)
     n_kills = counts.pop("kills")
     tally(f"{kind} killed at random moments", n_kills, **counts)
     assert n_kills >= 50

@@ -1,6 +1,7 @@
 """What was read is not read again; what has changed is."""
 
 import os
+import stat
 
 import joblib
 import nibabel
@@ -186,3 +187,115 @@ def test_memory_is_a_parameter_like_others(kind, tmp_path):
         assert getattr(again.memory, "location", again.memory) == getattr(
             given, "location", given
         )
+
+
+def searchlight(imgs, mask_img, y, memory):
+    groups = np.repeat(np.arange(4), 4)
+    return IdentificationSearchLight(mask_img, radius=4, memory=memory).fit(
+        imgs, y, groups
+    )
+
+
+READERS = {
+    "masker": lambda imgs, mask, y, memory: resolve_masker(mask, memory=memory),
+    "masker's own": lambda imgs, mask, y, memory: resolve_masker(
+        NiftiMasker(mask, memory=memory, standardize=None), imgs
+    ),
+    "searchlight": searchlight,
+    "encoding": lambda imgs, mask, y, memory: EncodingIdentification(
+        mask, radius=4, memory=memory, cv=4
+    ).fit(np.eye(4)[y], imgs),
+    "learning curve": lambda imgs, mask, y, memory: read_scans(
+        imgs, mask, memory=memory
+    ),
+}
+KINDS_OF_MEMORY = {
+    "text": str,
+    "path": lambda folder: folder,
+    "joblib": lambda folder: joblib.Memory(folder, verbose=0),
+}
+posix = pytest.mark.skipif(os.name != "posix", reason="no POSIX permissions")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """A folder of the user's own, with a function and a pickle of joblib in it."""
+    os.chmod(tmp_path, 0o755)
+    deep = tmp_path / "cache" / "joblib" / "module" / "name"
+    deep.mkdir(parents=True)
+    (deep / "output.pkl").write_bytes(b"not to be read")
+    for path in (tmp_path / "cache", *(tmp_path / "cache").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def colleagues(monkeypatch):
+    """Every group has two members."""
+    import grp
+
+    group = grp.struct_group(("staff", "x", 1000, ["ada", "emmy"]))
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: group)
+
+
+@posix
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", KINDS_OF_MEMORY)
+@pytest.mark.parametrize("bit", [stat.S_IWGRP, stat.S_IWOTH], ids=["group", "world"])
+def test_a_memory_that_others_can_write_to_is_refused(
+    brains, mask_img, cache, colleagues, reader, kind, bit
+):
+    imgs, y = brains
+    cache.chmod(0o755 | bit)
+    memory = KINDS_OF_MEMORY[kind](cache)
+    message = r"holds pickles, which run code .* others can write to .*chmod -R go-w"
+    with pytest.raises(ValueError, match=message):
+        READERS[reader](imgs, mask_img, y, memory)
+
+
+@posix
+@pytest.mark.parametrize("bit", [stat.S_IWGRP, stat.S_IWOTH], ids=["group", "world"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "..",
+        "joblib",
+        "joblib/module",
+        "joblib/module/name",
+        "joblib/module/name/output.pkl",
+    ],
+)
+def test_nothing_in_a_memory_may_be_writable_by_others(
+    mask_img, cache, colleagues, place, bit
+):
+    resolve_masker(mask_img, memory=cache)
+    path = (cache / place).resolve()
+    path.chmod(stat.S_IMODE(path.stat().st_mode) | bit)
+    with pytest.raises(ValueError, match=f"others can write to {path};"):
+        resolve_masker(mask_img, memory=cache)
+
+
+@posix
+def test_what_is_the_users_alone_is_taken(mask_img, cache, monkeypatch, tmp_path):
+    import grp
+    import pwd
+
+    user = pwd.getpwuid(cache.stat().st_uid).pw_name
+    monkeypatch.setattr(
+        grp, "getgrgid", lambda gid: grp.struct_group((user, "x", gid, [user]))
+    )
+    cache.chmod(0o775)  # a group of this user's alone, as many systems make them
+    resolve_masker(mask_img, memory=cache)
+    tmp_path.chmod(0o1777)  # as /tmp is
+    resolve_masker(mask_img, memory=cache)
+    resolve_masker(mask_img, memory=tmp_path / "none yet")
+
+
+@posix
+def test_a_memory_of_somebody_else_is_refused(mask_img, cache, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    status = cache.stat()
+    if status.st_uid == 0:
+        os.chown(cache, 54321, -1)
+    with pytest.raises(ValueError, match=f"others can write to {cache};"):
+        resolve_masker(mask_img, memory=cache)

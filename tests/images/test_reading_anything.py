@@ -9,11 +9,15 @@ import pytest
 
 from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli._stimulus_tables import read_features, read_table
+from neuroextrap.cohorts._records import read_configuration
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._arrays import load_array
 from neuroextrap.images._events import read_events
-from neuroextrap.images._opening import open_image, read_image
+from neuroextrap.images._opening import NamedImage, open_image, read_image
+from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.maps import read_maps
+from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.margins._null import read_about_null
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -33,6 +37,8 @@ tables = st.lists(st.lists(cells, max_size=6), max_size=6).map(
     lambda rows: "\n".join("\t".join(row) for row in rows).encode()
 )
 texts = st.one_of(st.binary(max_size=200), tables)
+huge = st.just(10**400)
+deep = st.just(b"[" * 100_000)
 leaves = st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers()
 documents = st.recursive(
     leaves,
@@ -78,15 +84,13 @@ def test_stimulus_tables(content, tmp_path):
 
 
 @anything
-@hypothesis.given(content=st.one_of(texts, documents))
+@hypothesis.given(content=st.one_of(texts, deep, documents))
 @pytest.mark.parametrize("name", ["analysis.json", "maps.json"])
 def test_descriptions(name, content, tmp_path):
     folder = tmp_path / "results"
     folder.mkdir(exist_ok=True)
     (folder / "results.npz").write_bytes(b"")
-    if not isinstance(content, bytes):
-        content = json.dumps(content).encode()
-    (folder / name).write_bytes(content)
+    write_document(folder / name, content)
     read = {"analysis.json": find_analysis, "maps.json": read_maps}[name]
     result_or_refusal(lambda: read(folder))
 
@@ -128,3 +132,76 @@ def test_arrays(content, magic, tmp_path):
     path = tmp_path / "array.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" * magic + content)
     result_or_refusal(lambda: load_array(path))
+
+
+@anything
+@hypothesis.given(
+    content=st.one_of(
+        texts,
+        deep,
+        st.fixed_dictionaries({"RepetitionTime": leaves | huge | st.lists(leaves)}),
+        documents,
+    )
+)
+def test_sidecars_of_images(content, tmp_path):
+    img = nibabel.Nifti1Image(np.ones((2, 2, 2, 3), "u1"), np.diag([3.0, 3, 3, 1]))
+    img.header.set_xyzt_units("mm")  # no unit of time: the sidecar must tell
+    path = tmp_path / "bold.nii"
+    img.to_filename(path)
+    write_document(tmp_path / "bold.json", content)
+    named = NamedImage("imgs", nibabel.load(path))
+    times = result_or_refusal(lambda: repetition_times([named], None))
+    assert times is None or np.isfinite(times).all()
+    assert times is None or min(times) > 0
+
+
+@anything
+@hypothesis.given(content=st.one_of(texts, deep, documents))
+def test_what_stands_beside_permuted_maps(content, tmp_path):
+    write_document(tmp_path / "null.npy.json", content)
+    read = result_or_refusal(
+        lambda: read_about_null(tmp_path / "null.npy", np.ones((2, 3)))
+    )
+    assert read is None  # nothing of this is their fingerprint
+
+
+names = st.sampled_from(["a", "b", "..", ".", "../a", "/etc/hosts", "c/d", ""])
+
+
+@anything
+@hypothesis.given(
+    content=st.one_of(
+        texts,
+        deep,
+        documents,
+        st.fixed_dictionaries(
+            {"move": st.dictionaries(names, names), "remove": st.lists(names)}
+        ),
+    )
+)
+@pytest.mark.filterwarnings("ignore:.*completed the results of a run")
+def test_lists_of_what_an_interrupted_run_moves(content, tmp_path):
+    folder = tmp_path / "out"
+    staging = folder / ".neuroextrap-partial-x"
+    staging.mkdir(parents=True, exist_ok=True)
+    for path in (tmp_path / "a", folder / "b", staging / "a"):
+        path.write_text(path.parent.name)
+    write_document(staging / "commit.json", content)
+    result_or_refusal(lambda: finish_interrupted(folder))
+    assert (tmp_path / "a").read_text() == tmp_path.name  # others' files stay
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "out"]
+
+
+@anything
+@hypothesis.given(content=texts)
+def test_configurations(content, tmp_path):
+    path = tmp_path / "options.toml"
+    path.write_bytes(content)
+    result_or_refusal(lambda: read_configuration(path))
+
+
+def write_document(path, content):
+    """Write bytes, or values as JSON."""
+    if not isinstance(content, bytes):
+        content = json.dumps(content).encode()
+    path.write_bytes(content)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins import _null
-from neuroextrap.margins._null import null_file
+from neuroextrap.margins._locks import Lock
+from neuroextrap.margins._null import null_file, read_about_null
 
 
 def listing(folder):
@@ -102,3 +103,72 @@ def test_places_that_cannot_be_are_refused(tmp_path):
             null_file(path, 2, 2),
         ):
             pytest.fail("the work began")
+
+
+ABOUT = {"run": "abc", "maps": {"accuracy": "Accuracy"}}
+
+
+def write(path, value, about=ABOUT):
+    with null_file(path, 3, 2, about) as null:
+        null[:] = value
+    return np.load(path)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not(tmp_path):
+    path = tmp_path / "null[1].npy"  # no pattern
+    left, used, other = (
+        tmp_path / f".{name}.partial"
+        for name in ("null[1].npy.0", "null[1].npy.1", "null1.npy.2")
+    )
+    for file in (left, used, other):
+        file.write_bytes(b"half")
+    lock = Lock(used)
+    write(path, 1.0)
+    lock.release()
+    assert listing(tmp_path) == sorted(
+        [used.name, other.name, "null[1].npy", "null[1].npy.json"]
+    )
+
+
+def test_maps_that_nobody_locks_are_made_all_the_same(tmp_path, monkeypatch):
+    def unlocked(path):
+        lock = Lock.__new__(Lock)
+        lock.held, lock.known, lock._handle = False, False, None
+        return lock
+
+    monkeypatch.setattr(_null, "Lock", unlocked)
+    left = tmp_path / ".null.npy.0.partial"
+    left.write_bytes(b"half")
+    write(tmp_path / "null.npy", 1.0)
+    assert left.exists()  # whose it is cannot be known
+
+
+def test_a_file_says_whose_maps_it_holds(tmp_path):
+    path = tmp_path / "null.npy"
+    null = write(path, 1.0)
+    assert read_about_null(path, null) == read_about_null(str(path), null)
+    assert ABOUT.items() <= read_about_null(path, null).items()
+    other = write(tmp_path / "other.npy", 2.0, about=None)
+    assert read_about_null(tmp_path / "other.npy", other) is None
+    write(path, 3.0, about=None)  # and nothing of the earlier maps stays
+    assert listing(tmp_path) == ["null.npy", "other.npy"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"fingerprint": 1}', "\0"])
+def test_a_description_of_other_maps_is_refused(tmp_path, text):
+    path = tmp_path / "null.npy"
+    null = write(path, 1.0)
+    with pytest.raises(ValueError, match="does not describe the permuted maps in"):
+        read_about_null(path, null + 1)
+    (tmp_path / "null.npy.json").write_text(text)
+    with pytest.raises(ValueError, match="write them again with save_null"):
+        read_about_null(path, null)
+
+
+def test_a_description_that_cannot_be_written_costs_no_maps(tmp_path):
+    (tmp_path / "null.npy.json").mkdir()
+    (tmp_path / "null.npy.json" / "mine").touch()
+    with pytest.warns(UserWarning, match="which run its maps are of"):
+        write(tmp_path / "null.npy", 1.0)
+    assert np.load(tmp_path / "null.npy").max() == 1.0
+    assert listing(tmp_path) == ["null.npy", "null.npy.json"]
