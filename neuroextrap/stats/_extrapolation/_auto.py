@@ -13,7 +13,7 @@ from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolut
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, log_anchors
 from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
@@ -81,6 +81,20 @@ class LogitMean(ExtrapolationMethod):
         """Return the measured curve up to K, the predicted one beyond."""
         sizes = np.asarray(set_sizes, float)
         return join_measured(self.wins_, sizes, self._mean(sizes), self.mean_at_all_)
+
+    def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Predict as the base class does; the measured curve never rises by itself."""
+        n_classes, accuracy = len(self.wins_), np.empty(len(set_sizes))
+        beyond = set_sizes > n_classes
+        if not beyond.all():
+            accuracy[~beyond] = measured_curve(self.wins_, set_sizes[~beyond])
+        if beyond.any():
+            anchors = log_anchors(set_sizes.max())
+            anchors = anchors[(anchors > n_classes) & (anchors < set_sizes.max())]
+            every = np.unique(np.r_[anchors, set_sizes[beyond]])
+            lowest = np.minimum.accumulate(np.r_[self.wins_[-1], self.accuracy(every)])
+            accuracy[beyond] = lowest[1 + np.searchsorted(every, set_sizes[beyond])]
+        return np.clip(accuracy, 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each opinion, shape (n_opinions, n_sizes)."""
