@@ -156,7 +156,8 @@ def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_regi
 
 
 def test_curves_of_a_folder_are_carried_on_from_wins(encoding, tmp_path):
-    assert "(auto, from margins)" in dict(identification_sections(encoding))["Accuracy curves"]
+    section = dict(identification_sections(encoding))["Accuracy curves"]
+    assert "(auto, from margins)" in section
     encoding.to_directory(tmp_path / "results")
     read = EncodingIdentification.from_directory(tmp_path / "results")
     lines = {line.get_label(): line.get_data() for line in curve_axes(read, 0).lines}
@@ -166,4 +167,5 @@ def test_curves_of_a_folder_are_carried_on_from_wins(encoding, tmp_path):
     np.testing.assert_allclose(found, model.predict(300), rtol=1e-9)
     scores = AccuracyExtrapolator().fit(encoding.region_margins(0), np.arange(30))
     assert abs(found - scores.predict(300)) > 1e-4
-    assert "(auto, from win counts)" in dict(identification_sections(read))["Accuracy curves"]
+    section = dict(identification_sections(read))["Accuracy curves"]
+    assert "(auto, from win counts)" in section

@@ -84,7 +84,7 @@ class LeftOut:
     def same_size(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield the parts of each size together, for methods that fit many at once.
 
-        Places among the parts (m,), wins (m, n_classes) and numbers of test points (m,).
+        Places among the parts (m,), wins (m, n_classes), numbers of test points (m,).
         """
         sizes = np.array([sample.n_classes for sample in self.win_samples])
         for size in np.unique(sizes):
