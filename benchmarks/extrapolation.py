@@ -11,12 +11,12 @@ B3  win probabilities with a closed-form curve: bias at 2, 10 and 100 times K an
 jackknife  refits that share work against refits from scratch: all are equal, then the
     ratio of CPU times.
 
-families  twenty-one simulated populations and real drawings: errors of every method,
-    coverage and width of intervals (`--tuning`: the ten on which rules were tuned).
+families  thirty-five simulated populations and real drawings, those on which rules were
+    tuned apart: errors of every method, coverage and width of intervals.
 
     python benchmarks/extrapolation.py [--quick | --full] [--only maps B1 B2 B3]
     python benchmarks/extrapolation.py --jackknife [--quick | --full]
-    python benchmarks/extrapolation.py --families [--tuning] [--seed SEED] [--quick]
+    python benchmarks/extrapolation.py --families [fresh | held_out | tuning]
 """
 
 import argparse
@@ -25,7 +25,7 @@ import time
 from copy import deepcopy
 
 import numpy as np
-from families import benchmark_families
+from families import SIDES, benchmark_families
 from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
@@ -341,9 +341,8 @@ def read_arguments():
     parser.add_argument("--full", action="store_true", help="hours: published sizes")
     parser.add_argument("--only", nargs="+", default=["maps", "B1", "B2", "B3"])
     parser.add_argument("--auto", action="store_true", help="the default method only")
-    parser.add_argument("--families", action="store_true", help="populations alone")
+    parser.add_argument("--families", nargs="?", const="fresh", choices=list(SIDES))
     parser.add_argument("--jackknife", action="store_true", help="its speed alone")
-    parser.add_argument("--tuning", action="store_true", help="the tuning families")
     parser.add_argument("--seed", type=int, default=2026, help="of the populations")
     return parser.parse_args()
 
@@ -374,7 +373,7 @@ def main():
     args = read_arguments()
     if args.families:
         repeats = dict.fromkeys((8, 20, 50), 1) if args.quick else None
-        benchmark_families(tuning=args.tuning, seed=args.seed, repeats=repeats)
+        benchmark_families(args.families, seed=args.seed, repeats=repeats)
         return
     if args.jackknife:
         n_classes = 300 if args.quick else 5000 if args.full else 1000

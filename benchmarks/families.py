@@ -1,9 +1,10 @@
 """Errors and interval coverage of the extrapolations over families of populations.
 
-Called by ``python benchmarks/extrapolation.py --families``. Populations are those of
-`populations`; `--tuning` shows the families that rules were tuned on instead of those
-held out. Omniglot is added to the latter where its drawings are at hand (the folder
-``omniglot_small`` under the environment variable ``NEUROEXTRAP_DATA``).
+Called by ``python benchmarks/extrapolation.py --families``, with "fresh" (populations
+written after the last change of a rule), "held_out" (those that earlier rules were
+measured on) or "tuning" (those that rules were tuned on). Omniglot is added to the
+first two where its drawings are at hand (the folder ``omniglot_small`` under the
+environment variable ``NEUROEXTRAP_DATA``).
 """
 
 import io
@@ -13,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from further_populations import FRESH, FURTHER_TUNING
 from populations import HELD_OUT, TUNING
 from scipy import special
 from scipy.ndimage import gaussian_filter
@@ -24,6 +26,11 @@ from neuroextrap.stats import (
 )
 
 SEED = 2026
+SIDES = {
+    "fresh": FRESH,
+    "held_out": HELD_OUT,
+    "tuning": {**TUNING, **FURTHER_TUNING},
+}
 RATIOS = np.array([2, 4, 10, 100])
 REPEATS = {8: 2, 20: 2, 50: 2, 100: 2, 500: 1}
 SINGLE = (
@@ -161,15 +168,14 @@ def records_of_drawings(seed, repeats):
                 yield record(name, "real", n_classes, sample, sizes, truth)
 
 
-def collect(tuning, seed, repeats, names=None):
-    """All records of one side of the split."""
+def collect(side, seed, repeats, names=None):
+    """All records of one of the `SIDES`, or of some families of it."""
     warnings.simplefilter("ignore", UserWarning)  # 100 K is past what was calibrated
-    families = TUNING if tuning else HELD_OUT
     records = []
-    for name, population in families.items():
+    for name, population in SIDES[side].items():
         if names is None or name in names:
             records += records_of_family(name, population, seed, repeats)
-    if not tuning and (names is None or "omniglot" in names):
+    if side != "tuning" and (names is None or "omniglot" in names):
         records += records_of_drawings(seed, repeats)
     return records
 
@@ -275,11 +281,15 @@ def interval_cells(records, kind, factors):
     return cells
 
 
-def benchmark_families(tuning=False, seed=SEED, repeats=None):
-    """Print all tables of one side of the split."""
-    records = collect(tuning, seed, repeats or REPEATS)
-    side = "tuning" if tuning else "held out"
+def benchmark_families(side, seed=SEED, repeats=None):
+    """Print all tables of one side."""
+    records = collect(side, seed, repeats or REPEATS)
     print(f"\nfamilies of populations ({side}), {len(records)} sets, seed {seed}")
+    print_tables(records)
+
+
+def print_tables(records):
+    """Print errors by K, by ratio, far out and by group, and intervals."""
     error_table(records)
     error_table(records, factors=tuple(RATIOS), by="ratio")
     error_table(records, factors=(100,))
