@@ -189,7 +189,8 @@ def error_table(records, factors=(2, 4, 10), by="n_classes"):
         columns = {f"K = {k}": (k, factors) for k in sizes_of(records)}
     else:
         columns = {f"{factor} K": (None, (factor,)) for factor in factors}
-    print(f"\nmean absolute error over {factors} times K [95th percentile, maximum]")
+    named = ", ".join(f"{factor}" for factor in factors)
+    print(f"\nmean absolute error over {named} times K [95th percentile, maximum]")
     print(f"  {'':46s}" + "".join(f"{name:>18s}" for name in columns) + " average")
     for method in records[0]["found"]:
         means, cells = [], ""
