@@ -8,23 +8,29 @@ maps  70,000 regions of 120 classes to 10,000, all at once against one by one.
 B3  win probabilities with a closed-form curve: bias at 2, 10 and 100 times K and
     coverage of the jackknife interval.
 
-families  twenty-one simulated populations and real drawings: errors of every method,
-    coverage and width of intervals (`--tuning`: the ten on which rules were tuned).
+jackknife  refits that share work against refits from scratch: all are equal, then the
+    ratio of CPU times.
+
+families  thirty-five simulated populations and real drawings, those on which rules were
+    tuned apart: errors of every method, coverage and width of intervals.
 
     python benchmarks/extrapolation.py [--quick | --full] [--only maps B1 B2 B3]
-    python benchmarks/extrapolation.py --families [--tuning] [--seed SEED] [--quick]
+    python benchmarks/extrapolation.py --jackknife [--quick | --full]
+    python benchmarks/extrapolation.py --families [fresh | held_out | tuning]
 """
 
 import argparse
 import itertools
 import time
+from copy import deepcopy
 
 import numpy as np
-from families import benchmark_families
+from families import SIDES, benchmark_families
 from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
 from neuroextrap.stats._accuracy import accuracy_weights
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 
 SEED = 30_000
 SEED_B2 = 40_000
@@ -284,21 +290,65 @@ def benchmark_maps(n_regions, n_classes=120, n_test=600, n_single=40):
         )
 
 
-def main():
-    """Parse the command line and run."""
+def scratch_refits(model, parts, sizes):
+    """Predictions of the method fitted anew to every part of the sample."""
+    classes = np.arange(model.n_classes_)
+    found = []
+    for group in parts.groups:
+        part = model.sample_.subset(classes[parts.group_of_class != group])
+        found.append(deepcopy(model.method_).fit(part).projected_accuracy(sizes))
+    return np.array(found)
+
+
+def cpu_time(function):
+    """What a function returns, and the seconds of CPU that it took."""
+    start = time.process_time()
+    found = function()
+    return found, time.process_time() - start
+
+
+def benchmark_jackknife(n_classes, n_refits, methods):
+    """Check that shared refits are those from scratch, then print how much faster."""
+    margins = nearest_center_margins(n_classes, 0.2, np.random.default_rng(SEED))
+    sizes = n_classes * np.array([2.0, 4.0, 10.0])
+    print(f"\njackknife: {n_refits} refits of {n_classes} classes, to {sizes}")
+    for method in methods:
+        model = AccuracyExtrapolator(method).fit(margins, np.arange(n_classes))
+        scratch, slow = cpu_time(
+            lambda model=model: scratch_refits(
+                model, LeftOut(model.sample_, n_refits), sizes
+            )
+        )
+        shared, fast = cpu_time(
+            lambda model=model: [
+                refit.projected_accuracy(sizes)
+                for refit in model.method_.refits(LeftOut(model.sample_, n_refits))
+            ]
+        )
+        np.testing.assert_allclose(shared, scratch, rtol=1e-5)
+        print(
+            f"  {method:17s} {fast:.1f} s of CPU time, from scratch {slow:.1f} s: "
+            f"{slow / fast:.1f} times; largest difference "
+            f"{np.abs(shared - scratch).max():.0e}",
+            flush=True,
+        )
+
+
+def read_arguments():
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="about a minute")
     parser.add_argument("--full", action="store_true", help="hours: published sizes")
     parser.add_argument("--only", nargs="+", default=["maps", "B1", "B2", "B3"])
     parser.add_argument("--auto", action="store_true", help="the default method only")
-    parser.add_argument("--families", action="store_true", help="populations alone")
-    parser.add_argument("--tuning", action="store_true", help="the tuning families")
+    parser.add_argument("--families", nargs="?", const="fresh", choices=list(SIDES))
+    parser.add_argument("--jackknife", action="store_true", help="its speed alone")
     parser.add_argument("--seed", type=int, default=2026, help="of the populations")
-    args = parser.parse_args()
-    if args.families:
-        repeats = dict.fromkeys((8, 20, 50), 1) if args.quick else None
-        benchmark_families(tuning=args.tuning, seed=args.seed, repeats=repeats)
-        return
+    return parser.parse_args()
+
+
+def run_published(args):
+    """Run the comparisons with published figures, and that of maps."""
     scale = 0 if args.quick else 2 if args.full else 1
     methods_b1, methods_b2 = (("auto",),) * 2 if args.auto else (ALL_B1, ALL_B2)
     start = time.perf_counter()
@@ -316,6 +366,20 @@ def main():
         methods = ("gaussian_mixture", "gaussian", "pitman_yor", "monotone_mple")
         benchmark_b3(100, [3, 40, 400][scale], methods)
     print(f"\n{time.perf_counter() - start:.0f} s")
+
+
+def main():
+    """Run what the command line asks for."""
+    args = read_arguments()
+    if args.families:
+        repeats = dict.fromkeys((8, 20, 50), 1) if args.quick else None
+        benchmark_families(args.families, seed=args.seed, repeats=repeats)
+        return
+    if args.jackknife:
+        n_classes = 300 if args.quick else 5000 if args.full else 1000
+        benchmark_jackknife(n_classes, 100, ("auto", "gaussian_mixture", "tail"))
+        return
+    run_published(args)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Errors and interval coverage of the extrapolations over families of populations.
 
-Called by ``python benchmarks/extrapolation.py --families``. Populations are those of
-`populations`; `--tuning` shows the families that rules were tuned on instead of those
-held out. Omniglot is added to the latter where its drawings are at hand (the folder
-``omniglot_small`` under the environment variable ``NEUROEXTRAP_DATA``).
+Called by ``python benchmarks/extrapolation.py --families``, with "fresh" (populations
+written after the last change of a rule), "held_out" (those that earlier rules were
+measured on) or "tuning" (those that rules were tuned on). Omniglot is added to the
+first two where its drawings are at hand (the folder ``omniglot_small`` under the
+environment variable ``NEUROEXTRAP_DATA``).
 """
 
 import io
@@ -13,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from further_populations import FRESH, FURTHER_TUNING
 from populations import HELD_OUT, TUNING
 from scipy import special
 from scipy.ndimage import gaussian_filter
@@ -24,6 +26,11 @@ from neuroextrap.stats import (
 )
 
 SEED = 2026
+SIDES = {
+    "fresh": FRESH,
+    "held_out": HELD_OUT,
+    "tuning": {**TUNING, **FURTHER_TUNING},
+}
 RATIOS = np.array([2, 4, 10, 100])
 REPEATS = {8: 2, 20: 2, 50: 2, 100: 2, 500: 1}
 SINGLE = (
@@ -161,46 +168,59 @@ def records_of_drawings(seed, repeats):
                 yield record(name, "real", n_classes, sample, sizes, truth)
 
 
-def collect(tuning, seed, repeats, names=None):
-    """All records of one side of the split."""
+def collect(side, seed, repeats, names=None):
+    """All records of one of the `SIDES`, or of some families of it."""
     warnings.simplefilter("ignore", UserWarning)  # 100 K is past what was calibrated
-    families = TUNING if tuning else HELD_OUT
     records = []
-    for name, population in families.items():
+    for name, population in SIDES[side].items():
         if names is None or name in names:
             records += records_of_family(name, population, seed, repeats)
-    if not tuning and (names is None or "omniglot" in names):
+    if side != "tuning" and (names is None or "omniglot" in names):
         records += records_of_drawings(seed, repeats)
     return records
 
 
-def error_table(records, factors=(2, 4, 10)):
-    """Mean and largest absolute error of each method by K, every family weighing one.
+def error_table(records, factors=(2, 4, 10), by="n_classes"):
+    """Errors of each method by K or by ratio, every family weighing one.
 
-    The largest is the 95th percentile over all sets.
+    Mean absolute error; 95th percentile and maximum are those over all sets.
     """
-    sizes = sorted({r["n_classes"] for r in records})
-    print(f"\nmean absolute error over {factors} times K, [95th percentile]")
-    print(f"  {'':46s}" + "".join(f"{f'K = {k}':>15s}" for k in sizes) + "   all K")
+    if by == "n_classes":
+        columns = {f"K = {k}": (k, factors) for k in sizes_of(records)}
+    else:
+        columns = {f"{factor} K": (None, (factor,)) for factor in factors}
+    named = ", ".join(f"{factor}" for factor in factors)
+    print(f"\nmean absolute error over {named} times K [95th percentile, maximum]")
+    print(f"  {'':46s}" + "".join(f"{name:>18s}" for name in columns) + " average")
     for method in records[0]["found"]:
         means, cells = [], ""
-        for k in sizes:
-            errors = by_family(records, k, method, factors)
+        for k, used in columns.values():
+            errors = by_family(records, k, method, used)
             means.append(np.mean([e.mean() for e in errors.values()]))
-            worst = np.quantile(np.concatenate(list(errors.values())), 0.95)
-            cells += f"{means[-1]:8.3f} [{worst:.2f}]"
+            everything = np.concatenate(list(errors.values()))
+            worst = f"{np.quantile(everything, 0.95):.2f}, {everything.max():.2f}"
+            cells += f"{means[-1]:6.3f} [{worst}]"
         print(f"  {method:46s}{cells}{np.mean(means):8.4f}")
 
 
+def sizes_of(records):
+    """Numbers of classes that samples were drawn of."""
+    return sorted({r["n_classes"] for r in records})
+
+
 def by_family(records, n_classes, method, factors):
-    """Absolute errors of one method by family."""
+    """Absolute errors of one method by family, and by K where that is None.
+
+    With all K together, families and K weigh alike however many sets they have.
+    """
     errors = {}
     for r in records:
-        if r["n_classes"] == n_classes:
+        if n_classes in (None, r["n_classes"]):
             used = np.isin(r["ratio"], factors)
             gap = np.abs(r["found"][method] - r["truth"])[used]
-            errors[r["family"]] = np.r_[errors.get(r["family"], []), gap]
-    return errors
+            cell = r["family"] if n_classes else (r["family"], r["n_classes"])
+            errors[cell] = np.r_[errors.get(cell, []), gap]
+    return {cell: e for cell, e in errors.items() if e.size}
 
 
 def group_table(records, factors=(2, 4, 10)):
@@ -262,12 +282,17 @@ def interval_cells(records, kind, factors):
     return cells
 
 
-def benchmark_families(tuning=False, seed=SEED, repeats=None):
-    """Print all tables of one side of the split."""
-    records = collect(tuning, seed, repeats or REPEATS)
-    side = "tuning" if tuning else "held out"
+def benchmark_families(side, seed=SEED, repeats=None):
+    """Print all tables of one side."""
+    records = collect(side, seed, repeats or REPEATS)
     print(f"\nfamilies of populations ({side}), {len(records)} sets, seed {seed}")
+    print_tables(records)
+
+
+def print_tables(records):
+    """Print errors by K, by ratio, far out and by group, and intervals."""
     error_table(records)
+    error_table(records, factors=tuple(RATIOS), by="ratio")
     error_table(records, factors=(100,))
     group_table(records)
     interval_table(records)

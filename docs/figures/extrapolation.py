@@ -23,11 +23,15 @@ every = np.r_[sizes, beyond]
 truth = average_accuracy(win_distribution(margins, np.arange(n_all)), every)
 predicted = model.predict(beyond)
 lower, upper = model.predict_interval(beyond)
+naive = AccuracyExtrapolator("logistic").fit(margins[shown, shown], np.arange(n_shown))
 
 figure, ax = plt.subplots(figsize=(7, 3.4))
 ax.plot(every, truth, color="0.5", lw=4, alpha=0.4, label="truth, all 1,000 classes")
 ax.plot(sizes, measured, "o", ms=4, color="#0072B2", label="measured, 100 classes")
 ax.plot(beyond, predicted, "--", color="#D55E00", label="predicted from the 100")
+ax.plot(
+    beyond, naive.predict(beyond), ":", color="#009E73", label='naive line, "logistic"'
+)
 ax.fill_between(
     beyond, lower, upper, color="#D55E00", alpha=0.15, lw=0, label="90% interval"
 )

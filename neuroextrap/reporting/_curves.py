@@ -40,6 +40,7 @@ def curves_section(fitted, finding, peaks):
         extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
         bounded=fitted.results_.n_repeats is not None,
         method=EXTRAPOLATION.replace("_", " "),
+        source="win counts" if fitted.test_codes_ is None else "margins",
         level=f"{INTERVAL_LEVEL:.0%}",
         n_classes=len(fitted.classes_),
         tsv=tsv_uri(_curve_table(fitted, shown)),
@@ -105,14 +106,12 @@ def curve_axes(fitted, region):
 def _extrapolated(fitted, region):
     """Predict the accuracy of one region up to ten times as many classes.
 
-    Returns set sizes, accuracy, and the ends of the interval as a pair.
+    From its margins, or from its wins where results were read from a folder. Returns
+    set sizes, accuracy, and the ends of the interval as a pair.
     """
-    from neuroextrap.stats import AccuracyExtrapolator
-
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
-    model = AccuracyExtrapolator(EXTRAPOLATION)
-    model.fit_wins(fitted.wins_[fitted.find_region(region)], fitted.results_.n_test)
+    model = fitted.extrapolator(region, EXTRAPOLATION)
     return (
         targets,
         model.predict(targets),

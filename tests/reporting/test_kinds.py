@@ -148,8 +148,24 @@ def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_regi
     assert "90% interval" in bands
     assert (sizes[0], sizes[-1]) == (30, 300)
     assert np.all(np.diff(accuracy) <= 0)
-    model = AccuracyExtrapolator().fit_wins(encoding.wins_[0], 30)
-    np.testing.assert_allclose(accuracy[-1], model.predict(300), atol=1e-6)
+    model = AccuracyExtrapolator().fit(encoding.region_margins(0), np.arange(30))
+    np.testing.assert_allclose(accuracy[-1], model.predict(300), rtol=1e-12)
     few = [line.get_label() for line in curve_axes(one_region, 0).lines]
     assert "extrapolated" not in few
     plt.close("all")
+
+
+def test_curves_of_a_folder_are_carried_on_from_wins(encoding, tmp_path):
+    section = dict(identification_sections(encoding))["Accuracy curves"]
+    assert "(auto, from margins)" in section
+    encoding.to_directory(tmp_path / "results")
+    read = EncodingIdentification.from_directory(tmp_path / "results")
+    lines = {line.get_label(): line.get_data() for line in curve_axes(read, 0).lines}
+    plt.close("all")
+    model = AccuracyExtrapolator().fit_wins(encoding.wins_[0], 30)
+    found = lines["extrapolated"][1][-1]
+    np.testing.assert_allclose(found, model.predict(300), rtol=1e-9)
+    scores = AccuracyExtrapolator().fit(encoding.region_margins(0), np.arange(30))
+    assert abs(found - scores.predict(300)) > 1e-4
+    section = dict(identification_sections(read))["Accuracy curves"]
+    assert "(auto, from win counts)" in section

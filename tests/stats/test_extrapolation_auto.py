@@ -10,6 +10,7 @@ from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
 from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._logistic import Logistic
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._extrapolation._tail import Tail
 
@@ -108,7 +109,9 @@ def test_auto_is_the_mean_of_its_opinions_on_the_logit_scale(kind):
         assert misses == (kind == "calibrated")
         others.append(logit(Tail(calibrate=misses)))
     weight = n_classes / (n_classes + 10) / (len(others) + 1)
-    mean = (1 - weight * len(others)) * gaussian + weight * np.sum(others, axis=0)
+    weights = [np.full(3, weight), weight * np.array([1, 1, 10**-0.5])][: len(others)]
+    mean = (1 - np.sum(weights, axis=0)) * gaussian
+    mean += sum(w * logits for w, logits in zip(weights, others, strict=True))
     model = AccuracyExtrapolator()
     if kind == "wins":
         model.fit_wins(sample.wins, len(y))
@@ -138,6 +141,16 @@ def test_auto_continues_the_measured_curve():
     bridged = mean(between) + missed * np.array([1.0, 0.5, 0.0, 0.0])
     np.testing.assert_allclose(model.predict(between), bridged, rtol=1e-12)
     assert (np.diff(model.predict(np.arange(2.0, 400.0, 0.5))) <= 0).all()
+
+
+def test_auto_is_projected_as_every_method_is():
+    """Running minima from two classes on; the measured curve never rises by itself."""
+    margins, y = nearest_center(30, 0.5, 3)
+    method = AccuracyExtrapolator().fit(margins, y).method_
+    for sizes in ([2.0, 7.5, 30, 31, 45.5, 300, 4000], [30.0], [29.0, 2.5], [900.0]):
+        expected = ExtrapolationMethod.projected_accuracy(method, np.array(sizes))
+        found = method.projected_accuracy(np.array(sizes))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5])

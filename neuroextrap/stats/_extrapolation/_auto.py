@@ -13,12 +13,15 @@ from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolut
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, log_anchors
 from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
 FEW_CLASSES = 10
 """Number of classes at which half the weight of `logistic` and `tail` is gone."""
+
+TAIL_FACTOR = 10
+"""Up to how many times K `tail` has its full weight; further out, it fades."""
 
 _LARGEST_LIKELIHOOD = 10_000
 _FEWEST_FOR_TAIL = 4
@@ -31,7 +34,8 @@ class LogitMean(ExtrapolationMethod):
     to 1 than half a test point and to 0 than half of chance. Up to K classes the
     measured curve is unbiased and needs no method. What it differs from the mean at K
     fades, linearly in the logarithm of the set size, and is gone at 2 K: so the
-    prediction continues what was seen.
+    prediction continues what was seen. The weights are `opinion_weights` for a sample
+    of `n_classes`.
     """
 
     name = "logit_mean"
@@ -39,12 +43,10 @@ class LogitMean(ExtrapolationMethod):
     has_cdf = False
 
     def __init__(
-        self,
-        opinions: Sequence[Sequence[ExtrapolationMethod]],
-        weights: ArrayLike,
+        self, opinions: Sequence[Sequence[ExtrapolationMethod]], n_classes: int
     ):
         self.opinions = [list(members) for members in opinions]
-        self.weights = np.asarray(weights, float)
+        self.n_classes = n_classes
 
     @property
     def members(self) -> list[ExtrapolationMethod]:
@@ -75,12 +77,26 @@ class LogitMean(ExtrapolationMethod):
         for refitted, sample in zip(members, samples, strict=True):
             rest = iter(refitted)
             opinions = [[next(rest) for _ in opinion] for opinion in self.opinions]
-            yield LogitMean(opinions, self.weights)._join(sample)
+            yield LogitMean(opinions, self.n_classes)._join(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the measured curve up to K, the predicted one beyond."""
         sizes = np.asarray(set_sizes, float)
         return join_measured(self.wins_, sizes, self._mean(sizes), self.mean_at_all_)
+
+    def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
+        """Predict as the base class does; the measured curve never rises by itself."""
+        n_classes, accuracy = len(self.wins_), np.empty(len(set_sizes))
+        beyond = set_sizes > n_classes
+        if not beyond.all():
+            accuracy[~beyond] = measured_curve(self.wins_, set_sizes[~beyond])
+        if beyond.any():
+            anchors = log_anchors(set_sizes.max())
+            anchors = anchors[(anchors > n_classes) & (anchors < set_sizes.max())]
+            every = np.unique(np.r_[anchors, set_sizes[beyond]])
+            lowest = np.minimum.accumulate(np.r_[self.wins_[-1], self.accuracy(every)])
+            accuracy[beyond] = lowest[1 + np.searchsorted(every, set_sizes[beyond])]
+        return np.clip(accuracy, 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each opinion, shape (n_opinions, n_sizes)."""
@@ -98,7 +114,8 @@ class LogitMean(ExtrapolationMethod):
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the opinions as an accuracy."""
-        return special.expit(self.weights @ self.logits(set_sizes))
+        weights = opinion_weights(self.n_classes, len(self.opinions), set_sizes)
+        return special.expit(np.sum(weights * self.logits(set_sizes), axis=0))
 
 
 def resolved_logit(
@@ -125,10 +142,18 @@ def join_measured(
     return accuracy
 
 
-def opinion_weights(n_classes: int, n_opinions: int) -> np.ndarray:
-    """Return the weights of the Gaussian opinion and the others, (n_opinions,)."""
-    others = n_classes / (n_classes + FEW_CLASSES) / n_opinions
-    return np.array([1 - others * (n_opinions - 1), *[others] * (n_opinions - 1)])
+def opinion_weights(
+    n_classes: int, n_opinions: int, set_sizes: np.ndarray
+) -> np.ndarray:
+    """Return the weights of opinions at set sizes, (n_opinions, n_sizes).
+
+    The first is the Gaussian one, which has what the others leave; the third, `tail`.
+    """
+    share = n_classes / (n_classes + FEW_CLASSES) / n_opinions
+    weights = np.full((n_opinions, len(set_sizes)), share)
+    weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))
+    weights[0] = 1 - weights[1:].sum(axis=0)
+    return weights
 
 
 class Auto(ExtrapolationMethod):
@@ -137,8 +162,9 @@ class Auto(ExtrapolationMethod):
     The opinions are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
     likelihood up to 10,000 classes), `logistic` and, where there are scores of at least
     four classes, `tail`. The weights of the latter two are one third each with many
-    classes (without scores, `logistic` has one half), times K / (K + 10) with few; the
-    Gaussian opinion has the rest. The tail is left as it is where it predicts the
+    classes (without scores, `logistic` has one half), times K / (K + 10) with few;
+    beyond 10 K that of the tail is multiplied by sqrt(10 K / k). The Gaussian opinion
+    has the rest. The tail is left as it is where it predicts the
     observed accuracy at K within two binomial standard errors, one vote per class, and
     else calibrated; it is left out where more than one test point in twenty ties with
     a distractor. Up to K the prediction is the measured curve; what the mean misses of
@@ -159,7 +185,7 @@ class Auto(ExtrapolationMethod):
         ]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
-        return LogitMean(opinions, opinion_weights(n_classes, len(opinions)))
+        return LogitMean(opinions, n_classes)
 
     def fit(self, sample: WinSample) -> Self:
         self.chosen_ = self.resolve(sample).fit(sample)

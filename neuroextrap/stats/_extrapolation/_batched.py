@@ -125,7 +125,7 @@ def _auto(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray
         np.mean([resolved_logit(a, every, n_test[:, None]) for a in opinion], axis=0)
         for opinion in opinions
     ]
-    weights = opinion_weights(n_classes, len(opinions))
+    weights = opinion_weights(n_classes, len(opinions), every)
     mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
     at_all = mean[:, every == n_classes]
     accuracy = np.clip(join_measured(wins, every, mean, at_all), 0.0, 1.0)

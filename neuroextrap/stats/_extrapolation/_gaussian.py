@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._normal_mixture import (
     MEAN_RANGE,
@@ -67,6 +70,17 @@ class Gaussian(ExtrapolationMethod):
         observed = clip_to_resolution(sample.wins[-1], sample.n_test)
         self.shift_ = float(invert_gaussian_accuracy(observed, sample.n_classes)[0])
         return self
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Invert the accuracies of parts of one size together."""
+        shifts = np.empty(len(parts))
+        for places, wins, n_test in parts.same_size():
+            observed = clip_to_resolution(wins[:, -1], n_test)
+            shifts[places] = invert_gaussian_accuracy(observed, wins.shape[1])
+        for shift in shifts:
+            refit = copy(self)
+            refit.shift_ = float(shift)
+            yield refit
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return table_means(power_table(set_sizes), self.shift_, 0.0)[0]

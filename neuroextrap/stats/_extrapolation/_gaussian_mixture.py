@@ -233,14 +233,11 @@ class GaussianMixture(ExtrapolationMethod):
 
     def refits(self, parts: LeftOut) -> Iterator[Self]:
         """Fit parts of one size together, from where the whole sample's fit ended."""
-        samples = list(parts.samples(scores=False))
-        sizes = np.array([sample.n_classes for sample in samples])
-        parameters = np.empty((len(samples), 2))
-        for size in np.unique(sizes):
-            same = np.flatnonzero(sizes == size)
-            parameters[same] = fit_normal_mixture(
-                np.stack([samples[i].wins for i in same]),
-                [samples[i].n_test for i in same],
+        parameters = np.empty((len(parts), 2))
+        for places, wins, n_test in parts.same_size():
+            parameters[places] = fit_normal_mixture(
+                wins,
+                n_test,
                 loss=self.loss,
                 ridge_scale=self.ridge_scale,
                 start=self.parameters_[0],

@@ -76,8 +76,28 @@ class LeftOut:
         kept = np.cumsum(self.group_of_class != group) - 1
         return kept[self.sample.y_true[self.rows(group)]]
 
-    def wins(self, group: int) -> WinSample:
-        """Return the part's win distribution, without scores."""
+    @cached_property
+    def win_samples(self) -> list[WinSample]:
+        """Win distributions of the parts, without scores, in the order of `groups`."""
+        return [self._wins(group) for group in self.groups]
+
+    def same_size(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the parts of each size together, for methods that fit many at once.
+
+        Places among the parts (m,), wins (m, n_classes), numbers of test points (m,).
+        """
+        sizes = np.array([sample.n_classes for sample in self.win_samples])
+        for size in np.unique(sizes):
+            places = np.flatnonzero(sizes == size)
+            same = [self.win_samples[i] for i in places]
+            yield (
+                places,
+                np.stack([sample.wins for sample in same]),
+                np.array([sample.n_test for sample in same]),
+            )
+
+    def _wins(self, group: int) -> WinSample:
+        """Count the part's wins."""
         beaten, tied = self.beaten_and_tied(group)
         n_kept = int(np.count_nonzero(self.group_of_class != group))
         wins = spread_ties(beaten[None], tied[None], self.columns(group)[None], n_kept)
@@ -85,10 +105,10 @@ class LeftOut:
 
     def samples(self, *, scores: bool = True) -> Iterator[WinSample]:
         """Yield the parts, with their scores or without."""
-        for group in self.groups:
-            part = self.wins(group)
-            if scores:
+        for group, part in zip(self.groups, self.win_samples, strict=True):
+            if not scores:
+                yield part
+            else:
                 kept = np.flatnonzero(self.group_of_class != group)
                 margins = self.sample.margins[np.ix_(self.rows(group), kept)]
-                part = WinSample(part.wins, part.n_test, margins, self.columns(group))
-            yield part
+                yield WinSample(part.wins, part.n_test, margins, self.columns(group))
