@@ -77,7 +77,9 @@ def subjects_and_population(rng, n_sets, *, mistake=False):
         # all sets together say what a mean is expected to be
         missed = (bits.mean() < low) | (bits.mean() > high)
         name = "Mean implied information over subjects, 95% interval (approximate)"
-        yield Row(name, where, missed.mean(axis=1), nominal=0.1)
+        # few subjects of very unequal, skewed information: see the documentation
+        scope = "unequally" not in law
+        yield Row(name, where, missed.mean(axis=1), nominal=0.1, in_scope=scope)
 
 
 def _bounds(whose, truth, found, where, mistake):

@@ -27,7 +27,8 @@ CORRECTED = {
 @lru_cache
 def plane():
     """Return which voxels of the plane share an edge."""
-    line = sparse.diags_array([1, 1], offsets=[-1, 1], shape=(SIDE, SIDE))
+    ones = [1.0, 1.0]
+    line = sparse.diags_array(ones, offsets=[-1, 1], shape=(SIDE, SIDE), dtype=float)
     one = sparse.eye_array(SIDE)
     return (sparse.kron(line, one) + sparse.kron(one, line)).tocsr()
 

@@ -94,6 +94,12 @@ def group_information(
     Bounds need what those of a subject need; see the guide. Where a subject's design
     has no bound, the bounds are left out.
 
+    The bootstrap interval is approximate. Of simulated 95% intervals .05 missed the
+    mean of the population with 8 or more subjects where half of them carried
+    information; where information was skewed (SD 1.6 times the mean), .17 missed with
+    8 subjects, .14 with 16 and .10 with 32. The lower bounds hold for any
+    distribution.
+
     References
     ----------
     Hesterberg 2015, "What teachers should know about the bootstrap", The American
