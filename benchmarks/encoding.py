@@ -220,7 +220,7 @@ def local_responses(X, positions, size, n_voxels):
         signal = X @ weights
         Y[:, v] = signal / signal.std()
         Y[:, v] += rng.normal(size=len(X)) * np.sqrt((1 - share[v]) / share[v])
-    return X, Y
+    return Y
 
 
 def sparse_signals(n_voxels):
