@@ -2,7 +2,7 @@
 
 import time
 
-_MIB, _GIB = 2.0**20, 2.0**30
+_GIB = 2.0**30
 
 
 def cost_line(what, seconds, n_bytes):
@@ -25,8 +25,6 @@ def size_words(n_bytes):
     >>> size_words(2**29), size_words(3 * 2**30)
     ('512 MiB', '3.0 GiB')
     """
-    if n_bytes < _MIB:
-        return f"{n_bytes / 2**10:.0f} KiB"
     if n_bytes < _GIB:
         return f"{n_bytes / 2**20:.0f} MiB"
     return f"{n_bytes / _GIB:.1f} GiB"

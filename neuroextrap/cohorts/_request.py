@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 NULL_FILE = "null.npy"
 """Plain name of a participant's permuted maps."""
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +146,10 @@ def working_folder(request, participant, out):
     """
     root = Path(out) / ".work" if request.work_dir is None else Path(request.work_dir)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
-    folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        with suppress(FileNotFoundError):  # another job removed the empty root
+            folder.mkdir(parents=True, exist_ok=True)
+            break
     done = False
     try:
         yield folder
@@ -155,8 +159,9 @@ def working_folder(request, participant, out):
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # there is work to continue, or others work in it
             folder.rmdir()
-        with suppress(OSError):
-            root.rmdir()
+        if request.work_dir is None:
+            with suppress(OSError):
+                root.rmdir()
 
 
 def samples_of(request, participant):
