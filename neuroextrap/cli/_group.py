@@ -5,7 +5,6 @@ from neuroextrap.cli._cost import cost_line, seconds_of
 from neuroextrap.cli._group_design import read_design
 from neuroextrap.cli._group_options import (
     add_input_options,
-    add_report_options,
     add_test_options,
 )
 from neuroextrap.cli._naming import bids_of_inputs
@@ -14,7 +13,7 @@ from neuroextrap.cli._parser import (
     add_output_options,
     take_last_as_output,
 )
-from neuroextrap.cli._results import check_bg_img
+from neuroextrap.cli._results import check_pictures
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -63,7 +62,6 @@ def add_parser(subparsers):
     add_input_options(parser)
     add_test_options(parser)
     add_output_options(parser)
-    add_report_options(parser)
 
 
 def run(args):
@@ -144,13 +142,12 @@ def _pages(maps, args):
     """Return functions that write the report and its table of clusters, by name."""
     if not args.report:
         return {}
-    from neuroextrap.images._tables import read_text_table
+    from neuroextrap.images._atlas_places import names_beside
 
-    names = None if args.labels is None else read_text_table(args.labels, "--labels")
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     page = maps.generate_report(
-        labels_img=args.labels_img,
-        names=names,
+        labels_img=args.atlas,
+        names=names_beside(args.atlas),
         bg_img=False if none else args.bg_img,
     )
     text = page.get_standalone()
@@ -201,10 +198,9 @@ def _check_options(args):
     if args.test is not None and args.null is None:
         raise ValueError(f"--test {args.test} needs --null; leave it out")
     _check_kind(args)
-    check_bg_img(args)
-    for name in ("labels_img", "labels"):
-        if _is_given(args, name) and not args.report:
-            raise ValueError(f"{_option(name)} is for the report only; add --report")
+    if args.atlas is not None and not args.report:
+        raise ValueError("--atlas is for the report only; add --report")
+    check_pictures(args)
 
 
 def _check_kind(args):

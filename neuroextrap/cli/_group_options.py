@@ -3,22 +3,6 @@
 from neuroextrap.cli._parser import add_dry_run
 
 
-def add_report_options(parser):
-    """Add the options of what is written in the report."""
-    group = parser.add_argument_group("report")
-    group.add_argument(
-        "--labels-img",
-        metavar="IMG",
-        help="atlas whose regions name the clusters of the report",
-    )
-    group.add_argument(
-        "--labels",
-        metavar="TSV",
-        help="names of the atlas's labels, a table with columns index and name "
-        "(default: their numbers)",
-    )
-
-
 def add_input_options(parser):
     """Add the options of the maps that are analyzed."""
     group = parser.add_argument_group("input")

@@ -22,7 +22,7 @@ def atlas_names_at(atlas, places):
     """
     labels_img, names = unpack_atlas(atlas, None)
     if names is None:
-        names = _names_beside(labels_img)
+        names = names_beside(labels_img)
     opened = read_image(open_image(labels_img, "atlas"))
     numbers = whole_numbers(opened)
     name_of = names_by_label(names, numbers[numbers != 0])
@@ -39,7 +39,7 @@ def atlas_names_at(atlas, places):
     return found
 
 
-def _names_beside(labels_img):
+def names_beside(labels_img):
     """Return the table of names beside a file, or None."""
     if not isinstance(labels_img, str | Path):
         return None

@@ -177,11 +177,11 @@ def test_a_report_with_an_atlas(subjects, tmp_path, capsys):
     imgs, _ = subjects
     out, labels = tmp_path / "out", np.ones((4, 3, 2), "uint8")
     labels[2:] = 7
-    atlas, table = tmp_path / "atlas.nii.gz", tmp_path / "names.tsv"
+    atlas, table = tmp_path / "atlas.nii.gz", tmp_path / "atlas.tsv"
     nibabel.save(nibabel.Nifti1Image(labels, np.diag([3, 3, 3, 1])), atlas)
     table.write_text("index\tname\n1\tfront\n7\tback\n")
     words = ["group", "--imgs", *imgs, "--n-permutations", "200", "--report"]
-    words += ["--labels-img", str(atlas), "--labels", str(table), "--bg-img", "none"]
+    words += ["--atlas", str(atlas), "--bg-img", "none"]
     assert main([*words, str(out)]) == 0
     assert f"open {out}/report.html" in capsys.readouterr().out
     text = (out / "report.html").read_text(encoding="utf-8")
@@ -222,7 +222,7 @@ def test_a_design_that_does_not_fit_is_one_line(
         (["--min-subjects", "9"], "min_subjects=9 is more than the 8 subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
         (["--test", "mean"], "--test mean needs --null"),
-        (["--labels", "x.tsv"], "--labels is for the report only; add --report"),
+        (["--atlas", "x.nii"], "--atlas is for the report only; add --report"),
         (["--bg-img", "mni152"], "is drawn in the report only; add --report"),
         (
             ["--null", "x.npy", "y.npy", "--test", "mean", "--gamma", "0.3"],
