@@ -48,7 +48,7 @@ def visit_inline(translator, node):
 
 def visit_block(translator, node):
     """Write a formula on lines of its own."""
-    translator.body.append('<div class="math-block">')
+    translator.body.append('<div class="math-block" tabindex="0">')
     translator.body.append(formula(node, as_block=True))
     translator.body.append("</div>\n")
     raise nodes.SkipNode

@@ -26,14 +26,15 @@ def atlas_names_at(atlas, places):
     opened = read_image(open_image(labels_img, "atlas"))
     numbers = whole_numbers(opened)
     name_of = names_by_label(names, numbers[numbers != 0])
+    unnamed = [int(number) for number in numbers if number and number not in name_of]
+    if unnamed:
+        raise ValueError(
+            f"atlas has labels without a name, {unnamed[:5]}; name every label or give "
+            "the image alone"
+        )
     search = _on_surface if opened.is_surface else _in_volume
     found = []
     for label, distance in search(opened.img, np.asarray(places, dtype=float)):
-        if label not in name_of and label:
-            raise ValueError(
-                f"atlas has label {label} without a name; name every label or give the "
-                "image alone"
-            )
         name = name_of.get(label, "")
         found.append(f"near {name}" if name and distance else name)
     return found

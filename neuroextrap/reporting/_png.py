@@ -12,7 +12,7 @@ def few_colors(data):
     image = Image.open(io.BytesIO(data)).convert("RGBA")
     if image.getextrema()[-1] == _OPAQUE:
         image = image.convert("RGB").quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
         )
     else:
         image = image.quantize(256, Image.Quantize.FASTOCTREE)

@@ -222,3 +222,28 @@ def test_stimuli_of_encoding_are_text(tmp_path, capsys):
         bad.to_csv(path, sep="\t", index=False)
         assert main([*words, "--quiet", str(tmp_path / "bad")]) == 2
         assert message in _error(capsys)
+
+
+def test_an_atlas_names_peaks_on_the_page_and_in_the_table(dataset):
+    labels = np.ones((4, 3, 2), "int16")
+    atlas = dataset / "atlas.nii.gz"
+    nibabel.Nifti1Image(labels, AFFINE).to_filename(atlas)
+    (dataset / "atlas.tsv").write_text("index\tname\n1\tV1 & <around>\n")
+    assert _run(dataset, "--quiet", "--report", "--atlas", str(atlas)) == 0
+    (page,) = (dataset / "out").rglob("*.html")
+    assert "V1 &amp; &lt;around&gt;" in page.read_text(encoding="utf-8")
+    (peaks,) = (dataset / "out").rglob("*peaks*.tsv")
+    assert pd.read_csv(peaks, sep="\t")["atlas_label"].iloc[0] == "V1 & <around>"
+
+
+def test_bad_atlases_are_refused_before_any_work(dataset, capsys):
+    assert _run(dataset, "--atlas", "nowhere.nii.gz") == 2
+    assert "no file nowhere.nii.gz" in _error(capsys)
+    atlas = dataset / "atlas.nii.gz"
+    nibabel.Nifti1Image(np.ones((4, 3, 2), "int16"), AFFINE).to_filename(atlas)
+    (dataset / "atlas.tsv").write_text("index\tname\n2\tV2\n")
+    assert _run(dataset, "--atlas", str(atlas)) == 2
+    assert "without a name, [1]" in _error(capsys)
+    assert _run(dataset, "--atlas", str(atlas), "--labels-img", str(atlas)) == 2
+    assert "--labels-img has regions instead" in _error(capsys)
+    assert not (dataset / "out").exists()
