@@ -73,6 +73,7 @@ autosummary_imported_members = True
 autosummary_context = {"is_ours": is_ours}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
