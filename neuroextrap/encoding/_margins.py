@@ -253,8 +253,10 @@ class EncodingMargins(MarginSource):
 
     def _region(self, x, rows):
         """Margins of one region, shape (n_responses, K)."""
-        margins = [self._fold(*fold) for fold in rows.split_folds(x)]
-        return np.concatenate(margins) * self.repeats[:, None]
+        margins = np.concatenate([self._fold(*fold) for fold in rows.split_folds(x)])
+        if self.rule == "correlation":
+            return margins
+        return margins * self.repeats[:, None]
 
     def _fold(self, responses, predictions, residuals):
         """Margins of the responses of one fold, of single responses."""
