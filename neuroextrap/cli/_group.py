@@ -13,7 +13,6 @@ from neuroextrap.cli._parser import (
     add_output_options,
     take_last_as_output,
 )
-from neuroextrap.cli._results import check_pictures
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -197,6 +196,8 @@ def _check_options(args):
         raise ValueError("--null does not go with --subjects; give maps by --imgs")
     if args.test is not None and args.null is None:
         raise ValueError(f"--test {args.test} needs --null; leave it out")
+    from neuroextrap.cli._results import check_pictures
+
     _check_kind(args)
     if args.atlas is not None and not args.report:
         raise ValueError("--atlas is for the report only; add --report")

@@ -119,6 +119,7 @@ def clusters_section(maps, finding, view, clusters):
         n_trends=len(table) if kind else 0,
         hint=_hint(maps, view),
         tsv=tsv_uri(clusters),
+        file_name="clusters.tsv",
         everything=frame_table(clusters, "Clusters, all columns"),
     )
 

@@ -89,7 +89,8 @@ def tables_of_peaks(
 
 def peak_rows(peaks, caption):
     """Tabulate the peaks in short, surviving or not."""
-    return _main_table(_main_columns(peaks, has_viewer=False), caption, "")
+    table = _main_columns(peaks, _COLUMNS, has_viewer=False)
+    return _main_table(table, _COLUMNS, caption, "")
 
 
 def _trend_caption(finding, many):
