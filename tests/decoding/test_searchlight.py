@@ -116,7 +116,8 @@ def test_saved_null_gives_the_same_p(tmp_path):
     np.testing.assert_allclose(fitted.region_scores_["p_value"], p)
     tail, _ = stats.tail_p_value(score.astype(float), np.asarray(null, dtype=float))
     np.testing.assert_allclose(fitted.region_scores_["p_value_tail"], tail)
-    assert [file.name for file in tmp_path.iterdir()] == ["null.npy"]
+    files = sorted(file.name for file in tmp_path.iterdir())
+    assert files == ["null.npy", "null.npy.json"]
 
 
 def test_constant_and_nan_voxels_are_dropped_and_counted():
