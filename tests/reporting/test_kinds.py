@@ -178,5 +178,3 @@ def test_curves_of_a_saved_model_are_carried_on_from_margins(encoding, tmp_path)
     read = EncodingIdentification.from_directory(tmp_path / "results")
     section = dict(identification_sections(read))["Accuracy curves"]
     assert "(auto, from margins)" in section
-
-
