@@ -15,7 +15,11 @@ from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._registry import record_of
 from neuroextrap.margins._array_hash import array_hash
-from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._cost import (
+    estimate_memory,
+    estimate_seconds,
+    quick_seconds,
+)
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._identity import identity_hash
 from neuroextrap.margins._null import null_file
@@ -160,15 +164,15 @@ class RegionRun:
         """
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
-        cost = self.cost()
-        long = cost["seconds"] > _LONG
+        seconds = quick_seconds(*self._data) / self.n_workers
+        long = seconds > _LONG
         logger.log(
             logging.WARNING if long else logging.INFO,
             "about %s (h:mm:ss) for %d regions and %d permutations with n_jobs=%d, "
             "because the classifier is refitted for each of them%s",
-            clock(cost["seconds"]),
-            cost["n_regions"],
-            cost["n_permutations"],
+            clock(seconds),
+            len(self.analyzed),
+            self.plan.n_permutations,
             self.n_workers,
             f"; {_FASTER}" if long else "",
         )

@@ -34,12 +34,7 @@ def estimate_seconds(
         timed = filled[start : start + size]
         seconds = _seconds(X, regions, plan, timed)
         return seconds * len(filled) / len(timed)
-    one = filled[len(filled) // 2 :][:1]
-    few = min(_FEW_LABELINGS, plan.n_trained)
-    _seconds(X, regions, _with_labelings(plan, 1), one)  # fills caches and imports
-    first = _seconds(X, regions, _with_labelings(plan, 1), one)
-    more = _seconds(X, regions, _with_labelings(plan, few), one)
-    each = max(0.0, more - first) / max(1, few - 1)
+    one, first, each = _first_look(X, regions, plan)
     n_regions = int(_SECONDS / max(1e-9, first + each * (plan.n_trained - 1)))
     if n_regions == 0:
         return len(filled) * _seconds_of_one(X, regions, plan, one, each, first)
@@ -47,6 +42,30 @@ def estimate_seconds(
     timed = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
     seconds = _seconds(X, regions, plan, filled[timed])
     return seconds * len(filled) / len(timed)
+
+
+def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) -> float:
+    """Extrapolate from a few labelings of one region, on one core.
+
+    Good enough where every labeling costs the same: where a classifier is refitted.
+    """
+    plan = with_path(plan, regions)
+    _, first, each = _first_look(X, regions, plan)
+    n_regions = int((np.diff(regions.indptr) > 0).sum())
+    return n_regions * (first + each * (plan.n_trained - 1))
+
+
+def _first_look(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> tuple[np.ndarray, float, float]:
+    """Time a region: its row, seconds of the first labeling and of each further one."""
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    one = filled[len(filled) // 2 :][:1]
+    few = min(_FEW_LABELINGS, plan.n_trained)
+    _seconds(X, regions, _with_labelings(plan, 1), one)  # fills caches and imports
+    first = _seconds(X, regions, _with_labelings(plan, 1), one)
+    more = _seconds(X, regions, _with_labelings(plan, few), one)
+    return one, first, max(0.0, more - first) / max(1, few - 1)
 
 
 def _seconds_of_one(

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.margins import _cost
-from neuroextrap.margins._cost import estimate_memory, estimate_seconds
+from neuroextrap.margins._cost import estimate_memory, estimate_seconds, quick_seconds
 from neuroextrap.margins._engine import score_regions, task_size
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import MarginKernel
@@ -118,10 +118,13 @@ def test_seconds_of_a_classifier_that_is_refitted(n_permutations, monkeypatch):
     X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
     monkeypatch.setattr(_cost.time, "perf_counter", lambda: kernel.seconds)
     estimate = estimate_seconds(X, regions, plan)
-    taken = kernel.seconds
+    taken, kernel.seconds = kernel.seconds, 0.0
+    quick = quick_seconds(X, regions, plan)
+    assert kernel.seconds <= 2.0 * 7  # labelings of one region
     kernel.seconds = 0.0
     score_regions(X, regions, plan)
     assert estimate == pytest.approx(kernel.seconds, rel=1e-9)
+    assert quick == pytest.approx(kernel.seconds, rel=1e-9)
     assert n_permutations < 1000 or taken < 0.01 * estimate
 
 
