@@ -12,7 +12,7 @@ from neuroextrap.stats._cluster_statistics import (
 )
 
 
-def graph(seed, n=40, n_pairs=50):
+def graph(seed, n=40, n_pairs=90):
     rng = np.random.default_rng(seed)
     pairs = np.unique(np.sort(rng.integers(0, n, (n_pairs, 2)), axis=1), axis=0)
     heights = rng.normal(size=n)

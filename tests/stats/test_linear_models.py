@@ -141,7 +141,9 @@ def test_one_variance_group_is_student():
 
 def test_median_of_signed_observations():
     y, signs = responses(6), np.array([[1, 1, 1, 1, 1, 1], [1, -1, 1, -1, -1, 1]])
-    found = linear_scores.Median(y)(0.4 * signs[..., np.newaxis])
+    median = linear_scores.Median(y)
+    found = median(0.4 * signs[..., np.newaxis])
+    assert median.heights(found) is found
     np.testing.assert_array_equal(found[0], np.median(y, axis=0))
     np.testing.assert_array_equal(found[1], np.median(signs[1][:, None] * y, axis=0))
 
