@@ -173,6 +173,6 @@ def check_variance_groups(group: NDArray[np.intp], test: LinearTest) -> None:
         if free[group == number].sum() < 0.5:
             raise ValueError(
                 f"variance_groups has a group of {count} subjects that the design "
-                "fits exactly; give every variance group at least two subjects more "
-                "than the columns that belong to it alone"
+                "fits exactly; give every variance group more subjects than columns "
+                "that belong to it alone"
             )

@@ -5,10 +5,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from neuroextrap.stats._arrangements import flipped, permuted
+from neuroextrap.stats._arrangements import _equal_rows, flipped, permuted
 from neuroextrap.stats._linear_test import linear_test
 
 MEAN = linear_test(np.ones((4, 1)), [1])
+MEAN_OF_12 = linear_test(np.ones((12, 1)), [1])
 GROUPS = linear_test(np.repeat(np.eye(2), [2, 3], axis=0), [1, -1])
 SLOPE = linear_test(np.column_stack([np.ones(4), [0.0, 1, 3, 7]]), [0, 1])
 BLOCKS = np.array(["b", "b", "a", "a"])
@@ -128,3 +129,33 @@ def test_rows_equal_up_to_rounding_are_one():
     test = linear_test(np.column_stack([np.ones(4), values]), [0, 1])
     found = every_permutation(test)
     assert len(found.source) == 12  # 4! / 2!
+
+
+def test_minus_zero_is_zero():
+    assert _equal_rows(np.array([[0.0, 1.0], [-0.0, 1.0]])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("blocks", [None, np.repeat(np.arange(6), 2)])
+def test_a_seed_draws_the_same_arrangements(blocks):
+    design = np.column_stack([np.ones(12), np.arange(12.0)])
+    test = linear_test(design, [0, 1])
+    options = {"whole_blocks": blocks is not None, "n_permutations": 9}
+    first, same, other = (
+        permuted(test, blocks, random_state=seed, **options).source
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+    flips = [
+        flipped(
+            MEAN_OF_12,
+            None,
+            two_sided=False,
+            random_state=seed,
+            whole_blocks=False,
+            n_permutations=9,
+        ).signs
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(flips[0], flips[1])
+    assert (flips[0] != flips[2]).any()

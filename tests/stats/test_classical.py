@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import confusion_information, fano_information
+from neuroextrap.stats._classical import _relevant_responses
 
 
 def entropy(labels):
@@ -180,3 +181,31 @@ def test_shared_ties_and_proportions():
 def test_tables_that_are_none(table, message):
     with pytest.raises(ValueError, match=message):
         confusion_information(table)
+
+
+def bayes_count(row):
+    """Panzeri & Treves 1996, cell by cell: how many cells explain those seen."""
+    n, seen = sum(row), [count for count in row if count]
+
+    def expected(n_unseen):
+        chances = [count / n for count in seen]
+        if n_unseen:
+            mass = n_unseen * (1 - (n / (n + len(seen))) ** (1 / n))
+            chances = [(1 - mass) * (c + 1) / (n + len(seen)) for c in seen]
+            chances += [mass / n_unseen] * n_unseen
+        return sum(1 - (1 - chance) ** n for chance in chances)
+
+    away = [abs(len(seen) - expected(k)) for k in range(len(row) - len(seen) + 1)]
+    k = 0
+    while k + 1 < len(away) and away[k + 1] < away[k]:
+        k += 1
+    return len(seen) + k
+
+
+def test_unseen_responses_are_counted_as_in_the_paper():
+    rng = np.random.default_rng(4)
+    counts = [rng.multinomial(n, rng.dirichlet(np.ones(9))) for n in (3, 6, 12, 40)]
+    found = [_relevant_responses(row) for row in counts]
+    assert found == [bayes_count(row.tolist()) for row in counts]
+    assert any(f > (row > 0).sum() for f, row in zip(found, counts, strict=True))
+    assert _relevant_responses(np.array([5, 40, 1])) == 3

@@ -146,3 +146,14 @@ def test_refuses(function, value, k, message):
         function(value, k)
     with pytest.raises(ValueError, match="base must be"):
         function(0.5, 2, base=1)
+
+
+@pytest.mark.parametrize("k", [2, 8, 1000])
+def test_tiny_information_raises_accuracy_by_its_root(k):
+    """Accuracy is 1/k + c sqrt(information) near zero, however near."""
+    bits = 4.0 ** -np.arange(20, 45)
+    above = max_average_accuracy(bits, k) - 1 / k
+    resolved = above > 1e6 * np.finfo(float).eps  # of 1 / k
+    assert resolved.sum() >= 6
+    ratios = (above[:-1] / above[1:])[resolved[1:]]
+    np.testing.assert_allclose(ratios, 2, rtol=3e-5)

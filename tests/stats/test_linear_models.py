@@ -91,7 +91,7 @@ def test_rearranged_designs_are_refitted(name):
 
 
 def test_variances_are_smoothed_before_they_divide():
-    test, y = linear_test(np.ones((7, 1)), [1]), responses(7)
+    test, y = linear_test(np.ones((7, 1)), [1]), 1e-3 * responses(7)
     total = np.square(y).sum(axis=0)
     pooled = linear_scores.SmoothedT(
         y, total, 6, lambda v: np.full_like(v, v.mean(axis=-1, keepdims=True))
@@ -155,6 +155,8 @@ def test_a_variance_group_without_residuals():
     with pytest.raises(ValueError, match="a group of 1 subjects that the design fits"):
         linear_scores.check_variance_groups(alone, test)
     linear_scores.check_variance_groups(np.repeat([0, 1], 3), test)
+    pair = linear_test(np.repeat(np.eye(2), [2, 4], axis=0), [1, -1])
+    linear_scores.check_variance_groups(np.repeat([0, 1], [2, 4]), pair)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,7 @@ def test_a_variance_group_without_residuals():
         (np.ones((5, 1)), [np.inf], "must be finite"),
         (np.eye(5)[:, :1] * 0, [1], "column of zeros"),
         (np.column_stack([np.ones(10), GROUPS]), [0, 1, -1], "depend on one another"),
+        (np.ones((5, 2)) + 1e-13 * np.eye(5, 2), [1, 0], "depend on one another"),
         (np.eye(3), [1, 0, 0], "has 3 columns for 3 subjects"),
     ],
 )
