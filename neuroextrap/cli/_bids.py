@@ -42,7 +42,7 @@ _SAMPLES = (
 )
 _GROUP = (
     "task space mask two_sided cluster_threshold tfce confidence_level gamma "
-    "allow_native_space labels_img random_state report overwrite"
+    "allow_mixed allow_native_space labels_img random_state report overwrite"
 )
 _UNUSED = ("test_runs",)
 
@@ -179,6 +179,12 @@ def _add_group_options(parser):
         metavar="IMG",
         help="image drawn under the maps of the group's page: an anatomy, mni152 or "
         "none (default: the template if the maps are in MNI space)",
+    )
+    group.add_argument(
+        "--allow-mixed",
+        action="store_true",
+        help="accept other classifiers, radii, set sizes, schemes of permutations or "
+        "statistics in some participants",
     )
     group.add_argument(
         "--allow-native-space",
