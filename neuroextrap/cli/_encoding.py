@@ -4,6 +4,11 @@ import argparse
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
+from neuroextrap.cli._encoding_options import (
+    add_encoder_options,
+    add_feature_options,
+    add_folds,
+)
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
@@ -77,71 +82,14 @@ def _add_input_options(parser):
         metavar="TSV",
         help="table with one row for each volume, see below",
     )
-    group.add_argument(
-        "--features",
-        metavar="FILE",
-        help="features of the stimuli, .tsv, .csv, .parquet, .npz or .npy (default: "
-        "other columns of --stimuli)",
-    )
-    group.add_argument(
-        "--stimulus-images",
-        metavar="PATH",
-        help="gray or color images of the stimuli, of which --model computes "
-        "features: a folder, or a .npy",
-    )
-    group.add_argument(
-        "--image-size",
-        type=int,
-        default=128,
-        metavar="PIXELS",
-        help="image files are reduced until no side is longer (default: %(default)s)",
-    )
-    group.add_argument(
-        "--model",
-        choices=("gabor", "retinotopic"),
-        default="gabor",
-        help="features computed of --stimulus-images (default: %(default)s)",
-    )
+    add_feature_options(group, default="other columns of --stimuli")
 
 
 def _add_model_options(parser):
     """Add the options of the encoding model and its test."""
     group = parser.add_argument_group("analysis")
-    group.add_argument(
-        "--encoder",
-        choices=("elastic-net", "ridge"),
-        default="elastic-net",
-        help="encoding model; each voxel has its own cross-validated penalty, and "
-        "repeats of a stimulus stay together (default: %(default)s)",
-    )
-    group.add_argument(
-        "--covariance",
-        default="shrunk",
-        metavar="NAME",
-        help="covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--repeats",
-        choices=("average", "keep"),
-        default="average",
-        help="average the repeats of a test stimulus, or keep each as a sample "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--rule",
-        choices=("mahalanobis", "correlation"),
-        default="mahalanobis",
-        help="how a response is compared with predictions; correlation needs no "
-        "covariance (default: %(default)s)",
-    )
-    group.add_argument(
-        "--folds",
-        type=int,
-        metavar="N",
-        help="test every stimulus once, in N folds, by models trained on the others "
-        "(default: train and test as the column set says)",
-    )
+    add_encoder_options(group)
+    add_folds(group, default="train and test as the column set says")
     group.add_argument(
         "--extrapolate",
         nargs="+",
@@ -249,7 +197,7 @@ def _cost(args, data):
     """Describe what the run would take."""
     from joblib import effective_n_jobs
 
-    from neuroextrap.cli._encoding_cost import estimate_cost
+    from neuroextrap.encoding._cost import estimate_cost
 
     n_parts, part = part_of_run(args.shard)
     plain = {"n_nearest": None, "labels_img": None, "process_mask": None, "stride": 1}

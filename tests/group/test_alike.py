@@ -57,7 +57,7 @@ def root(analyzed, tmp_path):
 
 
 def calls_with(root):
-    """Every test that takes maps, with maps of all subjects, as functions of options."""
+    """Every test that takes maps, as a function of options."""
     imgs = sorted(map(str, root.glob("*/accuracy.nii.gz")))
     nulls = sorted(map(str, root.glob("*.npy")))
     return {
