@@ -77,6 +77,8 @@ def image_features(folder, *, model="gabor", image_size=128):
     import pandas as pd
 
     folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder of images of stimuli; check the path")
     paths = sorted(path for path in folder.iterdir() if path.is_file())
     paths = [path for path in paths if not path.name.startswith(".")]
     if not paths:
