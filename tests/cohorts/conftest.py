@@ -196,6 +196,12 @@ def cohort(tmp_path_factory):
 
 
 @pytest.fixture
+def forty(tmp_path):
+    """Folder of derivatives of forty subjects."""
+    return make_dataset(tmp_path / "raw", [f"{i:02d}" for i in range(1, 41)])
+
+
+@pytest.fixture
 def pair(tmp_path):
     """Folder of derivatives of two subjects, to be changed."""
     return make_dataset(tmp_path / "raw", ["01", "02"])
