@@ -4,6 +4,7 @@ from neuroextrap.cli._encoding_options import (
     add_encoder_options,
     add_feature_options,
     add_folds,
+    encoder_of,
 )
 
 _SHARED = (
@@ -70,17 +71,10 @@ def _check_given(args):
 
 def _encoding(args, shared):
     """Return the EncodingIdentification that the options describe."""
-    from neuroextrap.encoding import (
-        ElasticNetEncoder,
-        EncodingIdentification,
-        RidgeEncoder,
-    )
+    from neuroextrap.encoding import EncodingIdentification
 
-    encoder = ElasticNetEncoder(n_jobs=args.n_jobs)
-    if args.encoder == "ridge":
-        encoder = RidgeEncoder()
     own = {name: getattr(args, name) for name in _STIMULI.split()}
-    return EncodingIdentification(encoder=encoder, **shared, **own)
+    return EncodingIdentification(encoder=encoder_of(args), **shared, **own)
 
 
 def _of_stimuli(args):

@@ -8,6 +8,7 @@ from neuroextrap.cli._encoding_options import (
     add_encoder_options,
     add_feature_options,
     add_folds,
+    encoder_of,
 )
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
@@ -170,15 +171,8 @@ def _one_file(path):
 
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
-    from neuroextrap.encoding import (
-        ElasticNetEncoder,
-        EncodingIdentification,
-        RidgeEncoder,
-    )
+    from neuroextrap.encoding import EncodingIdentification
 
-    encoder = ElasticNetEncoder(n_jobs=args.n_jobs)
-    if args.encoder == "ridge":
-        encoder = RidgeEncoder()
     names = (
         "radius n_nearest labels_img stride min_voxels covariance rule repeats "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
@@ -186,7 +180,7 @@ def _model(args, mask):
     )
     return EncodingIdentification(
         mask,
-        encoder,
+        encoder_of(args),
         process_mask_img=args.process_mask,
         verbose=0 if args.quiet else 1,
         **{name: getattr(args, name) for name in names.split()},

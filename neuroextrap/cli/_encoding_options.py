@@ -71,3 +71,12 @@ def add_folds(group, *, default):
         help="test every stimulus once, in N folds, by models trained on the others "
         f"(default: {default})",
     )
+
+
+def encoder_of(args):
+    """Return the encoder that the options describe, not fitted."""
+    from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+
+    if args.encoder == "ridge":
+        return RidgeEncoder()
+    return ElasticNetEncoder(n_jobs=args.n_jobs)

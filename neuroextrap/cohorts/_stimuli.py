@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.encoding import GaborPyramid, RetinotopicFeatures, read_features
+from neuroextrap.encoding import read_features
+from neuroextrap.encoding._image_models import IMAGE_MODELS
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._photographs import read_photographs
@@ -17,7 +18,6 @@ logger = logging.getLogger(__name__)
 
 SET = "set"
 """Column of the events that says whether a stimulus is for training or for testing."""
-_MODELS = {"gabor": GaborPyramid, "retinotopic": RetinotopicFeatures}
 _SETS = ("train", "test")
 
 
@@ -91,7 +91,7 @@ def image_features(folder, *, model="gabor", image_size=128):
             "stimulus"
         )
     pixels = read_photographs(paths, max_size=image_size)
-    features = _MODELS[model]().fit_transform(pixels)
+    features = IMAGE_MODELS[model]().fit_transform(pixels)
     logger.info("%d images, %d features", *features.shape)
     return StimulusDesign(
         features=pd.DataFrame(features, index=stems),

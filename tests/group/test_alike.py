@@ -6,6 +6,7 @@ import shutil
 import nibabel
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import (
@@ -32,13 +33,9 @@ def analyze(folder, seed, **options):
     rng = np.random.default_rng(seed)
     mask = nibabel.Nifti1Image(np.ones(SHAPE, dtype=np.int8), AFFINE)
     data = nibabel.Nifti1Image(rng.normal(size=(*SHAPE, len(Y))), AFFINE)
-    light = IdentificationSearchLight(
-        mask,
-        n_permutations=20,
-        bounds=None,
-        save_null=folder.with_suffix(".npy"),
-        **{"radius": 4, **options},
-    )
+    given = {"radius": 4, "n_permutations": 20, "bounds": None}
+    given |= {"save_null": folder.with_suffix(".npy")}
+    light = IdentificationSearchLight(mask, **{**given, **options})
     light.fit(data, Y, groups=RUNS).to_directory(folder)
     return light
 
@@ -115,6 +112,17 @@ def test_analyses_saved_or_fitted_are_judged_alike(root, parameter, value):
         with pytest.raises(ValueError, match=f"differ in {parameter}; analyze all"):
             group_information([*same, given])
         assert group_information([*same, given], allow_mixed=True)
+
+
+def test_classifiers_that_are_objects_are_told_apart(tmp_path):
+    plain = {"n_permutations": 0, "save_null": None}
+    for seed, smoothing in enumerate((1e-9, 1e-9, 1e-2)):
+        model = GaussianNB(var_smoothing=smoothing)
+        analyze(tmp_path / f"sub-{seed}", seed, estimator=model, **plain)
+    folders = [tmp_path / f"sub-{seed}" for seed in range(3)]
+    assert group_information(folders[:2])
+    with pytest.raises(ValueError, match="sub-2 differ in estimator"):
+        group_information(folders)
 
 
 def test_a_whole_number_is_the_number():
