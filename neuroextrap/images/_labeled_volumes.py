@@ -96,11 +96,14 @@ def _runs_and_labels(imgs, events, time, delay):
     if len(tables) < len(named):
         _refuse_timed(tables[0], len(named))
         n_volumes = [sum(n_volumes)]
+    timed = [
+        img for img, (table, _) in zip(named, tables, strict=False) if is_timed(table)
+    ]
+    times = iter(repetition_times(timed, time[0], check_t_r=time[1]))
     labels, runs = [], []
     for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
         if is_timed(table):
-            (t_r,) = repetition_times([named[i]], time[0], check_t_r=time[1])
-            labels.append(labels_of_volumes(table, name, n, t_r, delay))
+            labels.append(labels_of_volumes(table, name, n, next(times), delay))
             runs.append(np.full(n, i))
         else:
             labels.append(_labels_by_row(table, name, n))
