@@ -200,12 +200,13 @@ def test_ready_betas(tmp_path):
     table.loc[5, "trial_type"] = "practice"
     table.to_csv(func / f"{start}_betas.tsv", sep="\t", index=False)
     given = {"samples": "betas", "stimulus_column": "picture", "features": features}
-    given |= {"exclude": "practice", "report": False}
+    given |= {"exclude": "practice", "report": False, "work_dir": tmp_path / "work"}
     model = EncodingIdentification(**MODEL)
     outcomes = analyze_participants(
         tmp_path / "in", tmp_path / "out", analysis=model, **given
     )
     assert outcomes["reason"].tolist() == [""]
+    assert list((tmp_path / "work").iterdir()) == []
     found = EncodingIdentification.from_directory(tmp_path / "out")
     assert found.classes_.tolist() == [f"s{i}" for i in range(16, 24)]
     twin = EncodingIdentification(mask, **MODEL)
@@ -215,6 +216,25 @@ def test_ready_betas(tmp_path):
     test = to_img(data[shown >= 16], masker)
     twin.identify(features[16:], test, stimuli=shown[shown >= 16] - 16)
     np.testing.assert_allclose(found.wins_, twin.wins_, atol=1e-9)
+
+
+def test_maps_of_stimuli(betas, tmp_path):
+    """Maps named by their contrast: four stimuli, in two folds, each in four runs."""
+    names = ["house", "face", "chair", "cat"]
+    features = pd.DataFrame(np.eye(4)[:, :3] + 0.1, index=names)
+    model = EncodingIdentification(
+        encoder=RidgeEncoder(cv=2), radius=4.0, cv=2, rule="correlation"
+    )
+    given = {"samples": "betas", "features": features, "report": False}
+    given |= {"analysis": model, "participants": ["01"]}
+    folder, out = betas("maps"), tmp_path / "out"
+    [reason] = analyze_participants(folder, out, **given)["reason"]
+    assert "is neither for training nor for testing" in reason
+    assert "n_folds, --folds" in reason
+    done = analyze_participants(folder, out, n_folds=2, **given)
+    assert done["reason"].tolist() == [""]
+    found = EncodingIdentification.from_directory(out)
+    assert sorted(found.run_.test_stimuli) == sorted(names)
 
 
 def test_what_does_not_go_together_is_told_before_any_work(pictures, tmp_path):
