@@ -222,7 +222,8 @@ def sample_options(request, participant):
         options["samples"] = "volumes"
     elif request.stimuli is not None:
         options["label_column"] = request.stimuli.column
-    if request.of_betas and request.stimuli is not None:
+    with_tables = participant.conditions is None
+    if request.of_betas and request.stimuli is not None and with_tables:
         options["exclude"] = ()  # the tables have no label for these
     if request.confounds:
         confounds, kept = fmriprep_confounds(participant.imgs, request.confounds)
