@@ -178,14 +178,22 @@ def test_readers_complete_what_they_can_and_say_what_they_cannot(tmp_path, monke
     assert content(tmp_path / staging.name) != {}
 
 
-def test_ctrl_c_while_files_move_waits_until_all_have(tmp_path, monkeypatch):
+@pytest.fixture
+def ctrl_c():
+    """A shell ignores Ctrl-C in what it starts in the background."""
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.SIGINT
+    signal.signal(signal.SIGINT, ignored)
+
+
+def test_ctrl_c_while_files_move_waits_until_all_have(tmp_path, monkeypatch, ctrl_c):
     write(tmp_path, "old")
     replace, calls = os.replace, []
 
     def interrupted(source, target):
         calls.append(source)
         if len(calls) == 4:  # the list, two files, and here
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), ctrl_c)
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", interrupted)
