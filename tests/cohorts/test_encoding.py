@@ -235,7 +235,8 @@ def test_maps_of_stimuli(betas, tmp_path):
     assert done["reason"].tolist() == [""]
     found = EncodingIdentification.from_directory(out)
     assert sorted(found.run_.test_stimuli) == sorted(names)
-    fewer = analyze_participants(folder, out, n_folds=2, exclude="cat", **given)
+    given |= {"n_folds": 2, "exclude": "cat"}
+    fewer = analyze_participants(folder, tmp_path / "fewer", **given)
     assert "saw 3 stimuli, too few for n_folds=2 folds" in fewer["reason"][0]
 
 
