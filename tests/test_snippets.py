@@ -1,5 +1,6 @@
 """Every piece of Python and every command that the documentation shows does run."""
 
+import importlib.util
 import re
 import shlex
 import textwrap
@@ -136,6 +137,16 @@ def _of_groups(known):
     known["is_patient"] = np.arange(15) % 2
 
 
+def _of_cohorts(known):
+    """Derivatives of one who saw pictures, and a table of their features."""
+    path = ROOT / "tests" / "cohorts" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("cohort_files", path)
+    files = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(files)
+    files.make_stimulus_dataset(Path(), ["01"])
+    Path("layer.tsv").rename("layer5.tsv")
+
+
 def _of_learning_curves(known):
     from neuroextrap.learning_curves import simulate_hierarchical_scans
 
@@ -144,6 +155,7 @@ def _of_learning_curves(known):
 
 
 SETUP = {
+    "docs/guide/cohorts.rst": _of_cohorts,
     "docs/guide/encoding.rst": _of_encoding,
     "docs/guide/extrapolation.rst": _of_extrapolation,
     "docs/guide/group.rst": _of_groups,
@@ -158,6 +170,8 @@ def test_python_on_a_page_runs_from_top_to_bottom(page, reader, capsys):
     for number, source in enumerate(snippets(page), 1):
         code = compile(source, f"{name(page)}, block {number}", "exec")
         exec(code, reader)
+    if "outcomes" in reader:  # of participants
+        assert set(reader["outcomes"]["status"]) == {"done"}
 
 
 def test_pages_with_python_are_found():

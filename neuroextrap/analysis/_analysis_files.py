@@ -14,7 +14,6 @@ from neuroextrap.analysis._sidecars import (
     maps_and_sidecars,
 )
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._masks import finite_mask
 from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._files import (
     MAPS_FILE,
@@ -130,7 +129,7 @@ def read_analysis(path, kind):
         )
     if index["has_images"]:
         maps = read_maps(files.path(MAPS_FILE))
-        masker = resolve_masker(finite_mask(maps[_MASK]))
+        masker = resolve_masker(maps[_MASK])
         bg_img = maps.get(BACKGROUND)
     origin = index.get("origin", {})
     restored = {name: index["parameters"][name] for name in index["restored"]}

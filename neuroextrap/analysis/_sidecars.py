@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from neuroextrap.images import to_img
+from neuroextrap.images._masks import mask_of
 from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import provenance, versions
@@ -37,14 +37,14 @@ def maps_and_sidecars(fitted, about, *, mask):
     if results.missing_parts:
         origin["partial"] = {"missing_parts": results.missing_parts}
     about_mask = MapRecord(
-        name=mask, description="Voxels or vertices in the mask", unit="1"
+        name=mask, description="Voxels or vertices in the mask (1)", unit="1"
     )
     records = {name: _record(name, results) for name in fitted.maps_}
     records |= {mask: about_mask}
     further, more_records = fitted.further_maps()
     records |= more_records
     maps = {**fitted.maps_, **further}
-    maps[mask] = to_img([1.0] * fitted.n_elements_, fitted.masker_)
+    maps[mask] = mask_of(fitted.masker_)
     if fitted.bg_img_ is not None:
         maps[BACKGROUND] = fitted.bg_img_
         records[BACKGROUND] = MapRecord(

@@ -1,5 +1,6 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
+from neuroextrap.cli._bids_analysis import add_encoding_options, make_analysis
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import size_words
 from neuroextrap.cli._dask import add_dask
@@ -28,21 +29,19 @@ examples:
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap participant \\
       --participant-label 01 02 --samples lss --confounds motion wm_csf
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group --tfce
+  neuroextrap bids derivatives/fmriprep encoding participant \\
+      --analysis encoding --stimulus-images stimuli --stimulus-column stim_file \\
+      --encoder ridge --folds 5
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
 """
-_LIGHT = (
-    "mask radius n_nearest labels_img stride min_voxels estimator shrinkage classes "
-    "statistic n_permutations confidence_level random_state test_units e_value_order "
-    "n_jobs max_memory"
-)
 _SAMPLES = (
     "task space raw samples exclude smoothing_fwhm high_pass detrend standardize delay "
     "overwrite dry_run report save_null shard work_dir"
 )
 _GROUP = (
     "task space mask two_sided cluster_threshold tfce confidence_level gamma "
-    "allow_native_space labels_img random_state report overwrite"
+    "allow_mixed allow_native_space labels_img random_state report overwrite"
 )
 _UNUSED = ("test_runs",)
 
@@ -62,6 +61,7 @@ def add_parser(subparsers):
     _add_input_options(parser)
     add_region_options(parser)
     add_analysis_options(parser)
+    add_encoding_options(parser)
     _add_group_options(parser)
     _add_other_options(parser)
 
@@ -181,6 +181,12 @@ def _add_group_options(parser):
         "none (default: the template if the maps are in MNI space)",
     )
     group.add_argument(
+        "--allow-mixed",
+        action="store_true",
+        help="accept other classifiers, radii, set sizes, schemes of permutations or "
+        "statistics in some participants",
+    )
+    group.add_argument(
         "--allow-native-space",
         action="store_true",
         help="test voxel by voxel even if maps lie in the participants' own spaces",
@@ -233,26 +239,20 @@ def _add_other_options(parser):
 
 def run(args):
     """Analyze participants, or the group."""
-    _read_configuration(args)
+    args.given = _read_configuration(args)
     for name in _UNUSED:
         if getattr(args, name):
             raise ValueError(f"--{name.replace('_', '-')} is not for neuroextrap bids")
     if args.level == "group":
         return _run_group(args)
     from neuroextrap.cohorts import analyze_participants
-    from neuroextrap.decoding import IdentificationSearchLight
 
-    parameters = {name: getattr(args, name) for name in _LIGHT.split()}
-    light = IdentificationSearchLight(
-        process_mask_img=args.process_mask,
-        bounds=None if args.bounds == "none" else args.bounds,
-        verbose=0 if args.quiet else 1,
-        **parameters,
-    )
+    analysis, of_stimuli = make_analysis(args)
     outcomes = analyze_participants(
         args.derivatives,
         args.out,
-        searchlight=light,
+        analysis=analysis,
+        **of_stimuli,
         participants=args.participant_label,
         sessions=args.session_label,
         confounds=() if args.confounds == ["none"] else args.confounds,
@@ -304,15 +304,20 @@ def _run_group(args):
 
 
 def _read_configuration(args):
-    """Take options from --config, where the command line does not say otherwise."""
+    """Take options from --config, where the command line does not say otherwise.
+
+    Returns the options that either gives, as words.
+    """
+    given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
     if args.config is None:
-        return
+        return given
     from neuroextrap.cohorts._records import read_configuration
 
-    given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
+    words = set(given)
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     for key, value in read_configuration(args.config).items():
         name = key.replace("-", "_")
+        words.add(f"--{name.replace('_', '-')}")
         if name not in known:
             raise ValueError(
                 f"{args.config}: {key} is no option of neuroextrap bids; see --help"
@@ -324,3 +329,4 @@ def _read_configuration(args):
                 value, list
             )
             setattr(args, name, [value] if several else value)
+    return words

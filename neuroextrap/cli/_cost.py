@@ -43,6 +43,8 @@ def seconds_of(run, n, *, few=(2, 12)):
 
     The time is taken to grow linearly; the numbers that are timed do not exceed `n`.
     """
+    from neuroextrap.margins._resources import continue_line
+
     run(few[0])  # imports and compilation
     fewer, more = ((size, _timed(run, min(n, size))) for size in few)
     return continue_line(fewer, more, n)
@@ -53,9 +55,3 @@ def _timed(run, n):
     start = time.perf_counter()
     run(n)
     return time.perf_counter() - start
-
-
-def continue_line(fewer, more, n):
-    """Continue the line through two (number, seconds) to `n`; it never falls."""
-    slope = max(0.0, more[1] - fewer[1]) / max(1, more[0] - fewer[0])
-    return more[1] + slope * max(0, n - more[0])

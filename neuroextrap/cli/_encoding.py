@@ -4,6 +4,12 @@ import argparse
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
+from neuroextrap.cli._encoding_options import (
+    add_encoder_options,
+    add_feature_options,
+    add_folds,
+    encoder_of,
+)
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
@@ -77,71 +83,14 @@ def _add_input_options(parser):
         metavar="TSV",
         help="table with one row for each volume, see below",
     )
-    group.add_argument(
-        "--features",
-        metavar="FILE",
-        help="features of the stimuli, .tsv, .csv, .parquet, .npz or .npy (default: "
-        "other columns of --stimuli)",
-    )
-    group.add_argument(
-        "--stimulus-images",
-        metavar="PATH",
-        help="gray or color images of the stimuli, of which --model computes "
-        "features: a folder, or a .npy",
-    )
-    group.add_argument(
-        "--image-size",
-        type=int,
-        default=128,
-        metavar="PIXELS",
-        help="image files are reduced until no side is longer (default: %(default)s)",
-    )
-    group.add_argument(
-        "--model",
-        choices=("gabor", "retinotopic"),
-        default="gabor",
-        help="features computed of --stimulus-images (default: %(default)s)",
-    )
+    add_feature_options(group, default="other columns of --stimuli")
 
 
 def _add_model_options(parser):
     """Add the options of the encoding model and its test."""
     group = parser.add_argument_group("analysis")
-    group.add_argument(
-        "--encoder",
-        choices=("elastic-net", "ridge"),
-        default="elastic-net",
-        help="encoding model; each voxel has its own cross-validated penalty, and "
-        "repeats of a stimulus stay together (default: %(default)s)",
-    )
-    group.add_argument(
-        "--covariance",
-        default="shrunk",
-        metavar="NAME",
-        help="covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--repeats",
-        choices=("average", "keep"),
-        default="average",
-        help="average the repeats of a test stimulus, or keep each as a sample "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--rule",
-        choices=("mahalanobis", "correlation"),
-        default="mahalanobis",
-        help="how a response is compared with predictions; correlation needs no "
-        "covariance (default: %(default)s)",
-    )
-    group.add_argument(
-        "--folds",
-        type=int,
-        metavar="N",
-        help="test every stimulus once, in N folds, by models trained on the others "
-        "(default: train and test as the column set says)",
-    )
+    add_encoder_options(group)
+    add_folds(group, default="train and test as the column set says")
     group.add_argument(
         "--extrapolate",
         nargs="+",
@@ -222,15 +171,8 @@ def _one_file(path):
 
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
-    from neuroextrap.encoding import (
-        ElasticNetEncoder,
-        EncodingIdentification,
-        RidgeEncoder,
-    )
+    from neuroextrap.encoding import EncodingIdentification
 
-    encoder = ElasticNetEncoder(n_jobs=args.n_jobs)
-    if args.encoder == "ridge":
-        encoder = RidgeEncoder()
     names = (
         "radius n_nearest labels_img stride min_voxels covariance rule repeats "
         "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
@@ -238,7 +180,7 @@ def _model(args, mask):
     )
     return EncodingIdentification(
         mask,
-        encoder,
+        encoder_of(args),
         process_mask_img=args.process_mask,
         verbose=0 if args.quiet else 1,
         **{name: getattr(args, name) for name in names.split()},
@@ -249,7 +191,7 @@ def _cost(args, data):
     """Describe what the run would take."""
     from joblib import effective_n_jobs
 
-    from neuroextrap.cli._encoding_cost import estimate_cost
+    from neuroextrap.encoding._cost import estimate_cost
 
     n_parts, part = part_of_run(args.shard)
     plain = {"n_nearest": None, "labels_img": None, "process_mask": None, "stride": 1}

@@ -79,7 +79,6 @@ def run(args):
     bids, files = None, []
     if args.imgs is not None:
         bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
-        _check_alike(args, files)
     if args.dry_run:
         say(_cost(args))
         return
@@ -111,16 +110,6 @@ def run(args):
     say(f"maps and sidecars in {folder}")
     if args.report:
         say(f"open {ResultFiles.below(args.out, bids).path('report.html')}")
-
-
-def _check_alike(args, files):
-    """Raise if maps of different analyses are put together without saying so."""
-    if args.allow_mixed:
-        return
-    from neuroextrap.group._alike import check_alike_maps
-
-    check_alike_maps(files, "--imgs")
-    check_alike_maps(args.paired_imgs or (), "--paired-imgs")
 
 
 def _read_places(args):
@@ -233,7 +222,6 @@ def _tested(args, n_permutations=None):
         options["n_permutations"] = n_permutations
     if kind == "--subjects":
         options.pop("n_permutations", None)
-        options["allow_mixed"] = args.allow_mixed
         maps = group.group_information(args.subjects, **shared, **options)
         return maps, options
     if kind == "--test mean":
@@ -251,7 +239,7 @@ def _tested(args, n_permutations=None):
     return maps, options
 
 
-_SHARED = ("mask", "random_state", "allow_native_space")
+_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
 
 
 def _cost(args):

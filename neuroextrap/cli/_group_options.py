@@ -22,8 +22,9 @@ def add_input_options(parser):
     group.add_argument(
         "--allow-mixed",
         action="store_true",
-        help="accept other classifiers, radii, classes or set sizes in some subjects "
-        "(maps are judged by the JSON files beside them)",
+        help="accept other classifiers, radii, classes, set sizes, schemes of "
+        "permutations or statistics in some subjects (maps are judged by the JSON "
+        "files beside them)",
     )
     group.add_argument(
         "--paired-imgs",

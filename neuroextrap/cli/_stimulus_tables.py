@@ -189,14 +189,9 @@ def _other_columns(table):
 
 def _image_features(pixels, model, is_train):
     """Features of gray or color images, transformers fitted on the training stimuli."""
-    from neuroextrap.models._gabor import GaborPyramid
-    from neuroextrap.models._retinotopic import RetinotopicFeatures
+    from neuroextrap.encoding._image_models import IMAGE_MODELS
 
-    transformers = {
-        "gabor": GaborPyramid(),
-        "retinotopic": RetinotopicFeatures(),
-    }
-    transformer = transformers[model].fit(pixels[is_train])
+    transformer = IMAGE_MODELS[model]().fit(pixels[is_train])
     return transformer.transform(pixels)
 
 

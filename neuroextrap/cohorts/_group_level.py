@@ -36,6 +36,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     n_permutations=10_000,
     confidence_level=0.95,
     gamma=0.5,
+    allow_mixed=False,
     allow_native_space=False,
     labels_img=None,
     names=None,
@@ -77,6 +78,9 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5
         Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
+    allow_mixed : bool, default=False
+        Whether participants may differ in classifier or encoder, radius, set sizes,
+        scheme of permutations or tested statistic.
     allow_native_space : bool, default=False
         Whether maps in the participants' own spaces are tested voxel by voxel.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
@@ -140,6 +144,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         "prevalence": {"gamma": gamma, **level},
     }
     shared = {"mask": mask, "allow_native_space": allow_native_space}
+    shared["allow_mixed"] = allow_mixed
     made = _tested(found, imgs, options, shared, random_state)
     about = origin_of({"imgs": imgs}).sidecar()
     about |= {"participants": list(found), "left_out": left_out}

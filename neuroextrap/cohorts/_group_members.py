@@ -12,6 +12,7 @@ logger = logging.getLogger(__name__)
 _INDEX = "desc-analysis_stat.json"
 NULL = "desc-null_stat.npy"
 """End of the name of a participant's permuted maps."""
+_FEW = 12  # conditions that a line can name
 
 
 def members_of(out, participants, wanted):
@@ -21,7 +22,7 @@ def members_of(out, participants, wanted):
     None for any. ValueError where fewer than two are left.
     """
     found, left_out = _analyses(out, participants, wanted)
-    found = _of_majority(found, left_out)
+    found = of_majority(found, left_out)
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
     if len(found) < 2:
@@ -80,7 +81,7 @@ def _index_of(out, label, wanted):
     return paths[0] if paths else None
 
 
-def _of_majority(found, left_out):
+def of_majority(found, left_out):
     """Return the participants whose classes most have; the others are left out."""
     counts = Counter(classes for _, classes in found.values())
     if not counts:
@@ -93,8 +94,19 @@ def _of_majority(found, left_out):
         )
     for name, (_, classes) in found.items():
         if classes != usual:
-            left_out[name] = (
-                f"its conditions are {' '.join(map(str, classes))}, those of most "
-                f"{' '.join(map(str, usual))}"
-            )
+            left_out[name] = _difference(classes, usual)
     return {name: entry for name, entry in found.items() if entry[1] == usual}
+
+
+def _difference(classes, usual):
+    """Say in which conditions a participant differs from most."""
+    if max(len(classes), len(usual)) <= _FEW:
+        return (
+            f"its conditions are {' '.join(map(str, classes))}, those of most "
+            f"{' '.join(map(str, usual))}"
+        )
+    own, common = set(classes), set(usual)
+    return (
+        f"of its {len(own)} conditions {len(own - common)} are not those of most, who "
+        f"have {len(common)}"
+    )

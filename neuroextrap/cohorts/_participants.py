@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.cohorts._analysis_choice import analysis_of
+from neuroextrap.cohorts._configuration import configuration
 from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._index_page import write_index
 from neuroextrap.cohorts._outcomes import (
@@ -24,34 +26,24 @@ from neuroextrap.cohorts._request import (
     fit_participant,
     working_folder,
 )
-from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._event_samples import check_event_options
 from neuroextrap.maps._json import read_json
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 
 logger = logging.getLogger(__name__)
 
-_PYTHON_ONLY = (
-    "blocks",
-    "cv",
-    "noise_covariance",
-    "per_fold",
-    "regions",
-    "set_sizes",
-    "within_runs",
-)
-"""Parameters of the searchlight that no option of the command line says."""
-
 
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     derivatives,
     out,
     *,
-    searchlight=None,
+    analysis=None,
+    features=None,
+    stimulus_column="trial_type",
+    n_folds=None,
     participants=None,
     sessions=None,
     task=None,
@@ -85,9 +77,23 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Folder of preprocessed images, such as fMRIPrep's output.
     out : path-like
         Folder of the results, a BIDS data set of its own.
-    searchlight : IdentificationSearchLight or None, default=None
+    analysis : IdentificationSearchLight, EncodingIdentification or None, default=None
         Analysis that every participant gets, not fitted. Its ``mask`` None stands for
-        the voxels in the brain masks of all runs. If None, one with defaults.
+        the voxels in the brain masks of all runs. If None, a searchlight with defaults.
+    features : DataFrame, path-like or None, default=None
+        Features of the stimuli, for an EncodingIdentification, the same for all
+        participants: a table whose index has the names of stimuli, a file that
+        :func:`neuroextrap.encoding.read_features` reads, or a folder of images, from
+        which :class:`neuroextrap.encoding.GaborPyramid` makes features.
+    stimulus_column : str, default="trial_type"
+        Column of the events that names the stimulus of a trial, such as "stim_file",
+        for an EncodingIdentification. A folder and a suffix that features lack do not
+        count.
+    n_folds : int or None, default=None
+        Test every stimulus once, in so many folds (random ones, the same for all
+        participants), by models trained on the others; without p-values. If None, the
+        column ``set`` of the events says which stimuli train and which test the
+        EncodingIdentification.
     participants : sequence of str or None, default=None
         Labels, with or without "sub-". If None, all that `derivatives` has.
     sessions : sequence of str or None, default=None
@@ -101,7 +107,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Data set with the tables of events. If None, `derivatives` and the data set that
         it lies in.
     samples : {"lss", "lsa", "blocks", "volumes", "betas"}, default="lss"
-        What a sample is, as in ``IdentificationSearchLight.fit_events``. With "betas"
+        What a sample is, as in ``IdentificationSearchLight.fit_events``; for an
+        EncodingIdentification "lss", "lsa" or "betas". With "betas"
         the images are betas already: ``_betas`` series with a table of trial_type and
         run beside them (such as GLMsingle's), or maps of single runs named
         ``run-<label>_contrast-<condition>_stat-effect_statmap`` (such as nilearn's).
@@ -175,6 +182,9 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         confounds = ()
     made_as = "volumes" if samples == "betas" else samples
     check_event_options(made_as, detrend, standardize, delay, high_pass)
+    analysis, stimuli = analysis_of(
+        analysis, features, stimulus_column, n_folds, samples
+    )
     request = Request(
         derivatives=Path(derivatives),
         raw=find_raw(derivatives) if raw is None else Path(raw),
@@ -182,7 +192,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         task=task,
         space=space,
         confounds=(confounds,) if isinstance(confounds, str) else tuple(confounds),
-        searchlight=IdentificationSearchLight() if searchlight is None else searchlight,
+        analysis=analysis,
+        stimuli=stimuli,
         options={
             "samples": samples,
             "exclude": (exclude,) if isinstance(exclude, str) else tuple(exclude),
@@ -195,9 +206,9 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         save_null=save_null,
         work_dir=work_dir,
     )
-    if save_null and not request.searchlight.n_permutations:
+    if save_null and not request.analysis.n_permutations:
         raise ValueError(
-            "save_null=True needs permutations; give a searchlight with n_permutations "
+            "save_null=True needs permutations; give an analysis with n_permutations "
             "(--n-permutations)"
         )
     if dry_run:
@@ -238,8 +249,8 @@ def _outcome(request, label, out, writing):
             files.check(overwrite=writing["overwrite"])
             logger.info("sub-%s: %d runs", label, len(participant.runs))
             with working_folder(request, participant, out) as folder:
-                fitted = fit_participant(request, participant, folder)
-                _write(fitted, participant, out, folder, writing)
+                fitted, origin = fit_participant(request, participant, folder)
+                _write(fitted, origin, participant, out, folder, writing)
     except Exception as error:  # whatever it is, it is told, and others go on
         status, reason = "failed", one_line(error)
         logger.error("sub-%s failed: %s", label, reason)
@@ -259,7 +270,7 @@ def _record(request, participant, out, entry):
     runs = [] if participant is None else participant.runs
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
     folders = (request.derivatives, request.raw)
-    write_record(out, label, _options(request, runs), runs, outcome, folders)
+    write_record(out, label, configuration(request, runs), runs, outcome, folders)
 
 
 def _is_done(files, identity, *, save_null):
@@ -272,8 +283,8 @@ def _is_done(files, identity, *, save_null):
     return origin.get("samples", {}).get("identity") == identity
 
 
-def _write(fitted, participant, out, folder, writing):
-    """Write the results of a participant, all files or none.
+def _write(fitted, origin, participant, out, folder, writing):
+    """Write the results of a participant, made of an Origin, all files or none.
 
     Permuted maps are moved from the folder of work.
     """
@@ -286,7 +297,6 @@ def _write(fitted, participant, out, folder, writing):
         page = fitted.generate_report(title=f"sub-{participant.label}")
         text = page.get_standalone()
         more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
-    origin = fitted.origin_
     samples = {**origin.samples, "identity": participant.identity}
     write_analysis(
         fitted,
@@ -296,47 +306,3 @@ def _write(fitted, participant, out, folder, writing):
         origin=replace(origin, samples=samples),
         more=more,
     )
-
-
-def _options(request, runs):
-    """Return options as a configuration has them, with those that were inferred."""
-    own = runs[0].entities if runs else {}
-    raw = None if request.raw is None else request.raw.absolute()
-    if raw == find_raw(request.derivatives):
-        raw = None  # it will be found again
-    kept = changed_parameters(request.searchlight)
-    decisive = described_parameters(request.searchlight)
-    kept = {name: value for name, value in kept.items() if name in decisive}
-    given = {name: _plain(getattr(request.searchlight, name)) for name in kept}
-    names = {"process_mask_img": "process_mask"}
-    plain = {
-        names.get(name, name): value
-        for name, value in given.items()
-        if name not in _PYTHON_ONLY and value is not None
-    }
-    if "bounds" in given and given["bounds"] is None:
-        plain["bounds"] = "none"
-    python = {
-        name: str(kept[name]) for name in kept if names.get(name, name) not in plain
-    }
-    sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
-    return {
-        "task": request.task or own.get("task"),
-        "space": request.space or own.get("space"),
-        "session_label": sessions or None,
-        "raw": None if raw is None else str(raw),
-        "confounds": list(request.confounds) or ["none"],
-        **{name: _plain(value) for name, value in request.options.items()},
-        "save_null": request.save_null or None,
-        **plain,
-        "python": python,
-    }
-
-
-def _plain(value):
-    """Return a value that TOML can hold, None for others (images, arrays)."""
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, (bool, int, float, str)) else None

@@ -13,7 +13,14 @@ FOLDER = "code"
 _IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
-_PATHS = ("raw", "mask", "process_mask", "labels_img")
+_PATHS = (
+    "raw",
+    "mask",
+    "process_mask",
+    "labels_img",
+    "features",
+    "stimulus_images",
+)
 """Options that are paths; relative ones begin at the folder of the configuration."""
 
 

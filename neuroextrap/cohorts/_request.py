@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import neuroextrap
+from neuroextrap.analysis._origin import origin_of, recorded_options
+from neuroextrap.cohorts._encoding import beta_tables, encoding_data
 from neuroextrap.images._bids_betas import find_betas
 from neuroextrap.images._bids_runs import find_runs
 from neuroextrap.images._fmriprep import fmriprep_confounds
@@ -16,6 +18,7 @@ from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.maps._provenance import describe_file, described_value
+from neuroextrap.margins._array_hash import array_hash
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +31,10 @@ _ATTEMPTS = 20
 class Request:
     """What every participant's analysis is asked for.
 
-    `searchlight` is not fitted; its mask None stands for the brain masks beside the
-    images. `confounds` are strategies of nilearn's ``load_confounds``; `options` are
-    further options of ``fit_events``.
+    `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign), an
+    EncodingIdentification, is not fitted; its mask None stands for the brain masks
+    beside the images. `confounds` are strategies of nilearn's ``load_confounds``;
+    `options` are further options of ``fit_events``.
     """
 
     derivatives: Any
@@ -39,7 +43,8 @@ class Request:
     task: str | None
     space: str | None
     confounds: tuple
-    searchlight: Any
+    analysis: Any
+    stimuli: Any = None
     options: dict = field(default_factory=dict)
     save_null: bool = False
     work_dir: Any = None
@@ -48,11 +53,6 @@ class Request:
     def of_betas(self):
         """Whether the images are betas already."""
         return self.options["samples"] == "betas"
-
-    @property
-    def sample_options(self):
-        """The options by which samples are made: betas are volumes."""
-        return self.options | ({"samples": "volumes"} if self.of_betas else {})
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def find_participant(request, label):
     conditions = None
     if request.of_betas:
         runs, conditions = find_betas(request.derivatives, label, **wanted)
-        if request.searchlight.mask is None and None in [run.mask for run in runs]:
+        if request.analysis.mask is None and None in [run.mask for run in runs]:
             raise ValueError(
                 f"{runs[0].bold} has no brain mask beside it, and none can be computed "
-                "from betas; give one (the searchlight's mask, --mask)"
+                "from betas; give one (the analysis's mask, --mask)"
             )
     else:
         runs = find_runs(request.derivatives, request.raw, label, **wanted)
@@ -117,25 +117,39 @@ def find_participant(request, label):
 
 
 def fit_participant(request, participant, folder):
-    """Return the fitted searchlight of a participant.
+    """Return the fitted analysis of a participant, and the Origin of its data.
 
     `folder` is for what is only needed meanwhile: permuted maps and, where the user
     named a folder of work, what an interrupted run continues from.
     """
     from sklearn.base import clone
 
-    light = clone(request.searchlight)
-    light.set_params(mask=mask_of(request, participant))
+    analysis = clone(request.analysis)
     if request.work_dir is not None:
-        light.set_params(checkpoint=folder / "checkpoint")
+        analysis.set_params(checkpoint=folder / "checkpoint")
     if request.save_null:
-        light.set_params(save_null=folder / NULL_FILE)
-    return light.fit_events(
-        participant.imgs,
-        participant.events,
-        **request.sample_options,
-        **_confounds(request, participant.imgs),
-    )
+        analysis.set_params(save_null=folder / NULL_FILE)
+    if request.stimuli is not None:
+        return fit_encoding(request, participant, analysis)
+    options = sample_options(request, participant)
+    analysis.set_params(mask=mask_of(request, participant))
+    analysis.fit_events(participant.imgs, participant.events, **options)
+    return analysis, analysis.origin_
+
+
+def fit_encoding(request, participant, analysis):
+    """Train an EncodingIdentification and identify; return it and its Origin."""
+    options = sample_options(request, participant)
+    sources = {"imgs": participant.imgs, "events": participant.events}
+    if request.stimuli.files:
+        sources["features"] = request.stimuli.files
+    made_by = {"n_folds": request.stimuli.n_folds, **options}
+    origin = origin_of(sources, recorded_options(made_by))
+    samples = samples_of(request, participant)
+    data = encoding_data(request, participant, samples)
+    fitted = data.identify(analysis.set_params(mask=data.mask))
+    fitted.bg_img_ = samples.bg_img  # of the series, before any cleaning
+    return fitted, origin
 
 
 @contextmanager
@@ -165,22 +179,62 @@ def working_folder(request, participant, out):
 
 
 def samples_of(request, participant):
-    """Return the LabeledSamples of a participant, for a dry run."""
+    """Return the LabeledSamples of a participant."""
     from neuroextrap.images._event_samples import event_samples
 
     return event_samples(
         participant.imgs,
-        participant.events,
+        tables_of(request, participant),
         mask_of(request, participant),
-        **request.sample_options,
-        **_confounds(request, participant.imgs),
+        **sample_options(request, participant),
     )
+
+
+def labels_of(request, participant):
+    """Return label and run of every sample, no data of the images read."""
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._event_samples import labels_of_samples
+
+    options = sample_options(request, participant)
+    options.pop("smoothing_fwhm")
+    tables = tables_of(request, participant)
+    found = labels_of_samples(participant.imgs, tables, **options)
+    mask = mask_of(request, participant)
+    if mask is not None:
+        resolve_masker(mask, participant.imgs)  # checks that images lie on its grid
+    return found
+
+
+def tables_of(request, participant):
+    """Return the events of a participant's images as samples are made of them."""
+    if request.stimuli is not None and request.of_betas:
+        return beta_tables(request, participant)
+    return participant.events
+
+
+def sample_options(request, participant):
+    """Return the options by which a participant's samples are made: betas are volumes.
+
+    Of confounds they have the tables, as ``fit_events`` takes them.
+    """
+    options = dict(request.options)
+    if request.of_betas:
+        options["samples"] = "volumes"
+    elif request.stimuli is not None:
+        options["label_column"] = request.stimuli.column
+    with_tables = participant.conditions is None
+    if request.of_betas and request.stimuli is not None and with_tables:
+        options["exclude"] = ()  # the tables have no label for these
+    if request.confounds:
+        confounds, kept = fmriprep_confounds(participant.imgs, request.confounds)
+        options |= {"confounds": confounds, "sample_mask": kept}
+    return options
 
 
 def mask_of(request, participant):
     """Return the voxels to analyze: as asked for, or those in all runs' brain masks."""
-    if request.searchlight.mask is not None:
-        return request.searchlight.mask
+    if request.analysis.mask is not None:
+        return request.analysis.mask
     masks = [run.mask for run in participant.runs]
     if None in masks:
         logger.info(
@@ -191,14 +245,6 @@ def mask_of(request, participant):
     from neuroextrap.images._masks import shared_mask
 
     return shared_mask(masks)
-
-
-def _confounds(request, imgs):
-    """Return the confounds and the volumes that are kept, as ``fit_events`` does."""
-    if not request.confounds:
-        return {}
-    confounds, kept = fmriprep_confounds(imgs, request.confounds)
-    return {"confounds": confounds, "sample_mask": kept}
 
 
 def _identity(request, runs):
@@ -215,7 +261,21 @@ def _identity(request, runs):
         "files": files,
         "confounds": list(request.confounds),
         "options": described_value(request.options),
-        "parameters": described_parameters(request.searchlight),
+        "parameters": described_parameters(request.analysis),
+        **_of_stimuli(request.stimuli),
         "version": neuroextrap.__version__,
     }
     return hashlib.sha256(json_text("identity", about).encode()).hexdigest()
+
+
+def _of_stimuli(stimuli):
+    """Return what of a StimulusDesign decides results, as JSON values."""
+    if stimuli is None:
+        return {}
+    features = stimuli.features
+    return {
+        "features": array_hash(features.to_numpy()),
+        "names": array_hash(features.index.to_numpy(dtype=str)),
+        "column": stimuli.column,
+        "n_folds": stimuli.n_folds,
+    }

@@ -9,21 +9,12 @@ import numpy as np
 
 from neuroextrap.analysis import RegionAnalysis
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
+from neuroextrap.group._alike import check_alike
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._subjects import read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.images._bids_names import loose_entities
-
-# what subjects must share for their numbers to mean the same
-_SHARED = (
-    "estimator",
-    "shrinkage",
-    "radius",
-    "n_nearest",
-    "within_runs",
-    "process_mask_img",
-    "stride",
-)
+from neuroextrap.maps._parameters import described_parameters
 
 
 @dataclass(frozen=True)
@@ -37,6 +28,16 @@ class Subject:
     classes: np.ndarray
     parameters: dict
     is_saved: bool = False
+
+    @property
+    def about(self):
+        """What is known of the analysis, by parameter, as the sidecars of maps say."""
+        return {
+            **self.parameters,
+            "kind": self.kind,
+            "classes": self.classes.tolist(),
+            "set_sizes": self.results.set_sizes.tolist(),
+        }
 
     @property
     def region_index(self):
@@ -61,9 +62,10 @@ def read_analyses(subjects, *, allow_mixed=False):
             "two subjects"
         )
     _check_distinct(analyses)
-    first = analyses[0]
     for other in analyses[1:]:
-        _check_alike(first, other, allow_mixed)
+        _check_possible(analyses[0], other)
+    told = [(subject.name, subject.about) for subject in analyses]
+    check_alike(told, "subjects", allow_mixed=allow_mixed)
     return analyses
 
 
@@ -122,7 +124,7 @@ def _subject(item, number):
             item.results_,
             item.masker_,
             np.asarray(item.classes_),
-            item.get_params(deep=False),
+            described_parameters(item),
         )
     if not isinstance(item, (str, os.PathLike)):
         raise TypeError(
@@ -137,7 +139,7 @@ def _subject(item, number):
         saved.results,
         saved.masker,
         saved.classes,
-        saved.parameters,
+        {**saved.origin.parameters, **saved.parameters},
         is_saved=True,
     )
 
@@ -157,11 +159,12 @@ def _check_distinct(analyses):
             )
 
 
-def _check_alike(first, other, allow_mixed):
-    """Raise if two subjects' analyses cannot be put together."""
+def _check_possible(first, other):
+    """Raise if two subjects' analyses can in no case be put together."""
     if (first.masker is None) != (other.masker is None):
         raise ValueError(
-            f"{first.name} and {other.name} are not both of images or both of arrays"
+            f"{first.name} and {other.name} are not both of images or both of arrays; "
+            "analyze all subjects in one way"
         )
     n_classes = len(first.classes), len(other.classes)
     if n_classes[0] != n_classes[1]:
@@ -169,24 +172,3 @@ def _check_alike(first, other, allow_mixed):
             f"{first.name} has {n_classes[0]} classes and {other.name} {n_classes[1]}; "
             "accuracies among different numbers of classes have no mean"
         )
-    if allow_mixed:
-        return
-    differing = [name for name in _SHARED if not _same(first, other, name)]
-    if first.kind != other.kind:
-        differing.insert(0, "kind of analysis")
-    if first.classes.tolist() != other.classes.tolist():
-        differing.append("classes")
-    if first.results.set_sizes.tolist() != other.results.set_sizes.tolist():
-        differing.append("set_sizes")
-    if differing:
-        raise ValueError(
-            f"{first.name} and {other.name} differ in {', '.join(differing)}; analyze "
-            "all subjects alike, or say allow_mixed=True"
-        )
-
-
-def _same(first, other, name):
-    """Return whether two analyses were asked for the same."""
-    values = first.parameters.get(name), other.parameters.get(name)
-    plain = [repr(value) for value in values]
-    return plain[0] == plain[1]

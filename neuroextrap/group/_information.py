@@ -55,7 +55,8 @@ def group_information(
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
     allow_mixed : bool, default=False
-        Whether subjects may differ in classifier, radius, set sizes or classes.
+        Whether subjects may differ in classifier or encoder, radius, set sizes,
+        classes, scheme of permutations or tested statistic.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the

@@ -31,6 +31,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     mask=None,
     cluster_threshold=None,
     adjacency=None,
+    allow_mixed=False,
     allow_native_space=False,
     n_permutations=10_000,
     random_state=0,
@@ -58,6 +59,10 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         this share of their own permuted means. If None, clusters are not tested.
     adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
         Which features are neighbors, for clusters of arrays; images have theirs.
+    allow_mixed : bool, default=False
+        Whether subjects may differ in classifier or encoder, radius, set sizes,
+        classes, scheme of permutations or tested statistic. Maps are judged by what
+        the JSON files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the
@@ -104,7 +109,11 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     """
     check_count(n_permutations, "n_permutations", least=2)
     subjects = read_subjects(
-        scores, mask, "scores", allow_native_space=allow_native_space
+        scores,
+        mask,
+        "scores",
+        allow_mixed=allow_mixed,
+        allow_native_space=allow_native_space,
     )
     nulls = read_nulls(null_scores, subjects)
     picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)

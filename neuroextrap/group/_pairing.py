@@ -68,7 +68,7 @@ def check_nulls(nulls, null_files, files):
         if file is None:
             continue
         _check_labels(number, file, null_file)
-        beside = _sidecar(file)
+        beside = sidecar_of(file)
         if own is not None and beside.get("run") is not None:
             _check_run(number, (file, beside), (null_file, own))
         elif None in (_label(file), _label(null_file)):
@@ -116,7 +116,7 @@ def _check_run(number, observed, permuted):
         )
 
 
-def _sidecar(file):
+def sidecar_of(file):
     """Return what stands beside a map, empty where nothing does."""
     for extension in _EXTENSIONS:
         beside = Path(file.removesuffix(extension) + ".json")

@@ -32,6 +32,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     gamma=0.5,
     confidence_level=0.95,
     n_permutations=10_000,
+    allow_mixed=False,
     allow_native_space=False,
     random_state=0,
 ):
@@ -67,6 +68,10 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         All combinations are used if there are no more than that. Few of them cannot
         reject a prevalence null: 1000 among 10 subjects leave p above 0.056 at gamma =
         0.5.
+    allow_mixed : bool, default=False
+        Whether subjects may differ in classifier or encoder, radius, set sizes,
+        classes, scheme of permutations or tested statistic. Maps are judged by what
+        the JSON files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the
@@ -127,7 +132,11 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     """
     asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
     subjects = read_subjects(
-        scores, mask, "scores", allow_native_space=allow_native_space
+        scores,
+        mask,
+        "scores",
+        allow_mixed=allow_mixed,
+        allow_native_space=allow_native_space,
     )
     nulls = read_nulls(null_scores, subjects)
     names = subject_names(scores, len(nulls))

@@ -51,6 +51,7 @@ def saved_prevalence(
     asked,
     *,
     mask=None,
+    allow_mixed=False,
     allow_native_space=False,
 ):
     """Test prevalence in subjects' saved analyses by PrevalenceOptions; return maps.
@@ -59,7 +60,7 @@ def saved_prevalence(
     one's tested statistic, in the same order. Masks may differ: a region is tested
     where all subjects have it. Other options are those of ``prevalence_test``.
     """
-    analyses = read_analyses(subjects)
+    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
     _check_statistics(analyses)
     aligned = align_regions(analyses, mask, allow_native_space)
     index, column = np.unique(

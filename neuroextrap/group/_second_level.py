@@ -45,6 +45,7 @@ def second_level_test(  # noqa: PLR0913
     tfce=False,
     adjacency=None,
     min_subjects=None,
+    allow_mixed=False,
     allow_native_space=False,
     n_permutations=10_000,
     random_state=0,
@@ -122,6 +123,10 @@ def second_level_test(  # noqa: PLR0913
     min_subjects : int or None, default=None
         Test voxels that are finite in at least so many subjects, each over the
         subjects that it has (without a design only). If None, all subjects.
+    allow_mixed : bool, default=False
+        Whether subjects may differ in classifier or encoder, radius, set sizes,
+        classes, scheme of permutations or tested statistic. Maps are judged by what
+        the JSON files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the
@@ -209,6 +214,7 @@ def second_level_test(  # noqa: PLR0913
         mask,
         baseline,
         min_subjects,
+        allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
         repeated=blocks is not None,
     )

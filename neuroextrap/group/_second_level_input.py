@@ -19,6 +19,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
     baseline,
     min_subjects,
     *,
+    allow_mixed,
     allow_native_space,
     repeated,
 ):
@@ -29,6 +30,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
     if not np.isfinite(baseline):
         raise ValueError(f"baseline={baseline!r} must be a finite number")
     how = {"allow_native_space": allow_native_space, "repeated": repeated}
+    how["allow_mixed"] = allow_mixed
     subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
     values = subjects.values.astype(float) - baseline
     if paired_imgs is not None:

@@ -12,6 +12,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     statistic="t",
     n_permutations=1000,
     two_sided=False,
+    allow_mixed=False,
     allow_native_space=False,
     random_state=0,
 ):
@@ -40,6 +41,10 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
+    allow_mixed : bool, default=False
+        Whether subjects may differ in classifier or encoder, radius, set sizes,
+        classes, scheme of permutations or tested statistic. Maps are judged by what
+        the JSON files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the
@@ -90,6 +95,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         two_sided=two_sided,
         n_permutations=n_permutations,
         random_state=random_state,
+        allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
     )
     kept = {name: maps[name] for name in ("t", "p_value", "p_value_fwe")}

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.group._alike import check_alike_maps
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
@@ -27,12 +28,20 @@ class SubjectMaps(NamedTuple):
 
 
 def read_subjects(
-    imgs, mask, name, min_subjects=None, *, allow_native_space=False, repeated=False
+    imgs,
+    mask,
+    name,
+    min_subjects=None,
+    *,
+    allow_mixed=False,
+    allow_native_space=False,
+    repeated=False,
 ):
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
     Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
-    them, is usable. `name` is the argument's, for messages. Unless
+    them, is usable. `name` is the argument's, for messages. Unless `allow_mixed`, what
+    stands beside the files must not tell of different analyses; unless
     `allow_native_space`, images must lie in one space; unless `repeated`, files of one
     subject are warned about. No file may come twice.
     """
@@ -50,6 +59,7 @@ def read_subjects(
         named = list_images(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
+        check_alike_maps(files, name, allow_mixed=allow_mixed)
         if not allow_native_space:
             check_one_space(named, name)
         everywhere = min_subjects is not None

@@ -1,16 +1,19 @@
 """Single-trial response estimates by nilearn's general linear model."""
 
 import logging
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
     check_exclude,
+    event_labels,
     is_timed,
     warn_unknown,
 )
-from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
+from neuroextrap.images._labeled_samples import LabeledSamples
+from neuroextrap.images._labeled_volumes import read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
@@ -18,6 +21,8 @@ from neuroextrap.images._repetition_time import repetition_times
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
 
+_TIMED = ["onset", "duration", "trial_type"]
+"""Columns of events of which designs are made."""
 _LEAST_SEEN = 0.5
 """Share of a trial's expected response that volumes in the fit must hold."""
 
@@ -38,6 +43,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     design_options=None,
     confounds=None,
     sample_mask=None,
+    label_column="trial_type",
 ):
     """Estimate one response (beta) per trial by a general linear model of each run.
 
@@ -79,6 +85,10 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         run, as ``load_confounds`` of nilearn returns them. The others enter no fit, and
         trials with more than half of their expected response (its sum of squares) in
         them give no sample. If None, all are kept.
+    label_column : str, default="trial_type"
+        Column of the events that gives ``y``, such as the name of the stimulus.
+        Designs are made of ``trial_type`` all the same; trials without an entry in the
+        column are modeled and give no sample.
 
     Returns
     -------
@@ -118,7 +128,60 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     >>> betas.data.shape, betas.y
     ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
-    _check_options(model, noise_model, masker)
+    if cleans_over_time(masker):
+        raise ValueError(
+            "masker must not detrend, standardize or filter before the model, which "
+            "does so itself; give one without, and use design_options"
+        )
+    run_trials = trials_of_runs(
+        imgs,
+        events,
+        t_r=t_r,
+        check_t_r=check_t_r,
+        model=model,
+        exclude=exclude,
+        noise_model=noise_model,
+        signal_scaling=signal_scaling,
+        design_options=design_options,
+        confounds=confounds,
+        sample_mask=sample_mask,
+        label_column=label_column,
+    )
+    betas = [_betas_of_run(run, masker) for run in run_trials]
+    y, runs = labels_of_trials(run_trials)
+    bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
+    return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
+
+
+class RunTrials(NamedTuple):
+    """The trials of one run, in order of onset, and how their betas are estimated."""
+
+    img: Any  # NamedImage
+    trials: Any  # DataFrame of onset, duration, trial_type, label
+    keep: np.ndarray  # trials that give a sample, (n_trials,)
+    options: dict
+
+
+def trials_of_runs(  # noqa: PLR0913 - the options of single_trial_betas
+    imgs,
+    events,
+    *,
+    t_r=None,
+    check_t_r=True,
+    model="lsa",
+    exclude=(),
+    noise_model="ar1",
+    signal_scaling=True,
+    design_options=None,
+    confounds=None,
+    sample_mask=None,
+    label_column="trial_type",
+):
+    """Return the RunTrials of every run; of the images, headers are read only.
+
+    Arguments are those of ``single_trial_betas``, and so are the errors.
+    """
+    _check_options(model, noise_model)
     if confounds is not None and "add_regs" in (design_options or {}):
         raise ValueError("confounds and add_regs are the same regressors; give one")
     exclude = check_exclude(exclude)
@@ -128,7 +191,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     _check_ends(tables, named, times)
     confounds = read_confounds(confounds, named)
     volumes = read_sample_mask(sample_mask, named)
-    kept = [_kept_trials(table, exclude) for table, _ in tables]
+    kept = [_kept_trials(*table, exclude, label_column) for table in tables]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     warn_unknown(exclude, present)
     if not any(keep.any() for _, keep in kept):
@@ -142,35 +205,27 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         options | {"t_r": time, "confounds": regressed, "volumes": in_fit}
         for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
     ]
-    kept = [
-        _seen_trials(img.name, *trials, of_run)
+    return [
+        RunTrials(img, *_seen_trials(img.name, *trials, of_run), of_run)
         for img, trials, of_run in zip(named, kept, own, strict=True)
     ]
-    betas = [
-        _betas_of_run(img.img, *trials, masker, of_run)
-        for img, trials, of_run in zip(named, kept, own, strict=True)
-    ]
-    y = [trials["trial_type"].to_numpy(dtype=str)[keep] for trials, keep in kept]
-    runs = np.repeat(np.arange(len(named)), [len(labels) for labels in y])
-    bg_img = mean_gray_levels(named, masker.mask_img_)
-    return LabeledSamples(
-        np.concatenate(betas), np.concatenate(y), runs, masker, bg_img
-    )
 
 
-def _check_options(model, noise_model, masker):
-    """Raise for unknown options, and for a masker that already cleans over time."""
+def labels_of_trials(run_trials):
+    """Return label and number of the run of every trial that gives a sample."""
+    y = [run.trials["label"].to_numpy(dtype=str)[run.keep] for run in run_trials]
+    runs = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
+    return np.concatenate(y), runs
+
+
+def _check_options(model, noise_model):
+    """Raise for unknown options."""
     for name, value, allowed in (
         ("model", model, MODELS),
         ("noise_model", noise_model, NOISE_MODELS),
     ):
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
-    if cleans_over_time(masker):
-        raise ValueError(
-            "masker must not detrend, standardize or filter before the model, which "
-            "does so itself; give one without, and use design_options"
-        )
 
 
 def _check_tables(tables, named):
@@ -200,16 +255,19 @@ def _check_ends(tables, named, times):
             )
 
 
-def _kept_trials(table, exclude):
-    """Trials in order of onset, and which of them make a sample."""
-    trials = table.loc[table["trial_type"] != "", ["onset", "duration", "trial_type"]]
+def _kept_trials(table, name, exclude, label_column):
+    """Trials in order of onset with their labels, and which of them make a sample."""
+    trials = table[_TIMED].assign(label=event_labels(table, name, label_column))
+    trials = trials[trials["trial_type"] != ""]
     trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-    return trials, ~trials["trial_type"].isin(exclude).to_numpy()
+    unlabeled = (trials["label"] == "").to_numpy()
+    return trials, ~trials["trial_type"].isin(exclude).to_numpy() & ~unlabeled
 
 
-def _betas_of_run(img, trials, keep, masker, options):
+def _betas_of_run(run, masker):
     """Betas of one run, shape (n_kept, n_features)."""
-    data = load_samples(img, masker)[options["volumes"]].astype(np.float64)
+    trials, keep, options = run.trials, run.keep, run.options
+    data = load_samples(run.img.img, masker)[options["volumes"]].astype(np.float64)
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
     betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
@@ -277,7 +335,7 @@ def _design(events, options):
         names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
         design["add_reg_names"] = names
     times = np.arange(len(options["volumes"])) * options["t_r"]
-    return make_first_level_design_matrix(times, events, **design)
+    return make_first_level_design_matrix(times, events[_TIMED], **design)
 
 
 def _seen_trials(name, trials, keep, options):

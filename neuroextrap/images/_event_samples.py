@@ -1,8 +1,20 @@
 """Samples of images and events, of whatever kind, in one call."""
 
-from neuroextrap.images._betas import MODELS, single_trial_betas
+import numpy as np
+
+from neuroextrap.images._betas import (
+    MODELS,
+    labels_of_trials,
+    single_trial_betas,
+    trials_of_runs,
+)
 from neuroextrap.images._cleaning import check_high_pass
-from neuroextrap.images._labeled_samples import block_averages, volume_samples
+from neuroextrap.images._labeled_samples import (
+    block_averages,
+    cells_of,
+    volume_samples,
+)
+from neuroextrap.images._labeled_volumes import labeled_volumes
 from neuroextrap.images._maskers import is_surface_masker, resolve_masker
 
 SAMPLES = ("blocks", "volumes", *MODELS)
@@ -25,6 +37,7 @@ def event_samples(  # noqa: PLR0913 - the options of samples, in one place
     detrend=False,
     standardize=False,
     delay=0.0,
+    label_column="trial_type",
     memory=None,
     memory_level=1,
 ):
@@ -32,24 +45,60 @@ def event_samples(  # noqa: PLR0913 - the options of samples, in one place
 
     ``IdentificationSearchLight.fit_events`` describes the arguments. `high_pass` is
     the cutoff of the drifts in Hz; None is 0.01 Hz for betas and no filter otherwise,
-    0 is no drift at all.
+    0 is no drift at all. `label_column` is for betas only.
     """
-    betas = samples in MODELS
     check_event_options(samples, detrend, standardize, delay, high_pass)
     masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
     _smooth(masker, smoothing_fwhm)
     shared = {"masker": masker, "exclude": exclude, "t_r": t_r, "check_t_r": check_t_r}
     shared |= {"confounds": confounds, "sample_mask": sample_mask}
-    if betas:
-        design = {None: None, 0: {"drift_model": None}}.get(
-            high_pass, {"high_pass": high_pass}
-        )
+    if samples in MODELS:
+        design = _design_options(high_pass)
         return single_trial_betas(
-            imgs, events, model=samples, design_options=design, **shared
+            imgs,
+            events,
+            model=samples,
+            design_options=design,
+            label_column=label_column,
+            **shared,
         )
     read = block_averages if samples == "blocks" else volume_samples
     cleaning = {"detrend": detrend, "standardize": standardize, "high_pass": high_pass}
     return read(imgs, events, delay=delay, **cleaning, **shared)
+
+
+def labels_of_samples(
+    imgs, events, *, samples="blocks", high_pass=None, delay=0.0, **options
+):
+    """Return ``y`` and ``runs`` of LabeledSamples, reading no data of the images.
+
+    Options are those of ``event_samples`` but for the masker's; errors are the same.
+    """
+    detrend, standardize = (
+        options.pop("detrend", False),
+        options.pop("standardize", False),
+    )
+    check_event_options(samples, detrend, standardize, delay, high_pass)
+    if samples in MODELS:
+        design = _design_options(high_pass)
+        return labels_of_trials(
+            trials_of_runs(
+                imgs, events, model=samples, design_options=design, **options
+            )
+        )
+    volumes = labeled_volumes(imgs, events, delay=delay, high_pass=high_pass, **options)
+    y, runs = volumes.labels[volumes.kept], volumes.runs[volumes.kept]
+    if samples == "volumes":
+        return y, runs
+    cells = cells_of(y, runs)
+    return np.array([name for _, name in cells]), np.array([run for run, _ in cells])
+
+
+def _design_options(high_pass):
+    """Return the options of the design by which drifts are modeled."""
+    return {None: None, 0: {"drift_model": None}}.get(
+        high_pass, {"high_pass": high_pass}
+    )
 
 
 def check_event_options(samples, detrend, standardize, delay, high_pass):

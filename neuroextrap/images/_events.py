@@ -65,6 +65,21 @@ def read_runs(table, name):
     return text.astype(np.int64) if canonical else text
 
 
+def event_labels(table, name, column="trial_type"):
+    """Return the labels of a table's rows, (n_rows,); "" where there is none.
+
+    `table` and `name` are what `read_events` returned.
+    """
+    if column == "trial_type":
+        return table["trial_type"].to_numpy()
+    if column not in table.columns:
+        raise ValueError(
+            f"{name} has no column {column!r}, it has {list(table.columns)}; name the "
+            "column that says what was shown"
+        )
+    return text_column(table, column, name).astype(object)
+
+
 def tell_missing(tables):
     """Log how many rows of tables have no condition."""
     missing = [(table["trial_type"] == "").sum() for table, _ in tables]

@@ -63,6 +63,21 @@ def finite_mask(*imgs):
     return new_volume(_any_finite(np.asanyarray(i.dataobj) for i in imgs), first)
 
 
+def mask_of(masker):
+    """Return the 8-bit mask, 0 and 1, of a fitted masker."""
+    mask = masker.mask_img_
+    if is_surface_image(mask):
+        from nilearn.surface import SurfaceImage
+
+        parts = {
+            name: np.asarray(values).astype(bool).astype(np.uint8)
+            for name, values in mask.data.parts.items()
+        }
+        return SurfaceImage(mesh=mask.mesh, data=parts)
+    inside = np.asanyarray(mask.dataobj).astype(bool)
+    return new_volume(inside.astype(np.uint8), mask)
+
+
 def shared_mask(paths):
     """Return the 8-bit mask of the voxels that several mask files have in common."""
     opened = [open_image(path, "mask") for path in paths]

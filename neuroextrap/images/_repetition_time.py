@@ -29,11 +29,16 @@ def repetition_times(named, t_r, *, check_t_r=True):
     """
     if t_r is not None:
         t_r = _positive(t_r)
-    return [_of_series(img, t_r, check_t_r) for img in named]
+    found = [_of_series(img, t_r, check_t_r) for img in named]
+    for said in dict.fromkeys(found if t_r is None else ()):
+        series = [img for img, own in zip(named, found, strict=True) if own == said]
+        more = f" and {len(series) - 1} more" if len(series) > 1 else ""
+        _logger.info("%s%s: repetition time %g s (%s)", series[0].name, more, *said)
+    return [time for time, _ in found]
 
 
 def _of_series(img, t_r, check_t_r):
-    """Return the time between volumes of one series."""
+    """Return the time between volumes of one series, and what tells it."""
     stated = {
         "t_r": t_r,
         "its sidecar": _of_sidecar(img),
@@ -55,11 +60,7 @@ def _of_series(img, t_r, check_t_r):
             f"{img.name}: repetition times disagree: {said}; correct the wrong one, or "
             "give the right one as t_r with check_t_r=False (--t-r with --no-check-t-r)"
         )
-    if t_r is None:
-        _logger.info(
-            "%s: repetition time %g s (%s)", img.name, times[0], next(iter(stated))
-        )
-    return times[0]
+    return times[0], next(iter(stated))
 
 
 def _positive(t_r):

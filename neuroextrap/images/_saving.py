@@ -1,6 +1,8 @@
-"""Images as files: float NIfTI volumes, and GIFTI for each hemisphere."""
+"""Images as files: NIfTI volumes, and GIFTI for each hemisphere."""
 
 from pathlib import Path
+
+import numpy as np
 
 from neuroextrap.images._opening import (
     is_surface_image,
@@ -17,14 +19,14 @@ def save_image(img, directory, name):
 
     `name` is the file name without ending. The dict maps "volume" (or "left", "right",
     "left_mesh", "right_mesh") to file names. Surface values are stored as float32, and
-    each hemisphere's mesh once per folder. Integer images are refused: they would
-    quantize values.
+    each hemisphere's mesh once per folder. Integer images are refused, since they would
+    quantize values, unless they are 8-bit masks of 0 and 1.
     """
     directory = Path(directory)
     if is_surface_image(img):
         return _save_surface(img, directory, name)
     dtype = img.get_data_dtype()
-    if dtype.kind != "f":
+    if dtype.kind != "f" and not _is_mask(img.dataobj):
         raise TypeError(
             f"{name}: the image is stored as {dtype}, which would quantize its values; "
             "make it with to_img"
@@ -49,13 +51,19 @@ def load_image(directory, files):
     )
 
 
+def _is_mask(values):
+    """Return whether values are a mask: 8-bit, 0 and 1 only."""
+    values = np.asanyarray(values)
+    return values.dtype == np.uint8 and values.max(initial=0) <= 1
+
+
 def _save_surface(img, directory, name):
     """Write each hemisphere's values, and its mesh unless the folder has it."""
     from nilearn.surface import PolyData, PolyMesh
 
     files = {}
     for side, values in img.data.parts.items():
-        if values.dtype.kind != "f":
+        if values.dtype.kind != "f" and not _is_mask(values):
             raise TypeError(
                 f"{name}: the image holds {values.dtype}, not floating point; make it "
                 "with to_img"

@@ -83,3 +83,11 @@ def affordable_workers(
         f"max_memory={max_memory!r} is too little: about {needed:.1f} GiB are needed; "
         "raise it, or use fewer voxels (mask, stride) or a smaller radius"
     )
+
+
+def continue_line(
+    fewer: tuple[float, float], more: tuple[float, float], n: float
+) -> float:
+    """Continue the line through two (number, seconds) to ``n``; it never falls."""
+    slope = max(0.0, more[1] - fewer[1]) / max(1, more[0] - fewer[0])
+    return more[1] + slope * max(0, n - more[0])

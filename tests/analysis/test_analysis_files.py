@@ -2,6 +2,7 @@
 
 import json
 
+import nibabel
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -73,3 +74,24 @@ def test_a_failed_merge_changes_nothing(searchlight, tmp_path):
     with pytest.raises(ValueError, match="in more than one part"):
         again.merge(searchlight)
     assert again.results_ is before
+
+
+def test_the_mask_that_is_written_is_a_mask(tmp_path):
+    rng = np.random.default_rng(0)
+    inside = np.ones((3, 3, 2), dtype="int16") * 7
+    inside[0, 0, 0] = 0
+    mask = nibabel.Nifti1Image(inside, np.diag([3.0, 3, 3, 1]))
+    imgs = nibabel.Nifti1Image(rng.normal(size=(3, 3, 2, 12)), mask.affine)
+    y, runs = np.tile(np.arange(3), 4), np.repeat(np.arange(4), 3)
+    given = {"radius": 4.0, "bounds": None}
+    fitted = IdentificationSearchLight(mask, **given).fit(imgs, y, groups=runs)
+    fitted.to_directory(tmp_path)
+    written = nibabel.load(tmp_path / "mask.nii.gz")
+    assert written.get_data_dtype() == np.uint8
+    np.testing.assert_array_equal(np.asarray(written.dataobj), inside // 7)
+    again = IdentificationSearchLight(str(tmp_path / "mask.nii.gz"), **given)
+    np.testing.assert_array_equal(again.fit(imgs, y, groups=runs).wins_, fitted.wins_)
+    saved = IdentificationSearchLight.from_directory(tmp_path)
+    np.testing.assert_array_equal(
+        saved.maps_["accuracy"].get_fdata(), fitted.maps_["accuracy"].get_fdata()
+    )

@@ -88,6 +88,73 @@ def make_dataset(root, labels):
     return derivatives
 
 
+def stimulus_run(folder, raw, start, rng, shown, responses):
+    """One run of eight pictures, each followed by a button press."""
+    table, motion = confounds_of(rng)
+    onset = 4.0 + 14.0 * np.arange(8)
+    rows = {"onset": onset, "duration": 4.0, "trial_type": "picture"}
+    events = pd.DataFrame({**rows, "stim_file": [f"pictures/{s}.png" for s in shown]})
+    press = events.assign(onset=onset + 7.0, duration=0.5, trial_type="press")
+    press["stim_file"] = "n/a"
+    events = pd.concat([events, press]).sort_values("onset")
+    number = int(start[-1])
+    events["set"] = np.where(events["stim_file"] == "n/a", "n/a", SETS[number - 1])
+    data = 100 + rng.normal(size=(*SHAPE, N_VOLUMES)) / 2
+    for first, response in zip(onset, responses, strict=True):
+        at = int((first + 5) // T_R)
+        data[..., at : at + 3] += response[..., None]
+    data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 8)
+    end = f"space-{SPACE}_desc-"
+    save(data.astype("float32"), folder / f"{start}_{end}preproc_bold.nii.gz", T_R)
+    save(np.ones(SHAPE, "uint8"), folder / f"{start}_{end}brain_mask.nii.gz")
+    name = f"{start}_desc-confounds_timeseries.tsv"
+    table.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
+    raw.mkdir(parents=True, exist_ok=True)
+    events.to_csv(raw / f"{start}_events.tsv", sep="\t", index=False)
+
+
+SETS = ("train", "train", "train", "test")
+
+
+def make_stimulus_dataset(root, labels):
+    """Participants who saw 32 pictures, and a table of the pictures' features."""
+    derivatives = root / "derivatives" / "fmriprep"
+    derivatives.mkdir(parents=True)
+    for folder, name in ((root, "Pictures"), (derivatives, "fMRIPrep")):
+        about = {"Name": name, "BIDSVersion": "1.8.0"}
+        (folder / "dataset_description.json").write_text(json.dumps(about))
+    rng = np.random.default_rng(0)
+    names = [f"p{number:02d}" for number in range(32)]
+    features = pd.DataFrame(rng.normal(size=(32, 3)), index=names)
+    features.to_csv(root / "layer.tsv", sep="\t", index_label="stimulus")
+    for label in labels:
+        rng = np.random.default_rng(100 + int(label))
+        weights = rng.normal(size=(3, *SHAPE)) * 2
+        responses = np.einsum("sf,fxyz->sxyz", features.to_numpy(), weights)
+        for run in range(4):
+            order = 8 * run + rng.permutation(8)
+            own = f"sub-{label}/func"
+            start = f"sub-{label}_task-pictures_run-{run + 1}"
+            shown = [names[k] for k in order]
+            stimulus_run(
+                derivatives / own, root / own, start, rng, shown, responses[order]
+            )
+    return derivatives
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    """Folder of derivatives of three who saw pictures; not to be changed."""
+    root = tmp_path_factory.mktemp("pictures") / "raw"
+    return make_stimulus_dataset(root, ["01", "02", "03"])
+
+
+@pytest.fixture
+def few_pictures(tmp_path):
+    """Folder of derivatives of two who saw pictures, to be changed."""
+    return make_stimulus_dataset(tmp_path / "raw", ["01", "02"])
+
+
 def save_betas(kind, root):
     """Beta images of two subjects: a series with a table, and maps of single runs."""
     rng = np.random.default_rng(0)
@@ -126,6 +193,12 @@ def cohort(tmp_path_factory):
     """Folder of derivatives of eight subjects; not to be changed."""
     labels = [f"{i:02d}" for i in range(1, 9)]
     return make_dataset(tmp_path_factory.mktemp("cohort") / "raw", labels)
+
+
+@pytest.fixture
+def forty(tmp_path):
+    """Folder of derivatives of forty subjects."""
+    return make_dataset(tmp_path / "raw", [f"{i:02d}" for i in range(1, 41)])
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ LIGHT = {"radius": 4.0, "bounds": None}
 def analyze(derivatives, out, light=None, **options):
     light = IdentificationSearchLight(**{**LIGHT, **(light or {})})
     given = {**OPTIONS, **options}
-    return analyze_participants(derivatives, out, searchlight=light, **given)
+    return analyze_participants(derivatives, out, analysis=light, **given)
 
 
 def stamps(folder):

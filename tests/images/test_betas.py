@@ -143,3 +143,17 @@ def test_bad_requests_are_refused(bold, masker, volume):
     cleaning = resolve_masker(NiftiMasker(masker.mask_img_, detrend=True))
     with pytest.raises(ValueError, match="masker must not detrend"):
         single_trial_betas(bold, EVENTS, masker=cleaning, t_r=T_R)
+
+
+@pytest.mark.parametrize("model", ["lsa", "lss"])
+def test_labels_may_be_another_column(bold, masker, model):
+    table = EVENTS.assign(picture=["a", "b", "n/a", "c", "n/a", "n/a"])
+    given = {"masker": masker, "t_r": T_R, "model": model, "exclude": "rest"}
+    plain = single_trial_betas(bold, table, **given)
+    named = single_trial_betas(bold, table, label_column="picture", **given)
+    assert named.y.tolist() == ["a", "b", "c"]
+    # LSS: the trial without a picture is modeled by its condition all the same
+    if model == "lss":
+        np.testing.assert_array_equal(named.data, plain.data[:3])
+    with pytest.raises(ValueError, match="has no column 'image', it has"):
+        single_trial_betas(bold, table, label_column="image", **given)

@@ -145,3 +145,13 @@ def test_labels_of_volumes_need_none(series):
     masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 2, 2), "int8"), np.eye(4)))
     labels = pd.DataFrame({"trial_type": list("ababab")})
     assert len(volume_samples(series(), labels, masker=masker).y) == 6
+
+
+def test_series_that_agree_are_told_in_one_line(series, caplog):
+    caplog.set_level("INFO", logger="neuroextrap")
+    given = {"a": 2.0, "b": 2.0, "c": 1.5}
+    paths = [series(t_r, "sec", name=f"{name}.nii.gz") for name, t_r in given.items()]
+    assert times(paths) == [2.0, 2.0, 1.5]
+    first, second = caplog.messages
+    assert first.endswith("a.nii.gz) and 1 more: repetition time 2 s (its header)")
+    assert second.endswith("c.nii.gz): repetition time 1.5 s (its header)")

@@ -35,3 +35,18 @@ def test_missing_files_are_named(volume, surface, tmp_path):
     (tmp_path / files["right"]).unlink()
     with pytest.raises(ValueError, match=r"no file .*b_hemi-R\.gii"):
         load_image(tmp_path, files)
+
+
+def test_masks_stay_masks(volume, surface, tmp_path):
+    inside = np.array([[[0, 1], [1, 1]]], dtype=np.uint8)
+    again = load_image(tmp_path, save_image(volume(inside), tmp_path, "a"))
+    assert again.get_data_dtype() == np.uint8
+    np.testing.assert_array_equal(np.asarray(again.dataobj), inside)
+    sides = surface(np.arange(30) % 2 == 0, np.arange(24) % 3 == 0)
+    parts = {side: part.astype(np.uint8) for side, part in sides.data.parts.items()}
+    mask = surface(parts["left"], parts["right"])
+    again = load_image(tmp_path, save_image(mask, tmp_path, "b"))
+    for side, part in parts.items():
+        np.testing.assert_array_equal(again.data.parts[side], part)
+    with pytest.raises(TypeError, match="stored as uint8"):
+        save_image(volume(2 * inside), tmp_path, "c")

@@ -1,11 +1,11 @@
-"""What ``neuroextrap encoding`` would take: a few regions, timed and extrapolated."""
+"""What identification would take: a few regions, timed and extrapolated."""
 
 import time
 
 import numpy as np
 
-from neuroextrap.cli._cost import continue_line
-from neuroextrap.cli._encoding_data import FoldData
+from neuroextrap.encoding._trials import FoldData
+from neuroextrap.margins._resources import continue_line
 
 _FEW_REGIONS, _MORE_REGIONS = 2, 8
 """Numbers of regions in which a model is timed."""

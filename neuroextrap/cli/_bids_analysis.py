@@ -1,0 +1,95 @@
+"""The analysis that ``neuroextrap bids`` gives to every participant."""
+
+from neuroextrap.cli._encoding_options import (
+    add_encoder_options,
+    add_feature_options,
+    add_folds,
+    encoder_of,
+)
+
+_SHARED = (
+    "mask radius n_nearest labels_img stride min_voxels n_permutations "
+    "confidence_level random_state n_jobs max_memory"
+)
+_LABELS = "estimator shrinkage classes statistic bounds test_units e_value_order"
+_STIMULI = "covariance repeats rule"
+_FEATURES = "features stimulus_images image_size model stimulus_column folds"
+
+
+def add_encoding_options(parser):
+    """Add the choice of the analysis, and the options of encoding models."""
+    group = parser.add_argument_group("encoding")
+    group.add_argument(
+        "--analysis",
+        choices=("searchlight", "encoding"),
+        default="searchlight",
+        help="what is done with every participant: conditions are identified from "
+        "responses (in spheres, or regions of an atlas), or stimuli through an "
+        "encoding model (default: %(default)s)",
+    )
+    add_feature_options(group, default="none, needed for encoding")
+    group.add_argument(
+        "--stimulus-column",
+        default="trial_type",
+        metavar="NAME",
+        help="column of the events that names the stimulus of a trial, such as "
+        "stim_file; a folder and a suffix that features lack do not count (default: "
+        "%(default)s)",
+    )
+    add_encoder_options(group)
+    add_folds(
+        group, default="train and test stimuli as the column set of the events says"
+    )
+
+
+def make_analysis(args):
+    """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
+    _check_given(args)
+    shared = {name: getattr(args, name) for name in _SHARED.split()}
+    shared |= {"process_mask_img": args.process_mask}
+    shared |= {"verbose": 0 if args.quiet else 1}
+    if args.analysis == "encoding":
+        return _encoding(args, shared), _of_stimuli(args)
+    from neuroextrap.decoding import IdentificationSearchLight
+
+    own = {name: getattr(args, name) for name in _LABELS.split()}
+    own["bounds"] = None if args.bounds == "none" else args.bounds
+    return IdentificationSearchLight(**shared, **own), {}
+
+
+def _check_given(args):
+    """Raise where an option belongs to the other analysis."""
+    others = f"{_STIMULI} {_FEATURES} encoder"
+    other = "encoding"
+    if args.analysis == "encoding":
+        others, other = _LABELS, "searchlight"
+    for name in others.split():
+        option = f"--{name.replace('_', '-')}"
+        if option in args.given:
+            raise ValueError(f"{option} is for --analysis {other}; leave it out")
+
+
+def _encoding(args, shared):
+    """Return the EncodingIdentification that the options describe."""
+    from neuroextrap.encoding import EncodingIdentification
+
+    own = {name: getattr(args, name) for name in _STIMULI.split()}
+    return EncodingIdentification(encoder=encoder_of(args), **shared, **own)
+
+
+def _of_stimuli(args):
+    """Return features, column and folds as ``analyze_participants`` takes them."""
+    if args.features is not None and args.stimulus_images is not None:
+        raise ValueError("--features and --stimulus-images were both given; give one")
+    features = args.features
+    if args.stimulus_images is not None:
+        from neuroextrap.cohorts._stimuli import image_features
+
+        features = image_features(
+            args.stimulus_images, model=args.model, image_size=args.image_size
+        )
+    return {
+        "features": features,
+        "stimulus_column": args.stimulus_column,
+        "n_folds": args.folds,
+    }

@@ -1,0 +1,174 @@
+"""Features of stimuli, the same for all participants, and the trials that show them."""
+
+import logging
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.encoding import read_features
+from neuroextrap.encoding._image_models import IMAGE_MODELS
+from neuroextrap.encoding._stimuli import stimulus_names
+from neuroextrap.images._events import event_labels, read_events
+from neuroextrap.images._photographs import read_photographs
+
+logger = logging.getLogger(__name__)
+
+SET = "set"
+"""Column of the events that says whether a stimulus is for training or for testing."""
+_SETS = ("train", "test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StimulusDesign:
+    """What was shown, and which stimuli are tested.
+
+    `features` is a DataFrame with the names of stimuli as its index, `column` the one
+    of the events that names them. With `n_folds` every stimulus is tested once, else
+    the events' column `set` says which are. `source` are the options that say where the
+    features come from, for a configuration.
+    """
+
+    features: Any
+    column: str = "trial_type"
+    n_folds: int | None = None
+    source: dict = field(default_factory=dict)
+
+    @property
+    def files(self):
+        """The file of the features, if there is one."""
+        path = self.source.get("features")
+        return [] if path is None else [path]
+
+
+def read_stimuli(features, column, n_folds):
+    """Return a StimulusDesign; ValueError before any work where it cannot be.
+
+    `features` is a DataFrame, the path of a table or of a folder of images, or a
+    StimulusDesign without column and folds (of images and a model, say).
+    """
+    if n_folds is not None and (not isinstance(n_folds, int) or n_folds < 2):
+        raise ValueError(f"n_folds={n_folds!r} must be an integer of at least 2")
+    if not isinstance(column, str) or not column:
+        raise ValueError(f"stimulus_column={column!r} must be the name of a column")
+    read = features
+    if isinstance(features, (str, os.PathLike)):
+        read = _read(Path(features))
+    elif not isinstance(features, StimulusDesign):
+        read = StimulusDesign(features=features)
+    if not hasattr(read.features, "columns") or stimulus_names(read.features) is None:
+        raise ValueError(
+            "features have no names of stimuli; give a DataFrame whose index has them, "
+            "a table with a column 'stimulus', or a folder of images"
+        )
+    return StimulusDesign(
+        features=read.features, column=column, n_folds=n_folds, source=read.source
+    )
+
+
+def image_features(folder, *, model="gabor", image_size=128):
+    """Return a StimulusDesign of the images of a folder, called by their file names.
+
+    Two names without suffix that are the same are an error. The scale of features is
+    learned from all images.
+    """
+    import pandas as pd
+
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder of images of stimuli; check the path")
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    paths = [path for path in paths if not path.name.startswith(".")]
+    if not paths:
+        raise ValueError(f"{folder} holds no images of stimuli; check the folder")
+    stems = [path.stem for path in paths]
+    twice = sorted({stem for stem in stems if stems.count(stem) > 1})
+    if twice:
+        raise ValueError(
+            f"{folder} holds several files named {twice[0]}; keep one image of each "
+            "stimulus"
+        )
+    pixels = read_photographs(paths, max_size=image_size)
+    features = IMAGE_MODELS[model]().fit_transform(pixels)
+    logger.info("%d images, %d features", *features.shape)
+    return StimulusDesign(
+        features=pd.DataFrame(features, index=stems),
+        source={
+            "stimulus_images": str(folder),
+            "model": model,
+            "image_size": image_size,
+        },
+    )
+
+
+def rows_of_features(design, names):
+    """Return the row of the features for every name of a stimulus.
+
+    A name may have a folder and a suffix that features lack (``pictures/cat.png``), as
+    the column stim_file has. ValueError for names without features.
+    """
+    place = {str(name): row for row, name in enumerate(design.features.index)}
+    rows = {}
+    for name in dict.fromkeys(map(str, names)):
+        known = [n for n in (name, Path(name).name, Path(name).stem) if n in place]
+        rows[name] = place[known[0]] if known else None
+    missing = [name for name, row in rows.items() if row is None]
+    if missing:
+        raise ValueError(
+            f"features have no stimulus {missing[0]!r} ({len(missing)} of {len(rows)} "
+            "in all); give features of every stimulus, or exclude conditions that are "
+            f"none (column {design.column!r} of the events)"
+        )
+    names_of = {}
+    for name, row in rows.items():
+        if names_of.setdefault(row, name) != name:
+            raise ValueError(
+                f"stimuli {names_of[row]!r} and {name!r} have the same features "
+                f"({design.features.index[row]!r}); give features of each by its whole "
+                "name"
+            )
+    return np.array([rows[str(name)] for name in names], dtype=int)
+
+
+def sets_of_stimuli(design, events):
+    """Return which stimuli are tested, a dict of bool by name, by the column `set`.
+
+    `events` are the paths of a participant's tables. ValueError where a stimulus is in
+    both sets.
+    """
+    found = {}
+    for path in dict.fromkeys(events):
+        table, name = read_events(path)
+        if SET not in table.columns:
+            raise ValueError(
+                f"{name} has no column {SET!r} that says which stimuli are for "
+                "training and which for testing (train, test); add it, or give folds "
+                "(n_folds, --folds)"
+            )
+        labels = event_labels(table, name, design.column)
+        sets = event_labels(table, name, SET)
+        shown = labels != ""
+        known = [str(label) for label in labels[shown]]
+        for label, own in zip(known, sets[shown], strict=True):
+            if own != "" and found.setdefault(label, own) != own:
+                raise ValueError(
+                    f"{name}: stimulus {label!r} is for {own} here and for "
+                    f"{found[label]} elsewhere; a stimulus that is tested must not be "
+                    "trained on"
+                )
+    odd = sorted(set(found.values()) - set(_SETS))
+    if odd:
+        raise ValueError(
+            f"column {SET!r} of the events must hold train and test, got "
+            f"{', '.join(map(str, odd))}; correct the tables"
+        )
+    return {name: own == "test" for name, own in found.items()}
+
+
+def _read(path):
+    """Return the StimulusDesign of a table, or of a folder of images."""
+    if path.is_dir():
+        return image_features(path)
+    return StimulusDesign(features=read_features(path), source={"features": str(path)})
