@@ -10,6 +10,8 @@ from neuroextrap.models.elastic_net import _objective
 
 # iterates that an extrapolation mixes
 N_ITERATES = 5
+# share of the residual at which conjugate gradients end: sweeps do the rest
+SOLVED = 0.1
 # rounding may be reordered, so that sums and maxima fill the vector units; values that
 # are not finite keep their meaning
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -81,3 +83,42 @@ def newton_target(gram, products, weights, l1, l2):
         if weights[i] * right[i] <= 0.0:
             right[i] = 0.0
     return right
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _dot(left, right):
+    """Sum of products."""
+    total = left.dtype.type(0)
+    for k in range(left.size):
+        total += left[k] * right[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def conjugate_gradients(gram, residual, l2):
+    """Solve ``(gram + l2 I) step = residual`` roughly, in the precision of `gram`.
+
+    Ends at a tenth of the residual's length, or where the system is found singular.
+    `residual` is overwritten.
+    """
+    step = np.zeros_like(residual)
+    direction = residual.copy()
+    ahead = np.empty_like(residual)
+    squares = _dot(residual, residual)
+    goal = SOLVED**2 * squares
+    ridge = gram.dtype.type(l2)
+    for _ in range(residual.size):
+        if squares <= goal:
+            break
+        for a in range(residual.size):
+            ahead[a] = _dot(gram[a], direction) + ridge * direction[a]
+        curvature = _dot(direction, ahead)
+        if curvature <= 0.0:
+            break
+        length = squares / curvature
+        subtract(step, -length, direction)
+        subtract(residual, length, ahead)
+        before, squares = squares, _dot(residual, residual)
+        for a in range(residual.size):
+            direction[a] = residual[a] + squares / before * direction[a]
+    return step
