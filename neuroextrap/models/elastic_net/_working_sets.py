@@ -20,6 +20,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     gap_closed,
     objective,
     subtract,
+    subtract_rows,
 )
 
 # one target's view of the folds; the last entry of each is "all samples"
@@ -177,13 +178,17 @@ def _leave(state, f, l1):
 
 
 @njit(cache=True, nogil=True)
-def start_from(state, problem, f, members, weights):
-    """Replace all members; return the state, whose gradient is not fresh."""
-    state.is_member[f, state.members[f, : state.size[f]]] = False
-    state.size[f] = 0
-    support = np.flatnonzero(weights)
-    state = _enter(state, problem, f, members[support])
-    state.weights[f, : support.size] = weights[support]
+def start_from(state, problem, f, features, weights):
+    """Take these coefficients; return the state, whose gradient is not fresh.
+
+    Members stay members: the next problem often wants them.
+    """
+    coefficients = np.zeros(state.is_member.shape[1])
+    coefficients[features] = weights
+    missing = (coefficients != 0.0) & ~state.is_member[f]
+    state = _enter(state, problem, f, np.flatnonzero(missing))
+    size = state.size[f]
+    state.weights[f, :size] = coefficients[state.members[f, :size]]
     return state
 
 
@@ -231,9 +236,8 @@ def _jump(state, problem, f, l1, l2, trial):
     weights[:] = trial
     for i in range(size):
         inner[i] = problem.products[f, state.members[f, i]]
-    for i in range(size):
-        if weights[i] != 0.0:
-            subtract(inner, weights[i], state.block[f, i, :size])
+    support = np.flatnonzero(weights)
+    subtract_rows(inner, weights[support], state.block[f], support)
     if objective(_weight_sums(state, problem, f), l1, l2) >= before:
         weights[:] = kept_weights
         inner[:] = kept_inner
@@ -280,15 +284,6 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _subtract_four(target, scales, rows, members):
-    """Subtract four scaled rows at once: four streams from memory, one target."""
-    a, b, c, d = rows[members[0]], rows[members[1]], rows[members[2]], rows[members[3]]
-    w, x, y, z = scales
-    for k in range(target.size):
-        target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
-
-
 @njit(cache=True, nogil=True)
 def refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
@@ -297,13 +292,7 @@ def refresh(state, problem, f):
     support = np.flatnonzero(state.weights[f, : state.size[f]])
     members = state.members[f][support]
     scales = state.weights[f][support].astype(gradient.dtype)
-    # rows are long and read once: memory is what takes the time
-    together = support.size - support.size % 4
-    for i in range(0, together, 4):
-        four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
-        _subtract_four(gradient, four, gram, members[i : i + 4])
-    for i in range(together, support.size):
-        subtract(gradient, scales[i], gram[members[i]])
+    subtract_rows(gradient, scales, gram, members)
     for i in range(state.size[f]):
         state.inner[f, i] = gradient[state.members[f, i]]
 
