@@ -52,7 +52,7 @@ validity: $(VENV)/.test  ## simulate every guarantee, write the page of the guid
 
 mutation: $(VENV)/.test  ## change the formulas of the statistics: do tests notice?
 	$(BIN)/python -m pip install --quiet --editable ".[mutation]"
-	$(BIN)/mutmut run --max-children 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
 
 docs: $(VENV)/.docs  ## documentation and gallery, warnings are errors

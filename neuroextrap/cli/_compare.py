@@ -9,7 +9,8 @@ _EXAMPLES = """\
 The folders were written by neuroextrap encoding (or to_directory), of the same
 test responses and regions. Every pair of models is compared by exchanging the
 outcomes of stimuli; p_value_fwe holds for all regions and pairs at once.
-OUT gets comparison.tsv and, of images, maps of every pair.
+OUT gets comparison.tsv, of images maps of every pair, and with --report a page
+of two models, report.html, or of every pair, report_FIRST_SECOND.html.
 
 examples:
   neuroextrap compare results_gabor results_retinotopic comparison
@@ -67,6 +68,11 @@ def add_parser(subparsers):
     )
     add_n_jobs(parser, default=1)
     parser.add_argument(
+        "--report",
+        action="store_true",
+        help="write an HTML page of every pair as well",
+    )
+    parser.add_argument(
         "--overwrite",
         action="store_true",
         help="replace results that are already in the output folder",
@@ -98,7 +104,7 @@ def run(args):
         n_jobs=args.n_jobs,
         random_state=args.random_state,
     )
-    found.to_directory(args.out, overwrite=args.overwrite)
+    found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
     say(_summary(found, args.out))
 
 

@@ -1,5 +1,6 @@
 """The two acts of the demo: what is simulated, how it is analyzed, what is true."""
 
+import functools
 import logging
 from dataclasses import dataclass
 
@@ -102,17 +103,25 @@ def compare_with_truth(act, brain, fitted):
     )
 
 
+@functools.lru_cache
+def true_curves(n_voxels, snr, set_sizes, n_train):
+    """Return the true accuracy of the classifier as trained, and of the best one."""
+    from neuroextrap.datasets import gaussian_code_accuracy
+
+    trained = gaussian_code_accuracy(n_voxels, snr, set_sizes, n_train=n_train)
+    return trained, gaussian_code_accuracy(n_voxels, snr, set_sizes)
+
+
 def _row(act, brain, fitted, number):
     """Compare one planted sphere."""
-    from neuroextrap.datasets import gaussian_code_accuracy, gaussian_code_information
+    from neuroextrap.datasets import gaussian_code_information
     from neuroextrap.stats import implied_information
 
     center = tuple(brain.coordinates[number])
     n_voxels = len(brain.samples.planted[number])
     snr = float(brain.samples.snr[number])
     sizes, accuracy = fitted.accuracy_curve(center)
-    truth = gaussian_code_accuracy(n_voxels, snr, sizes, n_train=act.n_train)
-    bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
+    truth, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
     usable = gaussian_code_information(n_voxels, snr, n_train=act.n_train)
     scores = _scores_at(fitted, center)
     return {

@@ -123,7 +123,7 @@ def _transposed(table):
 
 def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
-    from neuroextrap.datasets import gaussian_code_accuracy
+    from neuroextrap.cli._demo_acts import true_curves
     from neuroextrap.plotting._axes import add_legend
     from neuroextrap.reporting._curves import curve_axes
 
@@ -131,8 +131,7 @@ def _curve_with_truth(act, brain, fitted, number):
     snr = float(brain.samples.snr[number])
     ax = curve_axes(fitted, tuple(brain.coordinates[number]))
     sizes = fitted.set_sizes_
-    trained = gaussian_code_accuracy(n_voxels, snr, sizes, n_train=act.n_train)
-    bayes = gaussian_code_accuracy(n_voxels, snr, sizes)
+    trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
     ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
     ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
     add_legend(ax)

@@ -207,7 +207,50 @@ class EncodingComparison(Mapping):
             frames.append(pd.DataFrame(named | values))
         return pd.concat(frames, ignore_index=True)
 
-    def to_directory(self, path, *, overwrite=False):
+    def generate_report(self, pair=None, title=None, *, bg_img=None, atlas=None):
+        """Make a self-contained HTML page of the comparison of two models.
+
+        Parameters
+        ----------
+        pair : (str, str) or None, default=None
+            Names of the two models. If None, the only pair.
+        title : str or None, default=None
+            Title of the page. If None, the names of the two.
+        bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
+            Image drawn under the maps.
+        atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+            Labels image that names places.
+
+        Returns
+        -------
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it.
+
+        Raises
+        ------
+        ValueError
+            When ``pair`` was not compared, or is None where there are several.
+        """
+        from neuroextrap.reporting import comparison_report
+
+        pair = self._pair(pair)
+        found = _ComparedPair(self, pair)
+        return comparison_report(found, title, names=pair, bg_img=bg_img, atlas=atlas)
+
+    def _pair(self, pair):
+        """Return a pair that was compared, the only one for None."""
+        pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
+        if pair is None:
+            if len(self) != 1:
+                raise ValueError(
+                    f"pair=None must name one of {len(self)} pairs; choose {pairs}"
+                )
+            (pair,) = self
+        if tuple(pair) not in self.maps_:
+            raise ValueError(f"pair={pair!r} was not compared; choose {pairs}")
+        return tuple(pair)
+
+    def to_directory(self, path, *, overwrite=False, report=False):
         """Write the table, and maps with sidecars where there are images.
 
         Parameters
@@ -216,6 +259,9 @@ class EncodingComparison(Mapping):
             A folder that does not exist yet, or is empty.
         overwrite : bool, default=False
             Whether to replace what is there.
+        report : bool, default=False
+            Whether to write a page too: ``report.html`` of two models, and
+            ``report_FIRST_SECOND.html`` of every pair of several.
 
         Raises
         ------
@@ -240,10 +286,20 @@ class EncodingComparison(Mapping):
         )
         if maps:
             check_maps(maps, sidecars, files)
+        pages = self._pages() if report else {}
         with replaced_results(files, overwrite=overwrite, provenance=about) as folder:
             if maps:
                 stage_maps(folder, maps, sidecars, files)
             self.table_.to_csv(folder / _TABLE, sep="\t", index=False, na_rep="n/a")
+            for name, page in pages.items():
+                (folder / name).write_text(page, encoding="utf-8")
+
+    def _pages(self):
+        """Return the page of every pair by file name."""
+        return {
+            _page_name(self, pair): self.generate_report(pair).get_standalone()
+            for pair in self
+        }
 
     def _named_maps(self, about):
         """Return maps and sidecars by file name."""
@@ -261,6 +317,28 @@ class EncodingComparison(Mapping):
                 record = replace(record, name=file, description=text)
                 maps[file], sidecars[file] = image, describe_map(record, about)
         return maps, sidecars
+
+
+class _ComparedPair(dict):
+    """Maps of one pair, with what a report wants to know of the comparison."""
+
+    def __init__(self, comparison, pair):
+        super().__init__(comparison[pair])
+        self.parameters = comparison.parameters or {}
+        self.n_permutations_ = self.parameters.get("n_permutations", 0)
+        self.n_pairs_ = len(comparison)
+        self.names_, self.masker_ = comparison.names_, comparison.masker_
+        if self.names_ is not None:  # otherwise maps tell where spheres are
+            self.region_scores_ = comparison.region_scores_[pair]
+
+
+def _page_name(comparison, pair):
+    """Return the file name of a pair's page."""
+    return (
+        "report.html"
+        if len(comparison) == 1
+        else f"report_{_plain('_'.join(pair))}.html"
+    )
 
 
 def _plain(name):

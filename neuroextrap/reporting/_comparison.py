@@ -284,16 +284,24 @@ def _methods(comparison, compared, names):
     units = f" of {n_units} {unit}s" if n_units and unit else ""
     n_exchanges = getattr(comparison, "n_permutations_", 0)
     times = f" {n_exchanges:,} times" if n_exchanges else ""
+    n_regions = int(compared.analyzed.sum())
     sentence = (
         f"{capitalized(names[0])} and {names[1]} were compared in "
-        f"{int(compared.analyzed.sum()):,} {compared.words[1]} with neuroextrap "
+        f"{n_regions:,} {compared.words[n_regions != 1]} with neuroextrap "
         f"{neuroextrap.__version__}: the paired outcomes{units} were exchanged at "
         f"random{times}, alike in all {compared.words[1]}, and the "
         f"{'largest absolute' if compared.two_sided else 'largest'} difference of the "
-        "accuracies over them gave the family-wise p-values (Nichols & Holmes 2002)."
+        "accuracies over them gave the family-wise p-values (Nichols & Holmes 2002)"
+        f"{_several_pairs(comparison)}."
     )
     references = [PERMUTATIONS] + [NILEARN] * bool(compared.maps)
     return render("methods", paragraph=sentence, references=references)
+
+
+def _several_pairs(comparison):
+    """Say what was done to the p-values where more than one pair was compared."""
+    n_pairs = getattr(comparison, "n_pairs_", 1)
+    return f", multiplied by {n_pairs}, the number of compared pairs" * (n_pairs > 1)
 
 
 def _parameters(comparison):

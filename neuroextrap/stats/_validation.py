@@ -58,10 +58,12 @@ def random_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_real(values: ArrayLike, name: str) -> ArrayLike:
-    """Return `values` as they are; TypeError if they are complex.
+    """Return `values` as they are; TypeError if they are complex, or masked somewhere.
 
-    numpy would drop imaginary parts with a warning that no result carries.
+    numpy would drop imaginary parts with a warning that no result carries, and masks
+    without a word.
     """
+    _check_unmasked(values, name)
     if np.iscomplexobj(values):
         raise TypeError(
             f"{name} must be real numbers; got complex ones: take their absolute "
@@ -71,7 +73,7 @@ def check_real(values: ArrayLike, name: str) -> ArrayLike:
 
 
 def real_array(values: ArrayLike, name: str) -> FloatArray:
-    """Return `values` as a float64 array; TypeError if they are complex."""
+    """Return `values` as a float64 array; TypeError if they are complex or masked."""
     return np.asarray(check_real(values, name), dtype=np.float64)
 
 
@@ -121,17 +123,22 @@ def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
 
 def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of real numbers as it is; TypeError for masked or other ones."""
-    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
-        raise TypeError(
-            f"{name} is a masked array; leave masked samples out, or fill features "
-            f"with NaN by {name}.filled(numpy.nan)"
-        )
+    _check_unmasked(values, name)
     array = np.asarray(values)
     if array.dtype.kind not in "buif":
         raise TypeError(
             f"{name} must be real numbers, got dtype {array.dtype}; give them as float"
         )
     return array
+
+
+def _check_unmasked(values: Any, name: str) -> None:
+    """Raise TypeError if an array has masked entries."""
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        raise TypeError(
+            f"{name} is a masked array; leave masked samples out, or fill features "
+            f"with NaN by {name}.filled(numpy.nan)"
+        )
 
 
 def check_probabilities(values: ArrayLike, name: str) -> FloatArray:

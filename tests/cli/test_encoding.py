@@ -246,9 +246,13 @@ def test_saved_results_are_compared(experiment, capsys):
     capsys.readouterr()
     models = list(folders.values())
     words = ["compare", *models, "--quiet", "--n-permutations", "99"]
-    words += ["--names", *folders, str(folder / "compared")]
+    words += ["--report", "--names", *folders, str(folder / "compared")]
     assert main(words) == 0
     assert "every pair" in capsys.readouterr().out
+    page = (folder / "compared" / "report_full_one.html").read_text(encoding="utf-8")
+    assert "Full identifies better than one" in page
+    assert "multiplied by 3, the number of compared pairs" in page
+    assert len(list((folder / "compared").glob("report*.html"))) == 3
     table = pd.read_csv(folder / "compared" / "comparison.tsv", sep="\t")
     pairs = table[["first", "second"]].to_numpy().tolist()
     assert pairs == [["full", "half"], ["full", "one"], ["half", "one"]]

@@ -139,6 +139,26 @@ def test_several_models_are_corrected_over_pairs(experiment, tmp_path):
     assert table["p_value_fwe"].tolist() == found.table_["p_value_fwe"].tolist()
 
 
+def test_every_pair_has_a_page(experiment, tmp_path):
+    models = {str(n): _fitted(experiment, n) for n in (8, 5)}
+    two = compare_encoding_models_pairwise(models, n_permutations=99)
+    assert "8 against 5" in two.generate_report().get_standalone()
+    two.to_directory(tmp_path / "two", report=True)
+    assert (tmp_path / "two" / "report.html").is_file()
+    models["2"] = _fitted(experiment, 2)
+    three = compare_encoding_models_pairwise(models, n_permutations=99)
+    page = str(three.generate_report(("5", "2"), "5 or 2"))
+    assert "<h1>5 or 2</h1>" in page
+    assert "multiplied by 3, the number of compared pairs" in page
+    with pytest.raises(ValueError, match="pair=None must name one of 3 pairs"):
+        three.generate_report()
+    with pytest.raises(ValueError, match="was not compared; choose"):
+        three.generate_report(("2", "5"))
+    three.to_directory(tmp_path / "three", report=True)
+    pages = sorted(page.name for page in (tmp_path / "three").glob("*.html"))
+    assert pages == [f"report_model_{p}.html" for p in ("5_2", "8_2", "8_5")]
+
+
 def test_models_that_cannot_be_compared(experiment):
     model = _fitted(experiment)
     with pytest.raises(ValueError, match="holds 1 models; give at least two"):

@@ -277,3 +277,24 @@ def test_a_step_that_gains_nothing_is_not_taken(monkeypatch):
     )
     improved = _likelihood._improve(counts, columns, shares)
     np.testing.assert_array_equal(improved, shares)
+
+
+def test_an_ascent_that_finds_nothing_new_ends_with_what_it_has():
+    """Rounding may promise a gain that no vertex gives; the best iterate returns."""
+    wins = mixed_wins(6, 400, 3)
+    seen = wins > 0
+    dictionary = binomial_columns(6, np.array([0.2, 0.9]), range(6))[seen]
+    start = np.array([[0.5, 0.5]])
+    for vertices in (start, np.empty((0, 2))):
+        fit = maximize_likelihood(
+            wins[seen],
+            dictionary,
+            start,
+            lambda gradient, found=vertices: (1.0, found),
+            tol=1e-12,
+        )
+        np.testing.assert_allclose(fit.weights, [0.5, 0.5])
+        expected = log_likelihood(wins[seen], dictionary @ fit.weights)
+        assert fit.log_likelihood == pytest.approx(expected)
+        assert fit.duality_gap == pytest.approx(1.0)
+        assert fit.n_iter == 2

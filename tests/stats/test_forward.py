@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import (
+    _forward,
     e_value_false_discovery_rate,
     forward_bayes_accuracy_lower_bound,
     forward_e_value,
@@ -187,3 +188,21 @@ def test_false_discovery_rate_leaves_unknown_regions_out():
         e_value_false_discovery_rate([[1.0]])
     with pytest.raises(ValueError, match="at least 0"):
         e_value_false_discovery_rate([-1.0])
+
+
+def test_newton_stopped_early_bounds_from_below(monkeypatch):
+    """However few steps there is time for, the bound holds, and more steps raise it."""
+    rng = np.random.default_rng(9)
+    n_correct = rng.binomial(8, 0.8, size=(30, 3, 4)).astype(float)
+    n_units = np.full((3, 4), 8)
+    full = forward_bayes_accuracy_lower_bound(n_correct, n_units)
+    before = np.zeros(len(full))
+    for n_steps in (1, 2, 4):
+        monkeypatch.setattr(_forward, "_STEPS", n_steps)
+        early = forward_bayes_accuracy_lower_bound(n_correct, n_units)
+        assert (early <= full + 1e-9).all()
+        assert (early >= before).all()
+        before = early
+    monkeypatch.setattr(_forward, "_STEPS", 1)
+    early = forward_bayes_accuracy_lower_bound(n_correct, n_units)
+    assert (early < full - 1e-6).any()  # one step is not enough here
