@@ -1,11 +1,11 @@
 """
-When do responses tell stimuli apart? Regions as moments
+When do responses tell stimuli apart? Moments as regions
 ========================================================
 
-A region is any set of features. Of recordings from sensors (trials x sensors x times)
-each moment can be one: all sensors at that time. Everything else stays as it is for
-spheres: accuracy curves, bits, lower bounds, and p-values corrected for looking at all
-moments by the maximum statistic over time.
+Recordings over time (trials x channels x times) are identified at every moment, from
+all channels together: accuracy, bits, lower bounds, and p-values corrected for looking
+at all moments by the maximum statistic over time. Then classifiers of one moment are
+tested at all others.
 """
 
 # %%
@@ -17,7 +17,6 @@ moments by the maximum statistic over time.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from scipy.sparse import csr_array
 
 rng = np.random.default_rng(0)
 n_stimuli, n_runs, n_repeats, n_sensors = 8, 10, 2, 40
@@ -34,27 +33,26 @@ trials = 0.35 * strength * patterns[y] + noise / noise.std()
 print("trials x sensors x times:", trials.shape)
 
 # %%
-# One region per moment
-# ---------------------
-# Features are sensors and times, one after the other; row t of the matrix of regions
-# selects all sensors at time t.
-from neuroextrap.decoding import IdentificationSearchLight
+# Every moment
+# ------------
+# MNE's epochs can be given instead of the array, and bring their times.
+from neuroextrap.decoding import (
+    IdentificationSearchLight,
+    temporal_generalization,
+    time_resolved_identification,
+)
+from neuroextrap.plotting import plot_temporal_generalization, plot_time_course
 
-n_times = len(times)
-moment = np.tile(np.arange(n_times), n_sensors)  # of every feature
-feature = np.arange(n_sensors * n_times)
-regions = csr_array((np.ones(len(feature)), (moment, feature)))
-light = IdentificationSearchLight(regions=regions, estimator="lda", n_permutations=500)
-light.fit(trials.reshape(len(y), -1), y, groups=runs)
-
-scores = light.region_scores_
-survives = scores["p_value_fwe"] <= 0.05
+light = IdentificationSearchLight(estimator="lda", n_permutations=500)
+found = time_resolved_identification(light, trials, y, runs, times=times)
+table = found.table
+survives = table["p_value_fwe"] <= 0.05
 print("above chance, corrected for all moments:", times[survives], "ms")
-peak = int(np.argmax(scores["accuracy"]))
+peak = table.loc[table["accuracy"].idxmax()]
 print(
-    f"strongest at {times[peak]} ms: {scores['accuracy'][peak]:.0%} of 8 "
-    f"(p {scores['p_value_fwe'][peak]:.3f}); the best classifier gets at least "
-    f"{scores['bayes_accuracy_bound_fwe'][peak]:.0%}"
+    f"strongest at {peak['time']:.0f} ms: {peak['accuracy']:.0%} of 8 "
+    f"(p {peak['p_value_fwe']:.3f}); the best classifier gets at least "
+    f"{peak['bayes_accuracy_bound_fwe']:.0%}"
 )
 
 # %%
@@ -62,45 +60,62 @@ print(
 # band ends at the 95th percentile of their largest accuracy over time. With a test of
 # each moment by itself, some moment before the onset would often look significant.
 figure, (top, bottom) = plt.subplots(2, sharex=True, layout="constrained")
-largest = np.quantile(light.null_maxima_, 0.95)
-top.axhspan(
-    0, largest, color="0.9", lw=0, label="95% of the largest with permuted labels"
-)
-top.plot(times, scores["accuracy"], color="#0072B2", label="accuracy")
-top.plot(
+largest = np.quantile(found.searchlight.null_maxima_, 0.95)
+top.axhspan(0, largest, color="0.9", lw=0)
+plot_time_course(
     times,
-    scores["bayes_accuracy_bound_fwe"],
-    "--",
-    color="#D55E00",
-    label="lower bound, all moments at once",
+    table["accuracy"],
+    p_value=table["p_value_fwe"],
+    lower_bound=table["bayes_accuracy_bound_fwe"],
+    chance=1 / n_stimuli,
+    xlabel="",
+    ylabel="accuracy among 8",
+    ax=top,
 )
-top.axhline(1 / n_stimuli, color="0.5", lw=0.8)
-top.set(ylabel="accuracy among 8", ylim=(0, 1))
-top.legend(frameon=False, fontsize="small")
-bottom.plot(times, scores["implied_information"], color="#0072B2")
-bottom.fill_between(times, 0, 0.1, where=survives, color="#009E73", step="mid", lw=0)
-bottom.set(xlabel="time after onset (ms)", ylabel="implied information (bits)")
-for ax in (top, bottom):
-    ax.axvline(0, color="0.5", lw=0.8)
+plot_time_course(
+    times,
+    table["implied_information"],
+    p_value=table["p_value_fwe"],
+    xlabel="time after onset (ms)",
+    ylabel="information (bits)",
+    ax=bottom,
+)
 plt.show()
 
 # %%
 # Windows instead of moments
 # --------------------------
-# Regions may overlap. Five moments together (100 ms) hold more signal, and blur time.
-width = 5
-members = [np.flatnonzero((moment >= t) & (moment < t + width)) for t in range(n_times)]
-members = members[: n_times - width + 1]
-rows = np.repeat(np.arange(len(members)), [len(each) for each in members])
-windows = csr_array((np.ones(len(rows)), (rows, np.concatenate(members))))
-wide = IdentificationSearchLight(regions=windows, estimator="lda", bounds=None)
-wide.fit(trials.reshape(len(y), -1), y, groups=runs)
+# Five moments together (100 ms) hold more signal, and blur time.
+light = IdentificationSearchLight(estimator="lda", bounds=None)
+wide = time_resolved_identification(light, trials, y, runs, times=times, window=5)
 
-figure, ax = plt.subplots(layout="constrained")
-ax.plot(times, scores["accuracy"], color="#0072B2", label="one moment")
-centers = times[: len(members)] + 10 * (width - 1)
-ax.plot(centers, wide.region_scores_["accuracy"], color="#CC79A7", label="100 ms")
-ax.axhline(1 / n_stimuli, color="0.5", lw=0.8)
-ax.set(xlabel="time after onset (ms; center of the window)", ylabel="accuracy among 8")
-ax.legend(frameon=False)
+ax = plot_time_course(times, table["accuracy"], label="one moment")
+plot_time_course(
+    wide.times,
+    wide.table["accuracy"],
+    label="100 ms",
+    chance=1 / n_stimuli,
+    color="#CC79A7",
+    xlabel="time after onset (ms; center of the window)",
+    ylabel="accuracy among 8",
+    ax=ax,
+)
+plt.show()
+
+# %%
+# From one moment to others
+# -------------------------
+# These patterns grow and fade, but stay what they are: a classifier of 160 ms reads
+# those of 300 ms. The line surrounds pairs of moments that survive the correction for
+# all pairs.
+light = IdentificationSearchLight(n_permutations=200)
+pairs = temporal_generalization(light, trials, y, runs, times=times)
+plot_temporal_generalization(
+    times,
+    pairs.scores["accuracy"],
+    p_value=pairs.scores["p_value_fwe"],
+    xlabel="test (ms after onset)",
+    ylabel="training (ms after onset)",
+    label="accuracy among 8",
+)
 plt.show()

@@ -1,4 +1,4 @@
-"""Identification from brain to label: searchlights, atlases, ensembles, lesions."""
+"""Identification from brain to label: searchlights, atlases, time, ensembles."""
 
 from neuroextrap.decoding._comparison import compare_decoders
 from neuroextrap.decoding._decoder_comparison import DecoderComparison
@@ -6,13 +6,25 @@ from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import LesionIdentification, lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.decoding._temporal_generalization import (
+    TemporalGeneralization,
+    temporal_generalization,
+)
+from neuroextrap.decoding._time_resolved import (
+    TimeResolvedIdentification,
+    time_resolved_identification,
+)
 
 __all__ = [
     "DecoderComparison",
     "IdentificationScorer",
     "IdentificationSearchLight",
     "LesionIdentification",
+    "TemporalGeneralization",
+    "TimeResolvedIdentification",
     "compare_decoders",
     "ensemble_information",
     "lesion_identification",
+    "temporal_generalization",
+    "time_resolved_identification",
 ]

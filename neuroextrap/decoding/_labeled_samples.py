@@ -29,7 +29,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels):
     )
     if how is not None:
         read = within_runs(read, labels.groups, how)
-    return read if kernel.as_given else read._replace(X=_rescaled(read.X))
+    return read if kernel.as_given else read._replace(X=rescaled(read.X))
 
 
 def check_within_runs(how, groups):
@@ -68,7 +68,7 @@ def within_runs(samples, groups, how):
     return samples._replace(X=X.astype(samples.X.dtype), usable=usable, notes=notes)
 
 
-def _rescaled(X):
+def rescaled(X):
     """Multiply by a power of two where squares would vanish or overflow in float32.
 
     Exact, and every rule for which samples are centered is indifferent to it.

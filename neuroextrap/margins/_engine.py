@@ -80,7 +80,7 @@ def score_regions(  # noqa: PLR0913
     tasks = _tasks(regions, plan)
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
-    scores = _empty_scores(regions.shape[0], plan, null)
+    scores = empty_scores(regions.shape[0], plan, null)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
     with _open_checkpoint(checkpoint, X, regions, plan, shard) as store:
         for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
@@ -248,7 +248,7 @@ def _name(number: int, rows: np.ndarray) -> str:
     return f"task {number} (regions {rows[0]} to {rows[-1]})"
 
 
-def _empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
+def empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
     """Return scores before any task is done."""
     n_classes, forward = plan.design.n_classes, plan.forward
     n_sums = 0 if forward is None else forward.outcomes.n_sums

@@ -19,6 +19,10 @@ from neuroextrap.plotting._learning_curves import (
     plot_learning_curves,
 )
 from neuroextrap.plotting._null_distribution import plot_null_distribution
+from neuroextrap.plotting._time_courses import (
+    plot_temporal_generalization,
+    plot_time_course,
+)
 
 __all__ = [
     "plot_accuracy_curve",
@@ -33,4 +37,6 @@ __all__ = [
     "plot_model_comparison",
     "plot_null_distribution",
     "plot_sensitivity_map",
+    "plot_temporal_generalization",
+    "plot_time_course",
 ]

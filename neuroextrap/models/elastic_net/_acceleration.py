@@ -10,6 +10,8 @@ from neuroextrap.models.elastic_net import _objective
 
 # iterates that an extrapolation mixes
 N_ITERATES = 5
+# share of the residual at which conjugate gradients end: sweeps do the rest
+SOLVED = 0.1
 # rounding may be reordered, so that sums and maxima fill the vector units; values that
 # are not finite keep their meaning
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -38,6 +40,26 @@ def subtract(target, scale, row):
     """Subtract ``scale * row`` in place."""
     for k in range(target.size):
         target[k] -= scale * row[k]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _subtract_four(target, scales, rows, which):
+    """Subtract four scaled rows at once: four streams from memory, one target."""
+    a, b, c, d = rows[which[0]], rows[which[1]], rows[which[2]], rows[which[3]]
+    w, x, y, z = scales
+    for k in range(target.size):
+        target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
+
+
+@njit(cache=True, nogil=True)
+def subtract_rows(target, scales, rows, which):
+    """Subtract ``scales @ rows[which]`` in place, as far as `target` goes."""
+    together = scales.size - scales.size % 4
+    for i in range(0, together, 4):
+        four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
+        _subtract_four(target, four, rows, which[i : i + 4])
+    for i in range(together, scales.size):
+        subtract(target, scales[i], rows[which[i]])
 
 
 @njit(cache=True, nogil=True)
@@ -81,3 +103,42 @@ def newton_target(gram, products, weights, l1, l2):
         if weights[i] * right[i] <= 0.0:
             right[i] = 0.0
     return right
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _dot(left, right):
+    """Sum of products."""
+    total = left.dtype.type(0)
+    for k in range(left.size):
+        total += left[k] * right[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def conjugate_gradients(gram, residual, l2):
+    """Solve ``(gram + l2 I) step = residual`` roughly, in the precision of `gram`.
+
+    Ends at a tenth of the residual's length, or where the system is found singular.
+    `residual` is overwritten.
+    """
+    step = np.zeros_like(residual)
+    direction = residual.copy()
+    everyone = np.arange(residual.size)
+    squares = _dot(residual, residual)
+    goal = SOLVED**2 * squares
+    ridge = gram.dtype.type(l2)
+    for _ in range(residual.size):
+        if squares <= goal:
+            break
+        ahead = ridge * direction
+        subtract_rows(ahead, -direction, gram, everyone)
+        curvature = _dot(direction, ahead)
+        if curvature <= 0.0:
+            break
+        length = squares / curvature
+        subtract(step, -length, direction)
+        subtract(residual, length, ahead)
+        before, squares = squares, _dot(residual, residual)
+        for a in range(residual.size):
+            direction[a] = residual[a] + squares / before * direction[a]
+    return step

@@ -99,6 +99,8 @@ def _search(solver, walks, ratios, folds, targets, out):
     """
     points = {v: next(walk) for v, walk in walks.items()}
     lowest = np.full(len(targets.norm), np.inf)
+    # of the best points, in the order of the folds
+    kept = np.empty(targets.values.shape)
     while points:
         which = np.array(list(points))
         ratio, alpha, restart = np.array(list(points.values())).T
@@ -115,9 +117,11 @@ def _search(solver, walks, ratios, folds, targets, out):
         lowest[improved] = errors[better]
         out.alpha[improved] = penalty[better]
         out.l1_ratio[improved] = ratios[ratio[better]]
-        out.cv_predictions[np.ix_(folds.order, improved)] = predictions[better].T
+        kept[improved] = predictions[better]
         solver.keep(improved)
         points = _advance(walks, which, errors)
+    group = list(walks)
+    out.cv_predictions[np.ix_(folds.order, group)] = kept[group].T
 
 
 def _mean_errors(predictions, values, start):

@@ -10,8 +10,9 @@ from neuroextrap.models.elastic_net._working_sets import (
     Problem,
     empty,
     new_state,
-    predict,
+    refresh,
     solve_entry,
+    solve_folds,
     start_from,
 )
 
@@ -30,31 +31,51 @@ class WorkingSetSolver(Solver):
     def solve(self, which, l1, l2, restart):  # noqa: ARG002
         if restart[0] and self._best is not None:
             self._restore()
-        predictions, stalled = np.empty((1, len(self._folds.order))), 0
-        for f in range(self._n_folds):
-            stalled += not self._solve_entry(f, l1[0], l2[0])
-            predict(self._state, self._problem, f, predictions[0])
+        predictions = np.empty((1, len(self._folds.order)))
+        # one call for all folds: to hand the arrays over takes time each time
+        self._state, stalled = solve_folds(
+            self._state, self._problem, l1[0], l2[0], self._limits(), predictions[0]
+        )
         return predictions, np.array([stalled])
 
     def keep(self, which):
         if which.size:
-            self._best = self._state.weights.copy(), self._state.gradient.copy()
+            state = self._state
+            self._best = [
+                (members[:size].copy(), weights[:size].copy(), gradient.copy())
+                for members, weights, gradient, size in zip(
+                    state.members,
+                    state.weights,
+                    state.gradient,
+                    state.size[: self._n_folds],
+                    strict=False,
+                )
+            ]
 
     def average(self, which):  # noqa: ARG002
-        kept, state = self._best[0], self._state
-        mean = np.zeros((1, state.is_member.shape[1]))
-        for f in range(self._n_folds):
-            # members that entered after the best solution had coefficients of zero
-            members = state.members[f, : min(kept.shape[1], state.size[f])]
-            mean[0, members] += kept[f, : len(members)] / self._n_folds
+        mean = np.zeros((1, self._state.is_member.shape[1]))
+        for members, weights, _ in self._best:
+            mean[0, members] += weights / self._n_folds
         return mean
 
     def refit(self, start, l1, l2):
         coefficients, last = np.zeros_like(start), self._n_folds
         for v in range(len(start)):
             self.begin([v])
-            self._state = start_from(self._state, self._problem, last, start[v])
-            self._solve_entry(last, l1[v], l2[v])
+            features = np.arange(len(start[v]))
+            self._state = start_from(
+                self._state, self._problem, last, features, start[v]
+            )
+            refresh(self._state, self._problem, last)
+            count = self._folds.count[last]
+            self._state, _ = solve_entry(
+                self._state,
+                self._problem,
+                last,
+                l1[v] * count,
+                l2[v] * count,
+                self._limits(),
+            )
             members = self._state.members[last, : self._state.size[last]]
             coefficients[v, members] = self._state.weights[last, : len(members)]
         return coefficients
@@ -68,25 +89,18 @@ class WorkingSetSolver(Solver):
             folds.x_mean,
             targets.y_mean[v],
             targets.norm[v],
+            folds.count,
             folds.features,
             folds.start,
         )
 
-    def _solve_entry(self, f, l1, l2):
-        """Solve one fold from where its state is; return whether the gap closed."""
-        count, options = self._folds.count[f], self._options
-        limits = options.tol, options.max_sweeps
-        self._state, closed = solve_entry(
-            self._state, self._problem, f, l1 * count, l2 * count, limits
-        )
-        return closed
+    def _limits(self):
+        return self._options.tol, self._options.max_sweeps
 
     def _restore(self):
-        """Go back to the solution kept; members stay members."""
-        weights, (kept, gradient) = self._state.weights, self._best
-        weights[:, : kept.shape[1]] = kept
-        weights[:, kept.shape[1] :] = 0.0
-        self._state.gradient[:] = gradient
-        for f, size in enumerate(self._state.size):
-            members = self._state.members[f, :size]
-            self._state.inner[f, :size] = gradient[f, members]
+        """Go back to the solution kept."""
+        for f, (members, weights, gradient) in enumerate(self._best):
+            self._state.gradient[f] = gradient
+            self._state = start_from(self._state, self._problem, f, members, weights)
+            size = self._state.size[f]
+            self._state.inner[f, :size] = gradient[self._state.members[f, :size]]

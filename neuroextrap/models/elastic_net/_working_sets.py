@@ -1,11 +1,11 @@
 """Compiled coordinate descent on working sets over shared fold Gram matrices.
 
 Importing this module needs numba (the extra ``fast``). Functions here are small
-because the compiler inlines them; `solve_entry` and `predict` are what the solver
+because the compiler inlines them; `solve_folds` and `solve_entry` are what the solver
 calls. The working set of a fold are the features allowed to have a coefficient, its
 members; their block of the Gram matrix is copied so that sweeps read memory in order.
 A fold's gradient of all features has the precision of the features and is current
-after `_refresh` only; `inner`, that of the members, is float64 and follows each sweep.
+after `refresh` only; `inner`, that of the members, is float64 and follows each sweep.
 """
 
 from collections import namedtuple
@@ -15,23 +15,24 @@ from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
     FAST,
-    N_ITERATES,
-    anderson_weights,
+    conjugate_gradients,
     coordinate_minimum,
     gap_closed,
-    newton_target,
     objective,
     subtract,
+    subtract_rows,
 )
 
 # one target's view of the folds; the last entry of each is "all samples"
-Problem = namedtuple("Problem", "gram products x_mean y_mean norm features start")
+Problem = namedtuple("Problem", "gram products x_mean y_mean norm count features start")
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members
 State = namedtuple("State", "members weights block size is_member gradient inner")
 
 FIRST_CAPACITY = 64
-FEWEST_ADMITTED = 64
+FEWEST_ADMITTED = 32
+# members per useful one from which on the others leave
+SPARE = 1.5
 # rounds of admitting features after which a problem counts as stalled
 MAX_ROUNDS = 100
 
@@ -150,12 +151,44 @@ def _enter(state, problem, f, fresh):
 
 
 @njit(cache=True, nogil=True)
-def start_from(state, problem, f, weights):
-    """Enter the features of nonzero weight; return the state, its gradient fresh."""
-    support = np.flatnonzero(weights)
-    state = _enter(state, problem, f, support)
-    state.weights[f, : support.size] = weights[support]
-    _refresh(state, problem, f)
+def _leave(state, f, l1):
+    """Let members go that have no coefficient and no reason to get one.
+
+    Only where they are many: what every sweep and every newcomer costs grows with the
+    members.
+    """
+    size = state.size[f]
+    useful = state.weights[f, :size] != 0.0
+    useful |= np.abs(state.inner[f, :size]) > l1
+    stay = np.flatnonzero(useful)
+    if size <= FEWEST_ADMITTED + SPARE * stay.size:
+        return
+    members, block = state.members[f], state.block[f]
+    for i in range(size):
+        state.is_member[f, members[i]] = useful[i]
+    # in place: nothing is overwritten before it has been read
+    for a in range(stay.size):
+        row = block[stay[a]]
+        for b in range(stay.size):
+            block[a, b] = row[stay[b]]
+        members[a] = members[stay[a]]
+        state.weights[f, a] = state.weights[f, stay[a]]
+        state.inner[f, a] = state.inner[f, stay[a]]
+    state.size[f] = stay.size
+
+
+@njit(cache=True, nogil=True)
+def start_from(state, problem, f, features, weights):
+    """Take these coefficients; return the state, whose gradient is not fresh.
+
+    Members stay members: the next problem often wants them.
+    """
+    coefficients = np.zeros(state.is_member.shape[1])
+    coefficients[features] = weights
+    missing = (coefficients != 0.0) & ~state.is_member[f]
+    state = _enter(state, problem, f, np.flatnonzero(missing))
+    size = state.size[f]
+    state.weights[f, :size] = coefficients[state.members[f, :size]]
     return state
 
 
@@ -163,15 +196,16 @@ def start_from(state, problem, f, weights):
 def _admit(state, problem, f, l1):
     """Add features that break the optimality condition; return the state.
 
-    Only the worst, as many as there are nonzero coefficients: most of the others
+    Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.
     """
     pull = np.abs(state.gradient[f])
     breaks = np.flatnonzero((pull > l1) & ~state.is_member[f])
-    most = np.count_nonzero(state.weights[f, : state.size[f]])
+    most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
     most = max(FEWEST_ADMITTED, most)
     if breaks.size > most:
-        breaks = breaks[np.argsort(-pull[breaks])[:most]]
+        # in their order: rows of the Gram matrix are read from left to right
+        breaks = np.sort(breaks[np.argsort(-pull[breaks])[:most]])
     return _enter(state, problem, f, breaks)
 
 
@@ -202,90 +236,63 @@ def _jump(state, problem, f, l1, l2, trial):
     weights[:] = trial
     for i in range(size):
         inner[i] = problem.products[f, state.members[f, i]]
-    for i in range(size):
-        if weights[i] != 0.0:
-            subtract(inner, weights[i], state.block[f, i, :size])
+    support = np.flatnonzero(weights)
+    subtract_rows(inner, weights[support], state.block[f], support)
     if objective(_weight_sums(state, problem, f), l1, l2) >= before:
         weights[:] = kept_weights
         inner[:] = kept_inner
 
 
 @njit(cache=True, nogil=True)
-def _extrapolate(state, problem, f, l1, l2, iterates):
-    """Jump along the last iterates (Anderson acceleration)."""
-    mixed = anderson_weights(iterates)
-    trial = np.zeros(state.size[f])
-    for k in range(mixed.size):
-        trial += mixed[k] * iterates[k + 1]
-    _jump(state, problem, f, l1, l2, trial)
-
-
-@njit(cache=True, nogil=True)
 def _newton(state, problem, f, l1, l2):
-    """Jump to the minimum of the present signs."""
+    """Jump towards the minimum of the present signs; what would flip becomes zero."""
     size = state.size[f]
     weights = state.weights[f, :size]
     support = np.flatnonzero(weights)
-    inner = np.empty((support.size, support.size))
-    products = np.empty(support.size)
+    block = state.block[f]
+    inner = np.empty((support.size, support.size), block.dtype)
+    residual = np.empty(support.size, block.dtype)
     for a in range(support.size):
-        products[a] = problem.products[f, state.members[f, support[a]]]
+        i = support[a]
+        w, row = weights[i], block[i]
+        residual[a] = state.inner[f, i] - l2 * w - l1 * np.sign(w)
         for b in range(support.size):
-            inner[a, b] = state.block[f, support[a], support[b]]
+            inner[a, b] = row[support[b]]
+    step = conjugate_gradients(inner, residual, l2)
     trial = np.zeros(size)
-    trial[support] = newton_target(inner, products, weights[support], l1, l2)
+    for a in range(support.size):
+        moved = weights[support[a]] + step[a]
+        trial[support[a]] = moved if moved * weights[support[a]] > 0.0 else 0.0
     _jump(state, problem, f, l1, l2, trial)
 
 
 @njit(cache=True, nogil=True)
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
-    """Sweep until the working set's own gap reaches `goal`; False at the limit."""
+    """Sweep until the working set's own gap reaches `goal`; False at the limit.
+
+    A sweep finds the signs, a Newton step before it the minimum of the signs before.
+    """
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
-    iterates = np.empty((N_ITERATES + 1, size))
-    # a Newton step costs about as much as this many sweeps
-    patience = 8 + np.count_nonzero(weights) // 20
-    for n in range(max_sweeps):
-        # the last N_ITERATES starts of sweeps; what follows them completes a mixture
-        iterates[n % N_ITERATES] = weights
+    for _ in range(max_sweeps):
+        _newton(state, problem, f, l1, l2)
         _sweep(weights, inner, state.block[f], l1, l2)
         dual = _member_dual_norm(state, f, l2)
         sums = _weight_sums(state, problem, f)
         if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
-        # in float32 the block of a pure lasso may be too singular for Cholesky
-        if l2 > 0.0 and (n + 1) % patience == 0:
-            _newton(state, problem, f, l1, l2)
-        elif n >= N_ITERATES and (n + 1) % N_ITERATES == 0:
-            iterates[N_ITERATES] = weights
-            _extrapolate(state, problem, f, l1, l2, iterates)
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _subtract_four(target, scales, rows, members):
-    """Subtract four scaled rows at once: four streams from memory, one target."""
-    a, b, c, d = rows[members[0]], rows[members[1]], rows[members[2]], rows[members[3]]
-    w, x, y, z = scales
-    for k in range(target.size):
-        target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
-
-
 @njit(cache=True, nogil=True)
-def _refresh(state, problem, f):
+def refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
     gradient, gram = state.gradient[f], problem.gram[f]
     gradient[:] = problem.products[f]
     support = np.flatnonzero(state.weights[f, : state.size[f]])
     members = state.members[f][support]
     scales = state.weights[f][support].astype(gradient.dtype)
-    # rows are long and read once: memory is what takes the time
-    together = support.size - support.size % 4
-    for i in range(0, together, 4):
-        four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
-        _subtract_four(gradient, four, gram, members[i : i + 4])
-    for i in range(together, support.size):
-        subtract(gradient, scales[i], gram[members[i]])
+    subtract_rows(gradient, scales, gram, members)
     for i in range(state.size[f]):
         state.inner[f, i] = gradient[state.members[f, i]]
 
@@ -300,20 +307,37 @@ def solve_entry(state, problem, f, l1, l2, limits):
     """
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]
+    _leave(state, f, l1)
     for _ in range(MAX_ROUNDS):
         if _is_solved(state, problem, f, l1, l2, goal):
             return state, True
         state = _admit(state, problem, f, l1)
         # half the goal: the members' own gap is the smaller one
         moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
-        _refresh(state, problem, f)
+        refresh(state, problem, f)
         if not moved:
             break
     return state, _is_solved(state, problem, f, l1, l2, goal)
 
 
 @njit(cache=True, nogil=True)
-def predict(state, problem, f, out):
+def solve_folds(state, problem, l1, l2, limits, out):
+    """Solve every fold and write its test predictions, (n_samples,), into `out`.
+
+    `l1` and `l2` are per sample, `problem.count` has the samples of each fold. Returns
+    the state and the number of folds whose gap stayed open.
+    """
+    stalled = 0
+    for f in range(problem.start.size - 1):
+        count = problem.count[f]
+        state, closed = solve_entry(state, problem, f, l1 * count, l2 * count, limits)
+        stalled += not closed
+        _predict(state, problem, f, out)
+    return state, stalled
+
+
+@njit(cache=True, nogil=True)
+def _predict(state, problem, f, out):
     """Write the fold's test predictions, (n_samples,) in the order of the folds."""
     begin, end = problem.start[f], problem.start[f + 1]
     values = out[begin:end]

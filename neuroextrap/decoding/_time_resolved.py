@@ -1,0 +1,150 @@
+"""Identification at every moment of trials."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.decoding._trials import (
+    check_window,
+    moment_regions,
+    options_of,
+    read_trials,
+)
+
+
+class TimeResolvedIdentification(NamedTuple):
+    """Identification at every moment; what :func:`time_resolved_identification` finds.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_moments,)
+        Time of every moment, in the unit of the times given; the center of a window.
+    table : pandas.DataFrame
+        One row for every moment: time, n_features (channels times the length of the
+        window), accuracy and pairwise_accuracy (proportions), implied_information
+        (bits), lower bounds where the searchlight asks for them (those ending in
+        ``_fwe`` hold for all moments at once), and after permutations p_value,
+        p_value_fwe (corrected for all moments by the maximum statistic) and others.
+    searchlight : IdentificationSearchLight
+        The fitted searchlight, whose regions are the moments: ``null_maxima_``,
+        ``accuracy_curve(moment)``, ``confusion_matrix(moment)``, ``extrapolator`` and
+        all else that it knows, by the number of the moment.
+
+    Examples
+    --------
+    >>> from neuroextrap.decoding import TimeResolvedIdentification
+    >>> TimeResolvedIdentification._fields
+    ('times', 'table', 'searchlight')
+    """
+
+    times: np.ndarray
+    table: object
+    searchlight: IdentificationSearchLight
+
+
+def time_resolved_identification(
+    searchlight, trials, y, groups=None, *, times=None, window=1
+):
+    """Identify the class of trials at every moment, from all channels together.
+
+    For recordings over time (EEG, MEG, neurons). Every moment is a region of the
+    searchlight, and so the curve has its accuracy, implied information, lower bounds,
+    and p-values that are corrected for looking at all moments.
+
+    Parameters
+    ----------
+    searchlight : IdentificationSearchLight
+        A searchlight that is not fitted: its classifier, cross-validation, classes,
+        ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are used, and it is
+        never changed. It has no mask and no regions.
+    trials : array-like of shape (n_trials, n_channels, n_times), or MNE's epochs
+        Recordings. Of epochs all channels are taken, so pick before (such as
+        ``epochs.copy().pick("eeg")``), and their times unless `times` are given.
+    y : array-like of shape (n_trials,)
+        Class of every trial; of epochs often ``epochs.events[:, 2]``.
+    groups : array-like of shape (n_trials,) or None, default=None
+        Run of every trial. The trials of a run are left out together, and labels are
+        permuted within runs.
+    times : array-like of shape (n_times,) or None, default=None
+        Time of every moment, increasing, in any unit. None counts moments from 0.
+    window : int, default=1
+        Number of consecutive moments that are taken together as one region. More hold
+        more signal, and blur time.
+
+    Returns
+    -------
+    TimeResolvedIdentification
+        Named tuple of ``times``, ``table`` and the fitted ``searchlight``.
+
+    Raises
+    ------
+    ValueError
+        When trials, times, labels and groups do not fit one another, or the searchlight
+        has a mask, regions or a shard.
+
+    See Also
+    --------
+    temporal_generalization : Train at one moment, test at others.
+    neuroextrap.plotting.plot_time_course : The curve, with what survives.
+
+    Notes
+    -----
+    Labels are permuted once for all moments, so the maximum statistic keeps the
+    correlation over time. It controls the chance of any false moment among those
+    given. It says at which moments classes are told apart, not when that began: the
+    first moment that survives depends on the strength of the signal, the filters and
+    the window.
+
+    References
+    ----------
+    Grootswagers, Wardle & Carlson 2017, "Decoding dynamic brain patterns from evoked
+    responses", Journal of Cognitive Neuroscience 29. Nichols & Holmes 2002,
+    "Nonparametric permutation tests for functional neuroimaging", Human Brain Mapping
+    15.
+
+    Examples
+    --------
+    Four classes of which three channels tell in the second of three moments:
+
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.decoding import time_resolved_identification
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile(np.arange(4), 10), np.repeat(np.arange(10), 4)
+    >>> trials = rng.normal(size=(40, 3, 3))
+    >>> trials[:, :, 1] += 4 * rng.normal(size=(4, 3))[y]
+    >>> found = time_resolved_identification(
+    ...     IdentificationSearchLight(n_permutations=99),
+    ...     trials,
+    ...     y,
+    ...     runs,
+    ...     times=[0, 0.1, 0.2],
+    ... )
+    >>> found.table["time"][found.table["p_value_fwe"] <= 0.05].tolist()
+    [0.1]
+    """
+    parameters = options_of(searchlight)
+    recorded = read_trials(trials, times)
+    _, n_channels, n_times = recorded.data.shape
+    window = check_window(window, n_times)
+    noise = parameters["noise_covariance"]
+    if isinstance(noise, np.ndarray) and noise.ndim == 3:
+        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
+    parameters["regions"] = moment_regions(n_channels, n_times, window)
+    # one channel is a region too
+    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
+    fitted = type(searchlight)(**parameters)
+    fitted.fit(recorded.samples, y, groups)
+    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
+    centers = recorded.times if window == 1 else moments.mean(axis=1)
+    return TimeResolvedIdentification(centers, _table(centers, fitted), fitted)
+
+
+def _table(times, fitted):
+    """One row for every moment, with all scores of its region."""
+    import pandas as pd
+
+    scores = dict(fitted.region_scores_)
+    columns = {"time": times, "n_features": scores.pop("n_voxels", np.nan)}
+    return pd.DataFrame(columns | scores)

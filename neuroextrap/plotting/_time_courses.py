@@ -1,0 +1,169 @@
+"""Accuracy over time, and from moments of training to moments of test."""
+
+import numpy as np
+
+from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes, same_length
+
+
+def plot_time_course(  # noqa: PLR0913
+    times,
+    scores,
+    *,
+    p_value=None,
+    level=0.05,
+    lower_bound=None,
+    chance=None,
+    label=None,
+    xlabel="time",
+    ylabel="identification accuracy",
+    color=COLORS[0],
+    ax=None,
+):
+    """Plot a score over time, with the moments that survive correction.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_moments,)
+        Time of every moment.
+    scores : array-like of shape (n_moments,)
+        Score at every moment, such as accuracy (a proportion) or information (bits).
+    p_value : array-like of shape (n_moments,) or None, default=None
+        P-values, best those corrected for all moments; moments at which they are at
+        most `level` are marked by dots.
+    level : float, default=0.05
+        Level of the test.
+    lower_bound : array-like of shape (n_moments,) or None, default=None
+        Lower confidence bound of the score, drawn dashed.
+    chance : float or None, default=None
+        Score of guessing, drawn as a line; None draws none.
+    label : str or None, default=None
+        Name of the curve in the legend; None is "observed".
+    xlabel : str, default="time"
+        Name of the time axis, with its unit.
+    ylabel : str, default="identification accuracy"
+        Name of the score, with its unit.
+    color : str or tuple, default="#0072B2"
+        Color of the curve, as matplotlib takes it.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in shape.
+
+    References
+    ----------
+    Grootswagers, Wardle & Carlson 2017, "Decoding dynamic brain patterns from evoked
+    responses", Journal of Cognitive Neuroscience 29.
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_time_course
+    >>> ax = plot_time_course(
+    ...     [0, 10, 20], [0.2, 0.6, 0.3], p_value=[1, 0.01, 0.2], chance=0.25
+    ... )
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('time', 'identification accuracy')
+    """
+    times, scores, p_value, lower_bound = same_length(
+        ("times", times), scores=scores, p_value=p_value, lower_bound=lower_bound
+    )
+    ax = resolve_axes(ax)
+    ax.plot(times, scores, color=color, label=label or "observed")
+    if lower_bound is not None:
+        ax.plot(times, lower_bound, "--", color=color, label="lower bound")
+    if p_value is not None:
+        survives = p_value <= level
+        marks = {"color": color, "ms": 4, "label": f"p ≤ {level:g}"}
+        ax.plot(times[survives], scores[survives], "o", **marks)
+    if chance is not None:
+        ax.axhline(chance, ls=":", color="0.5", label="chance")
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    add_legend(ax)
+    return ax
+
+
+def plot_temporal_generalization(  # noqa: PLR0913
+    times,
+    scores,
+    *,
+    p_value=None,
+    level=0.05,
+    xlabel="time of the test",
+    ylabel="time of training",
+    label="identification accuracy",
+    ax=None,
+):
+    """Plot scores by moment of training and moment of test.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_times,)
+        Time of every moment, in equal steps.
+    scores : array-like of shape (n_times, n_times)
+        Scores; rows are moments of training, columns those of the test.
+    p_value : array-like of shape (n_times, n_times) or None, default=None
+        P-values, best those corrected for all pairs of moments; a line surrounds those
+        that are at most `level`.
+    level : float, default=0.05
+        Level of the test.
+    xlabel, ylabel : str, default="time of the test" and "time of training"
+        Names of the axes, with the unit.
+    label : str, default="identification accuracy"
+        Name of the score, with its unit.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        Axes with the figure.
+
+    Raises
+    ------
+    ValueError
+        If scores or p-values are not one row and one column for every time, or the
+        times are not in equal steps.
+
+    References
+    ----------
+    King & Dehaene 2014, "Characterizing the dynamics of mental representations: the
+    temporal generalization method", Trends in Cognitive Sciences 18.
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_temporal_generalization
+    >>> ax = plot_temporal_generalization([0, 10], [[0.9, 0.2], [0.3, 0.8]])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('time of the test', 'time of training')
+    """
+    times = np.asarray(times, dtype=float)
+    edges = _edges(times)
+    square = ("times", np.empty((len(times),) * 2))
+    _, scores, p_value = same_length(square, scores=scores, p_value=p_value)
+    ax = resolve_axes(ax)
+    image = ax.pcolormesh(edges, edges, scores, cmap="plasma")
+    survives = None if p_value is None else p_value <= level
+    # where all or none survive there is no line between them
+    if survives is not None and survives.any() and not survives.all():
+        ax.contour(times, times, survives, levels=[0.5], colors="white")
+    ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
+    ax.figure.colorbar(image, ax=ax, label=label)
+    return ax
+
+
+def _edges(times):
+    """Return the edges of equal steps around the times; ValueError if they differ."""
+    steps = np.diff(times)
+    if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
+        raise ValueError(
+            "times must be two or more in equal steps; interpolate, or take those that "
+            "are"
+        )
+    return times[0] + steps[0] * (np.arange(len(times) + 1) - 0.5)

@@ -1,0 +1,210 @@
+"""Identification over time, against separate fits of every moment."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import LeaveOneGroupOut
+from sklearn.neighbors import NearestCentroid
+
+from neuroextrap import stats
+from neuroextrap.decoding import (
+    IdentificationSearchLight,
+    temporal_generalization,
+    time_resolved_identification,
+)
+
+N_TIMES = 5
+TIMES = np.array([-0.1, 0.0, 0.1, 0.2, 0.3])
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Four classes, told by six channels at the last three of five moments."""
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.repeat(np.arange(4), 2), 6), np.repeat(np.arange(6), 8)
+    strength = np.array([0, 0, 1.0, 1.5, 1.5])
+    patterns = rng.normal(size=(4, 6, 1))
+    # what all classes share changes over time, as evoked responses do
+    evoked = 2 * rng.normal(size=(1, 6, N_TIMES))
+    trials = strength * patterns[y] + evoked + rng.normal(size=(48, 6, N_TIMES))
+    return trials, y, runs
+
+
+class Epochs:
+    """What is asked of MNE's epochs."""
+
+    def __init__(self, data):
+        self.times = TIMES
+        self._data = data
+
+    def get_data(self):
+        """Trials x channels x times."""
+        return self._data
+
+
+@pytest.mark.parametrize("estimator", ["nearest_centroid", "lda"])
+@pytest.mark.parametrize("window", [1, 2])
+def test_moments_equal_separate_fits(recorded, estimator, window):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(estimator=estimator, n_permutations=19)
+    found = time_resolved_identification(
+        light, trials, y, runs, times=TIMES, window=window
+    )
+    assert not hasattr(light, "region_scores_")
+    assert len(found.times) == len(found.table) == N_TIMES - window + 1
+    for moment, time in enumerate(found.times):
+        assert time == pytest.approx(TIMES[moment : moment + window].mean())
+        X = trials[:, :, moment : moment + window].reshape(len(y), -1)
+        alone = clone(light).fit(X, y, runs).region_scores_
+        row = found.table.iloc[moment]
+        assert row["n_features"] == 6 * window
+        for name in ("accuracy", "implied_information", "p_value"):
+            assert row[name] == pytest.approx(alone[name][0], rel=1e-6)
+    expected = stats.max_statistic_p_value(
+        found.table["accuracy"], found.searchlight.null_maxima_
+    )
+    np.testing.assert_allclose(found.table["p_value_fwe"], expected)
+    assert (found.table["p_value_fwe"] >= found.table["p_value"]).all()
+
+
+def test_epochs_equal_arrays(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(bounds=None)
+    epochs = time_resolved_identification(light, Epochs(trials), y, runs)
+    arrays = time_resolved_identification(light, trials, y, runs, times=TIMES)
+    np.testing.assert_array_equal(epochs.times, TIMES)
+    assert epochs.table.equals(arrays.table)
+
+
+def test_tiny_units_change_nothing(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(estimator="lda", n_permutations=9, bounds=None)
+    for analyze in (time_resolved_identification, temporal_generalization):
+        plain, tesla = (
+            analyze(light, trials * scale, y, runs) for scale in (1.0, 2.0**-43)
+        )
+        first, second = (
+            getattr(found, "scores", None) or found.table for found in (plain, tesla)
+        )
+        for name in ("accuracy", "p_value_fwe"):
+            np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_one_channel_is_enough(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(bounds=None)
+    found = time_resolved_identification(light, trials[:, :1], y, runs)
+    assert found.table["accuracy"].notna().all()
+    scores = temporal_generalization(light, trials[:, :1], y, runs).scores
+    assert np.isfinite(scores["accuracy"]).all()
+
+
+def naive_generalization(classifier, trials, y, runs):
+    """Train at every moment, test at every other, with scikit-learn."""
+    accuracy = np.zeros((N_TIMES, N_TIMES))
+    folds = list(LeaveOneGroupOut().split(trials, y, runs))
+    for t in range(N_TIMES):
+        for train, test in folds:
+            fitted = clone(classifier).fit(trials[train, :, t], y[train])
+            for s in range(N_TIMES):
+                accuracy[t, s] += fitted.score(trials[test, :, s], y[test]) / len(folds)
+    return accuracy
+
+
+@pytest.mark.parametrize(
+    ("estimator", "classifier"),
+    [
+        ("nearest_centroid", NearestCentroid()),
+        (LinearDiscriminantAnalysis(), LinearDiscriminantAnalysis()),
+    ],
+)
+def test_generalization_equals_scikit_learn(recorded, estimator, classifier):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(estimator=estimator)
+    found = temporal_generalization(light, trials, y, runs, times=TIMES)
+    expected = naive_generalization(classifier, trials, y, runs)
+    np.testing.assert_allclose(found.scores["accuracy"], expected, atol=1e-6)
+    # the shared response moves test points away from what was trained on
+    assert expected[4, 4] > expected[4, 2] + 0.1
+
+
+@pytest.mark.parametrize("within_runs", [None, "center"])
+def test_the_diagonal_is_the_time_course(recorded, within_runs):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(
+        n_permutations=29, bounds=None, within_runs=within_runs
+    )
+    course = time_resolved_identification(light, trials, y, runs)
+    found = temporal_generalization(light, trials, y, runs)
+    for name in ("accuracy", "implied_information", "p_value"):
+        np.testing.assert_allclose(
+            np.diag(found.scores[name]), course.table[name], atol=1e-6
+        )
+    # permuted labels are the same, and the maximum is over more
+    assert (found.null_maxima >= course.searchlight.null_maxima_ - 1e-6).all()
+    expected = stats.max_statistic_p_value(found.scores["accuracy"], found.null_maxima)
+    np.testing.assert_allclose(found.scores["p_value_fwe"], expected)
+
+
+def test_permuted_labels_stay_with_their_trials(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(n_permutations=7, bounds=None)
+    found = temporal_generalization(light, trials, y, runs)
+    labels = stats.permute_labels(
+        y.astype(np.int32), groups=runs, n_permutations=7, random_state=0
+    )
+    largest = [
+        naive_generalization(NearestCentroid(), trials, permuted, runs).max()
+        for permuted in labels
+    ]
+    np.testing.assert_allclose(found.null_maxima, largest, atol=1e-6)
+
+
+def test_moments_without_variation_are_unknown(recorded):
+    trials, y, runs = recorded
+    trials = trials.copy()
+    trials[:, :, 1] = 0.0  # such as the baseline's reference
+    light = IdentificationSearchLight(n_permutations=9, bounds=None)
+    scores = temporal_generalization(light, trials, y, runs).scores
+    unknown = np.zeros((N_TIMES, N_TIMES), dtype=bool)
+    unknown[1], unknown[:, 1] = True, True
+    for values in scores.values():
+        np.testing.assert_array_equal(np.isnan(values), unknown)
+
+
+@pytest.mark.parametrize(
+    "analyze", [time_resolved_identification, temporal_generalization]
+)
+@pytest.mark.parametrize(
+    ("options", "change", "error", "message"),
+    [
+        ({}, {"trials": np.ones((48, 6))}, ValueError, r"trials has shape \(48, 6\)"),
+        ({}, {"times": TIMES[:4]}, ValueError, r"times has shape \(4,\), trials has 5"),
+        ({}, {"times": TIMES[::-1]}, ValueError, "times must increase"),
+        ({}, {"searchlight": "lda"}, TypeError, "must be an IdentificationSearchLight"),
+        ({"stride": 2}, {}, ValueError, "searchlight has stride=2, which"),
+        ({"regions": np.eye(30)}, {}, ValueError, "searchlight has regions="),
+    ],
+)
+def test_wrong_calls(recorded, analyze, options, change, error, message):
+    trials, y, runs = recorded
+    call = {"searchlight": IdentificationSearchLight(**options), "trials": trials}
+    with pytest.raises(error, match=message):
+        analyze(**call | {"y": y, "groups": runs} | change)
+
+
+@pytest.mark.parametrize(("window", "error"), [(6, ValueError), (0.5, TypeError)])
+def test_wrong_windows(recorded, window, error):
+    trials, y, runs = recorded
+    with pytest.raises(error, match="window"):
+        time_resolved_identification(
+            IdentificationSearchLight(), trials, y, runs, window=window
+        )
+
+
+def test_pairs_of_moments_are_not_whitened(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(noise_covariance=np.ones((50, 30)))
+    with pytest.raises(ValueError, match="noise_covariance="):
+        temporal_generalization(light, trials, y, runs)
