@@ -23,6 +23,7 @@ class Asked:
     variance_fwhm: float | None = None
     cluster_threshold: float | None = None
     min_subjects: int | None = None
+    variances_differ: bool = False
 
     def __post_init__(self):
         """Check what needs no data."""
@@ -64,7 +65,7 @@ class Asked:
     def flips(self, test):
         """Return whether signs are flipped; rows are permuted otherwise."""
         if self.errors is None:
-            return test.is_intercept
+            return test.is_intercept or self.variances_differ
         return self.errors == "symmetric"
 
     def check(self, test, design_matrix, blocks, whole_blocks, variance_groups):

@@ -148,6 +148,32 @@ def test_variance_groups_give_welch():
     np.testing.assert_array_equal(one["p_value"], one["p_value"])
 
 
+@pytest.mark.filterwarnings("ignore:only .* distinct sign flips")
+def test_groups_of_unequal_variance_are_not_exchanged():
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=(9, 4)) * np.r_[np.ones(4), 3 * np.ones(5)][:, None]
+    options = {
+        "design_matrix": two_groups(4, 5),
+        "contrast": "patients - controls",
+        "variance_groups": np.repeat([0, 1], [4, 5]),
+        "n_permutations": 100_000,
+    }
+    maps = second_level_test(y, **options)
+    flips = np.array(np.meshgrid(*[[1, -1]] * 9)).reshape(9, -1).T
+    flips = flips[np.argsort(-flips.sum(axis=1), kind="stable")]  # none flipped first
+    left = y - y.mean(axis=0)
+    values = [
+        scipy_stats.ttest_ind((s * left.T).T[:4], (s * left.T).T[4:], equal_var=False)
+        for s in flips
+    ]
+    p, fwe = naive_p_values(np.array([v.statistic for v in values]))
+    np.testing.assert_allclose(maps["p_value"], p)
+    np.testing.assert_allclose(maps["p_value_fwe"], fwe)
+    options |= {"errors": "exchangeable", "n_permutations": 50}
+    exchanged = second_level_test(y, **options)
+    assert (exchanged["p_value"] != maps["p_value"]).any()
+
+
 def test_v_of_a_covariate_is_the_formula_of_the_paper():
     rng = np.random.default_rng(6)
     group = np.repeat([0, 1], [7, 8])
