@@ -30,8 +30,8 @@ examples:
       --participant-label 01 02 --samples lss --confounds motion wm_csf
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group --tfce
   neuroextrap bids derivatives/fmriprep encoding participant \\
-      --analysis encoding --stimulus-images stimuli --stimulus-column stim_file \\
-      --encoder ridge --folds 5
+      --analysis encoding --stimulus-images stimuli \\
+      --stimulus-column stim_file --encoder ridge --folds 5
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
 """
