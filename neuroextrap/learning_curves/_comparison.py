@@ -9,10 +9,12 @@ def _corrected_error(values, n_train, n_groups):
     """Return the standard error of a mean over random splits that share subjects.
 
     `values` has shape (..., n_splits). The variance over splits is multiplied by
-    1/n_splits + n_test/n_train (Nadeau & Bengio).
+    1/n_splits + n_test/n_train (Nadeau & Bengio), at least by 1/n_splits + 1: where
+    more than half of the subjects train, splits share most of them, and the variance
+    over splits does not show what other training subjects would change.
     """
     n_splits = values.shape[-1]
-    inflation = 1 / n_splits + (n_groups - n_train) / n_train
+    inflation = 1 / n_splits + np.maximum(1, (n_groups - n_train) / n_train)
     return values.std(axis=-1, ddof=1) * np.sqrt(inflation)
 
 
@@ -37,7 +39,8 @@ def compare_learning_curves(curves, *, threshold=2.0):
         - ``lead``: (n_sizes,), bits by which it leads the second
         - ``share``: (n_sizes,), share of the splits in which it leads the second
         - ``standard_error``: (n_sizes,), of the lead, split by split, corrected for
-          shared subjects; too large rather than too small where few subjects train
+          shared subjects (where more than half train, as if half did); too large rather
+          than too small where few subjects train
         - ``decided``: (n_sizes,), whether the lead exceeds the threshold
         - ``crossings``: list of dict with ``between`` (two sizes), ``before``,
           ``after`` (names) and ``decided`` (whether both of the two models lead

@@ -36,7 +36,8 @@ def test_standard_error_of_the_lead_is_corrected_for_shared_subjects():
     first, second = _curve([1.0] * 4, 0.1, seed=1), _curve([0.0] * 4, 0.1, seed=2)
     found = compare_learning_curves({"a": first, "b": second})
     gap = first.information - second.information
-    twin = gap.std(axis=1, ddof=1) * np.sqrt(1 / 20 + (20 - SIZES) / SIZES)
+    tested = [max(size, 20 - size) / size for size in SIZES]  # as if half trained
+    twin = gap.std(axis=1, ddof=1) * np.sqrt(1 / 20 + np.array(tested))
     np.testing.assert_allclose(found.standard_error, twin)
 
 
