@@ -19,6 +19,7 @@ def design(**options):
 def outcomes(n_regions=4, accuracy=0.8):
     rng = np.random.default_rng(2)
     right = rng.binomial(N_UNITS - 1, accuracy, size=(n_regions, 2, 3)) / 1.1
+    right[0, :, 1] = 0
     return right.astype(np.float32)
 
 
