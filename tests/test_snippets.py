@@ -154,12 +154,22 @@ def _of_learning_curves(known):
     known |= {"X": data.X, "labels": data.coarse, "subjects": data.groups}
 
 
+def _of_time(known):
+    rng = np.random.default_rng(0)
+    known["y"], known["runs"] = np.tile(np.arange(4), 18), np.repeat(np.arange(6), 12)
+    known["trials"] = rng.normal(size=(72, 5, 8))
+    known["times"] = np.linspace(-0.1, 0.6, 8)
+    later = known["times"] > 0.1
+    known["trials"][:, :, later] += rng.normal(size=(4, 5, 1))[known["y"]]
+
+
 SETUP = {
     "docs/guide/cohorts.rst": _of_cohorts,
     "docs/guide/encoding.rst": _of_encoding,
     "docs/guide/extrapolation.rst": _of_extrapolation,
     "docs/guide/group.rst": _of_groups,
     "docs/guide/learning_curves.rst": _of_learning_curves,
+    "docs/guide/time.rst": _of_time,
 }
 
 
