@@ -10,6 +10,7 @@ from neuroextrap.models._receptive_field_grid import (
     gray_levels,
     grid_centers,
     grid_positions,
+    mirrored_energies,
     separable_sums,
 )
 
@@ -290,8 +291,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         if self.subtract_mean:
             images = images - images.mean(axis=(1, 2), keepdims=True)
         sides = list(self._windows(frequency))
-        energies = []
-        for angle in self._orientations():
+        energies, n = [None] * self.n_orientations, self.n_orientations
+        # orientations beyond the upright one are mirror images of those before
+        for number, angle in enumerate(self._orientations()[: n // 2 + 1]):
             # a plane wave is a product of one wave down and one across the image
             waves = []
             for (centers, weights), share in zip(
@@ -299,10 +301,10 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             ):
                 offset = np.arange(weights.shape[1])[None] - centers[:, None]
                 waves.append(weights * np.exp(-1j * rate * share * offset))
-            sums = separable_sums(images, *waves)
-            energy = sums.real**2 + sums.imag**2
-            shape = [len(centers) for centers, _ in sides]
-            energies.append(self._coarsened(energy.reshape(-1, *shape)))
+            direct, mirrored = mirrored_energies(images, *waves)
+            energies[number] = self._coarsened(direct)
+            if 0 < number < n / 2:
+                energies[n - number] = self._coarsened(mirrored)
         return np.concatenate(energies, axis=1)
 
     def _coarsened(self, energy):
