@@ -258,6 +258,20 @@ def test_folds_may_leave_training_samples_out():
         np.testing.assert_allclose(fit.cv_error[v], naive.mse_path_.mean(-1), rtol=1e-5)
 
 
+def test_conjugate_gradients_solve_the_system_of_a_support():
+    pytest.importorskip("numba")
+    from neuroextrap.models.elastic_net._acceleration import conjugate_gradients
+
+    X = np.random.default_rng(5).normal(size=(60, 9))
+    gram, support, l2 = X.T @ X, np.array([1, 2, 4, 5, 8]), 3.0
+    right = np.arange(1.0, 6.0)
+    step, change = conjugate_gradients(gram, support, right.copy(), l2, 9)
+    system = gram[np.ix_(support, support)] + l2 * np.eye(5)
+    left = right - system @ step
+    assert 0 < np.linalg.norm(left) <= 0.1 * np.linalg.norm(right)
+    np.testing.assert_allclose(change, gram[:, support] @ step, rtol=1e-10, atol=1e-10)
+
+
 def test_polish_finds_the_minimum_from_a_poor_start():
     X, Y = _data(n_targets=1, seed=9)
     X, y = X - X.mean(0), Y[:, 0] - Y.mean()

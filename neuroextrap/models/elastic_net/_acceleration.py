@@ -115,30 +115,35 @@ def _dot(left, right):
 
 
 @njit(cache=True, nogil=True)
-def conjugate_gradients(gram, residual, l2):
+def conjugate_gradients(gram, support, residual, l2, size):
     """Solve ``(gram + l2 I) step = residual`` roughly, in the precision of `gram`.
 
-    Ends at a tenth of the residual's length, or where the system is found singular.
+    The system consists of the rows and columns `support` of `gram`. Returns the step
+    (n_support,) and what it adds to the first `size` rows of ``gram @ weights``. Ends
+    at a tenth of the residual's length, or where the system is found singular.
     `residual` is overwritten.
     """
     step = np.zeros_like(residual)
+    change = np.zeros(size, gram.dtype)
     direction = residual.copy()
-    everyone = np.arange(residual.size)
     squares = _dot(residual, residual)
     goal = SOLVED**2 * squares
     ridge = gram.dtype.type(l2)
     for _ in range(residual.size):
         if squares <= goal:
             break
-        ahead = ridge * direction
-        subtract_rows(ahead, -direction, gram, everyone)
-        curvature = _dot(direction, ahead)
+        # rows as far as there are members: cheaper than a copy of the support's block
+        ahead = np.zeros_like(change)
+        subtract_rows(ahead, -direction, gram, support)
+        inner = ahead[support] + ridge * direction
+        curvature = _dot(direction, inner)
         if curvature <= 0.0:
             break
         length = squares / curvature
         subtract(step, -length, direction)
-        subtract(residual, length, ahead)
+        subtract(change, -length, ahead)
+        subtract(residual, length, inner)
         before, squares = squares, _dot(residual, residual)
         for a in range(residual.size):
             direction[a] = residual[a] + squares / before * direction[a]
-    return step
+    return step, change

@@ -101,6 +101,7 @@ class WorkingSetSolver(Solver):
         """Go back to the solution kept."""
         for f, (members, weights, gradient) in enumerate(self._best):
             self._state.gradient[f] = gradient
+            self._state.penalty[f] = 0.0
             self._state = start_from(self._state, self._problem, f, members, weights)
             size = self._state.size[f]
             self._state.inner[f, :size] = gradient[self._state.members[f, :size]]

@@ -26,8 +26,11 @@ from neuroextrap.models.elastic_net._acceleration import (
 # one target's view of the folds; the last entry of each is "all samples"
 Problem = namedtuple("Problem", "gram products x_mean y_mean norm count features start")
 # per fold: members of the working set, their coefficients, Gram block and number;
-# is_member and gradient of all features; inner is the gradient of the members
-State = namedtuple("State", "members weights block size is_member gradient inner")
+# is_member and gradient of all features; inner is the gradient of the members; before
+# is the gradient at the penalty solved before, penalty holds the two l1 (0: unknown)
+State = namedtuple(
+    "State", "members weights block size is_member gradient inner before penalty"
+)
 
 FIRST_CAPACITY = 64
 FEWEST_ADMITTED = 32
@@ -50,6 +53,8 @@ def new_state(problem):
         np.zeros((n_entries, n_features), np.bool_),
         problem.products.copy(),
         np.zeros((n_entries, capacity)),
+        problem.products.copy(),
+        np.zeros((n_entries, 2)),
     )
 
 
@@ -59,6 +64,7 @@ def empty(state, problem):
     state.size[:] = 0
     state.is_member[:] = False
     state.gradient[:] = problem.products
+    state.penalty[:] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +82,15 @@ def _grow(state, needed):
     inner[:, :old] = state.inner
     block[:, :old, :old] = state.block
     return State(
-        members, weights, block, state.size, state.is_member, state.gradient, inner
+        members,
+        weights,
+        block,
+        state.size,
+        state.is_member,
+        state.gradient,
+        inner,
+        state.before,
+        state.penalty,
     )
 
 
@@ -193,20 +207,40 @@ def start_from(state, problem, f, features, weights):
 
 
 @njit(cache=True, nogil=True)
-def _admit(state, problem, f, l1):
+def _admit(state, problem, f, l1, ahead):
     """Add features that break the optimality condition; return the state.
+
+    Where the penalty has just moved by `ahead` times its last move, the gradient is
+    taken to go on likewise: most features that break the condition now will obey it
+    once the members have followed. Whoever is missed comes in the next round.
 
     Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.
     """
-    pull = np.abs(state.gradient[f])
+    gradient = state.gradient[f]
+    if ahead > 0.0:
+        gradient = gradient + gradient.dtype.type(ahead) * (gradient - state.before[f])
+    pull = np.abs(gradient)
     breaks = np.flatnonzero((pull > l1) & ~state.is_member[f])
     most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
     most = max(FEWEST_ADMITTED, most)
     if breaks.size > most:
         # in their order: rows of the Gram matrix are read from left to right
-        breaks = np.sort(breaks[np.argsort(-pull[breaks])[:most]])
+        pulls = pull[breaks]
+        breaks = breaks[pulls >= np.partition(pulls, pulls.size - most)[-most]]
     return _enter(state, problem, f, breaks)
+
+
+@njit(cache=True, nogil=True)
+def _steps_ahead(state, f, l1):
+    """How far the penalty moves on, in units of its last move; 0 if it had none.
+
+    At most 2: further ahead the straight line says little.
+    """
+    last, before = state.penalty[f]
+    if before in (0.0, last):
+        return 0.0
+    return min(max((last - l1) / (before - last), 0.0), 2.0)
 
 
 @njit(cache=True, nogil=True)
@@ -226,44 +260,33 @@ def _sweep(weights, inner, block, l1, l2):
 
 
 @njit(cache=True, nogil=True)
-def _jump(state, problem, f, l1, l2, trial):
-    """Replace the working set's coefficients by a trial if the objective falls."""
+def _newton(state, problem, f, l1, l2):
+    """Jump towards the minimum of the present signs; what would flip becomes zero.
+
+    The jump is kept only if the objective falls.
+    """
     size = state.size[f]
     # views: what is written here is written into the state
     weights, inner = state.weights[f, :size], state.inner[f, :size]
+    block = state.block[f]
+    support = np.flatnonzero(weights)
+    residual = np.empty(support.size, block.dtype)
+    for a in range(support.size):
+        w = weights[support[a]]
+        residual[a] = inner[support[a]] - l2 * w - l1 * np.sign(w)
+    step, change = conjugate_gradients(block, support, residual, l2, size)
     before = objective(_weight_sums(state, problem, f), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
-    weights[:] = trial
-    for i in range(size):
-        inner[i] = problem.products[f, state.members[f, i]]
-    support = np.flatnonzero(weights)
-    subtract_rows(inner, weights[support], state.block[f], support)
+    moved = weights[support] + step
+    flips = np.flatnonzero(moved * weights[support] <= 0.0)
+    # the step went to `moved`, not to zero
+    subtract_rows(change, moved[flips].astype(block.dtype), block, support[flips])
+    moved[flips] = 0.0
+    weights[support] = moved
+    inner -= change
     if objective(_weight_sums(state, problem, f), l1, l2) >= before:
         weights[:] = kept_weights
         inner[:] = kept_inner
-
-
-@njit(cache=True, nogil=True)
-def _newton(state, problem, f, l1, l2):
-    """Jump towards the minimum of the present signs; what would flip becomes zero."""
-    size = state.size[f]
-    weights = state.weights[f, :size]
-    support = np.flatnonzero(weights)
-    block = state.block[f]
-    inner = np.empty((support.size, support.size), block.dtype)
-    residual = np.empty(support.size, block.dtype)
-    for a in range(support.size):
-        i = support[a]
-        w, row = weights[i], block[i]
-        residual[a] = state.inner[f, i] - l2 * w - l1 * np.sign(w)
-        for b in range(support.size):
-            inner[a, b] = row[support[b]]
-    step = conjugate_gradients(inner, residual, l2)
-    trial = np.zeros(size)
-    for a in range(support.size):
-        moved = weights[support[a]] + step[a]
-        trial[support[a]] = moved if moved * weights[support[a]] > 0.0 else 0.0
-    _jump(state, problem, f, l1, l2, trial)
 
 
 @njit(cache=True, nogil=True)
@@ -308,15 +331,23 @@ def solve_entry(state, problem, f, l1, l2, limits):
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]
     _leave(state, f, l1)
+    ahead = _steps_ahead(state, f, l1)
+    start = state.gradient[f].copy()
     for _ in range(MAX_ROUNDS):
         if _is_solved(state, problem, f, l1, l2, goal):
+            state.before[f] = start
+            state.penalty[f, 1] = state.penalty[f, 0]
+            state.penalty[f, 0] = l1
             return state, True
-        state = _admit(state, problem, f, l1)
+        state = _admit(state, problem, f, l1, ahead)
+        ahead = 0.0
         # half the goal: the members' own gap is the smaller one
         moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
         refresh(state, problem, f)
         if not moved:
             break
+    # no solution to go on from
+    state.penalty[f] = 0.0
     return state, _is_solved(state, problem, f, l1, l2, goal)
 
 
