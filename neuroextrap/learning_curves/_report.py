@@ -5,6 +5,7 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.learning_curves._comparison import (
+    common_sizes,
     compare_learning_curves,
     known_limit,
 )
@@ -181,7 +182,7 @@ def _crossings(curves):
     splits = {curve.information.shape[1] for curve in curves.values()}
     groups = {curve.n_groups for curve in curves.values()}
     alike = len(splits) == len(groups) == 1 and min(splits) > 1
-    if len(curves) < 2 or not finite or not alike:
+    if len(curves) < 2 or not finite or not alike or not len(common_sizes(curves)):
         return []
     return [
         f"Between {crossing['between'][0]} and {crossing['between'][1]} training "
