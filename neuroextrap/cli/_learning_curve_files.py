@@ -105,7 +105,7 @@ def _remarks(args, curves):
     import numpy as np
 
     from neuroextrap.learning_curves import compare_learning_curves
-    from neuroextrap.learning_curves._comparison import known_limit
+    from neuroextrap.learning_curves._comparison import common_sizes, known_limit
 
     remarks = []
     for name, curve in curves.items():
@@ -115,7 +115,8 @@ def _remarks(args, curves):
             text += f"; limited by {limit}"
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
-    if len(curves) > 1 and finite and args.n_splits > 1:
+    comparable = len(curves) > 1 and finite and args.n_splits > 1
+    if comparable and len(common_sizes(curves)):
         for crossing in compare_learning_curves(curves).crossings:
             first, second = crossing["between"]
             remarks.append(
