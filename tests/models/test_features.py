@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from neuroextrap.models._gabor import GaborPyramid
+from neuroextrap.models._receptive_field_grid import mirrored_energies, separable_sums
 from neuroextrap.models._retinotopic import RetinotopicFeatures
 
 
@@ -38,6 +39,35 @@ def test_gabor_equals_direct_sums(images, compression, subtract_mean):
         phase = rate * (np.cos(angle) * (columns - c) + np.sin(angle) * (rows - r))
         energy = np.abs((np.exp(-1j * phase) * window * z).sum(axis=(1, 2))) ** 2
         np.testing.assert_allclose(features[:, j], compress(energy), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+def test_mirrored_energies_equal_complex_sums(images, dtype, rtol):
+    rng = np.random.default_rng(1)
+    rows, columns = (
+        rng.normal(size=(n, size)) + 1j * rng.normal(size=(n, size))
+        for n, size in ((3, 12), (4, 16))
+    )
+    rows[0] = 1e-40  # a window that vanishes here
+    found = mirrored_energies(images.astype(dtype), rows, columns)
+    for energies, across in zip(found, (columns, columns.conj()), strict=True):
+        assert energies.dtype == dtype
+        expected = np.abs(separable_sums(images, rows, across)) ** 2
+        np.testing.assert_allclose(
+            energies.reshape(5, -1), expected, rtol=rtol, atol=1e-3 * rtol
+        )
+
+
+@pytest.mark.parametrize("n_orientations", [1, 2, 4, 5])
+def test_mirrored_orientations_are_those_of_mirrored_images(images, n_orientations):
+    pyramid = GaborPyramid(
+        frequencies=(2,), n_orientations=n_orientations, luminance=False
+    )
+    shape = (5, n_orientations, *[4, 5])
+    features = pyramid.fit_transform(images).reshape(shape)
+    mirrored = pyramid.transform(images[:, :, ::-1]).reshape(shape)
+    order = -np.arange(n_orientations) % n_orientations
+    np.testing.assert_allclose(mirrored[:, order, :, ::-1], features, atol=1e-12)
 
 
 def test_gabor_normalized_energies_average_to_one(images):
