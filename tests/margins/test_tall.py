@@ -12,7 +12,7 @@ from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._operators import ridge_penalty, scatter_penalty
 from neuroextrap.margins._ridge import RidgeMargins
-from neuroextrap.margins._tall import HeldOutSums, is_tall
+from neuroextrap.margins._tall import ClassSums, is_tall
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 from tests.margins.twins import LDATwin, NearestCentroidTwin, RidgeTwin
 
@@ -113,11 +113,13 @@ def test_sums_leave_the_held_out_samples_out():
     x, codes = rng.normal(size=(40, 2)), labels(1)[0]
     for repeated in (False, True):
         design = unequal_design(repeated=repeated)
-        sums = HeldOutSums(design).of(x, codes)
+        sums = ClassSums(x, design).of(Labelings(codes[None], K))
         for fold, (train, _) in enumerate(design.folds):
             for label in range(K):
                 expected = x[train][codes[train] == label].sum(axis=0)
-                np.testing.assert_allclose(sums[fold, label], expected, atol=1e-12)
+                np.testing.assert_allclose(
+                    sums[fold, 0, :, label], expected, atol=1e-12
+                )
 
 
 @pytest.mark.parametrize("shrinkage", ["auto", 0.0, 0.5])
