@@ -41,13 +41,13 @@ def fill_tall(
 def _from_features(
     region: TallRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (F, p, K) of centered points, and offsets, by p x p matrices.
+    """Return weights (F, K, p) of centered points, and offsets, by p x p matrices.
 
-    ``sums`` (F, p, K) are those of the classes about the mean, ``n`` (F, K) counts.
+    ``sums`` (F, K, p) are those of the classes about the mean, ``n`` (F, K) counts.
     """
-    roots = sums / np.sqrt(n)[:, None]
-    within = region.systems - roots @ roots.swapaxes(1, 2)
-    shifts = sums / n[:, None]
+    roots = sums / np.sqrt(n)[:, :, None]
+    within = region.systems - roots.swapaxes(1, 2) @ roots
+    shifts = sums / n[:, :, None]
     try:
         lower = np.linalg.cholesky(within)
     except np.linalg.LinAlgError:
@@ -57,9 +57,8 @@ def _from_features(
     if not (pivots > smallest * np.einsum("fpp->fp", within)).all():
         raise ValueError(SINGULAR)
     upward = np.linalg.inv(lower)
-    half = upward @ shifts
-    offsets = -0.5 * np.einsum("fpk,fpk->fk", half, half)
-    return upward.swapaxes(1, 2) @ half, offsets
+    half = shifts @ upward.swapaxes(1, 2)
+    return half @ upward, -0.5 * np.einsum("fkp,fkp->fk", half, half)
 
 
 def _from_classes(
@@ -67,11 +66,11 @@ def _from_classes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by K x K matrices."""
     shares = n / n.sum(axis=1, keepdims=True)
-    moments = -(sums.swapaxes(1, 2) @ region.inverses) @ sums
+    moments = -(sums @ region.inverses) @ sums.swapaxes(1, 2)
     np.einsum("fkk->fk", moments)[:] += n
     inverses = inverse(moments.transpose(1, 2, 0)[..., None, None])
     small = n[:, :, None, None], shares[:, :, None, None]
     constants = margin_constants(inverses, *small, "equal")[..., 0, 0]
     precision = inverses[..., 0, 0].transpose(2, 0, 1)
     offsets = constants + (shares[:, None] @ precision)[:, 0]
-    return sums @ precision, offsets
+    return precision @ sums, offsets

@@ -174,15 +174,15 @@ def _fill_tall(
     out: Any, region: _TallDensity, design: Design, labelings: Any, priors: Any
 ) -> None:
     """Fill log posteriors (n_test, K, B), which are linear in points and squares."""
-    moments = region.sums.of(labelings)  # (F, B, 2 p, K)
-    moments /= labelings.training_counts(design).swapaxes(1, 2)[:, :, None]
-    mean, variance = np.split(moments, 2, axis=2)
+    moments = region.sums.of(labelings)  # (F, B, K, 2 p)
+    moments /= labelings.training_counts(design).swapaxes(1, 2)[..., None]
+    mean, variance = np.split(moments, 2, axis=3)
     variance -= mean * mean
-    np.maximum(variance, region.floor[:, None], out=variance)
+    np.maximum(variance, region.floor, out=variance)
     _check_variance(variance)
-    level = np.log(variance).sum(axis=2)
+    level = np.log(variance).sum(axis=3)
     precision = np.divide(1.0, variance, out=variance)
-    level += np.einsum("fbpk,fbpk,fbpk->fbk", mean, mean, precision)
+    level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
     mean *= precision
     precision *= -0.5
     offsets = priors.swapaxes(1, 2) - 0.5 * level

@@ -65,7 +65,7 @@ class NearestCentroidMargins(AdditiveKernel):
         their place in the list.
         """
         tall = {
-            place: ClassSums(centered(x), design)
+            place: _tall(centered(x), design)
             for place, x in enumerate(xs)
             if is_tall(x.shape[1], design)
         }
@@ -88,8 +88,8 @@ class NearestCentroidMargins(AdditiveKernel):
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
         counts = labelings.training_counts(design)
-        for place, sums in tall.items():
-            _fill_tall(margins[:, :, place], sums, design, labelings, counts)
+        for place, region in tall.items():
+            _fill_tall(margins[:, :, place], region, design, labelings, counts)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
             of_grams = _gram_margins(grams, design, labelings)
@@ -97,13 +97,20 @@ class NearestCentroidMargins(AdditiveKernel):
         return margins.reshape(-1, K, n_regions * B)
 
 
-def _fill_tall(out: Any, sums: ClassSums, design: Any, labelings: Any, n: Any) -> None:
+def _tall(x: np.ndarray, design: Design) -> tuple[ClassSums, np.ndarray]:
+    """Return what sums a region of few features by class, and its test points."""
+    return ClassSums(x, design), x[design.test].astype(np.float32)
+
+
+def _fill_tall(
+    out: Any, region: tuple[ClassSums, Any], design: Any, labelings: Any, n: Any
+) -> None:
     """Fill margins (n_test, K, B) of few features; ``n`` (F, K, B) training counts."""
+    sums, points = region
     means = sums.of(labelings)
-    means /= n.swapaxes(1, 2)[:, :, None]
-    squares = np.einsum("fbpk,fbpk->fbk", means, means)
+    means /= n.swapaxes(1, 2)[..., None]
+    squares = np.einsum("fbkp,fbkp->fbk", means, means)
     means *= 2.0
-    points = sums.x[design.test].astype(np.float32)
     fill_linear(out, points, means, -squares, design)
 
 

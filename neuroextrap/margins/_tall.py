@@ -43,14 +43,14 @@ class ClassSums:
         self.is_partition = np.array_equal(np.sort(self.held), samples)
 
     def of(self, labelings: Labelings) -> np.ndarray:
-        """Sum the training samples by class, shape (F, B, p, K)."""
+        """Sum the training samples by class, shape (F, B, K, p)."""
         K, p = labelings.n_classes, self.x.shape[1]
-        sums = np.empty((self.n_folds, labelings.n_labelings, p, K))
+        sums = np.empty((self.n_folds, labelings.n_labelings, K, p))
         for labeling, codes in enumerate(labelings.codes):
             rows = self.first_row + codes[self.held]
             held = _sums(rows, self.held_x, self.n_folds * K).reshape(-1, K, p)
             total = held.sum(axis=0) if self.is_partition else _sums(codes, self.x, K)
-            np.subtract(total.T, held.swapaxes(1, 2), out=sums[:, labeling])
+            np.subtract(total, held, out=sums[:, labeling])
         return sums
 
 
@@ -69,11 +69,11 @@ def fill_linear(
 ) -> None:
     """Fill margins (n_test, K, B) of a region that are linear in its test points.
 
-    points : (n_test, p), in the order of the design; weights : (F, B, p, K);
+    points : (n_test, p), in the order of the design; weights : (F, B, K, p);
     offsets : (F, B, K). Margins are made in the precision of the points, and one
     labeling's do not depend on the others.
     """
-    weights = weights.astype(points.dtype, copy=False)
+    weights = weights.astype(points.dtype, copy=False).swapaxes(2, 3)
     offsets = offsets.astype(points.dtype, copy=False)
     direct = margins.flags.c_contiguous and margins.dtype == points.dtype
     for rows, of_fold, offset in zip(design.fold_slices, weights, offsets, strict=True):
@@ -110,12 +110,12 @@ class TallRegion:
         return self.projected.dtype
 
     def class_sums(self, labelings: Labelings, counts: np.ndarray) -> np.ndarray:
-        """Sum each class's training samples about their mean, (F, B, p, K).
+        """Sum each class's training samples about their mean, (F, B, K, p).
 
         ``counts`` (F, B, K) are the numbers of training samples.
         """
         sums = self.sums.of(labelings)
-        sums -= counts[:, :, None] * self.means[:, None, :, None]
+        sums -= counts[..., None] * self.means[:, None, None]
         return sums
 
 
