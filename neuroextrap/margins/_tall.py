@@ -32,32 +32,40 @@ class ClassSums:
     """
 
     def __init__(self, x: np.ndarray, design: Design) -> None:
-        self.n_folds = len(design.folds)
-        self.held = np.concatenate(design.held_out)
-        sizes = [len(held) for held in design.held_out]
-        self.first_row = np.repeat(np.arange(self.n_folds), sizes) * design.n_classes
-        samples = np.arange(len(x))
+        self.n_folds, n_classes = len(design.folds), design.n_classes
         self.x = np.ascontiguousarray(x)
-        in_order = np.array_equal(self.held, samples)
-        self.held_x = self.x if in_order else self.x[self.held]
-        self.is_partition = np.array_equal(np.sort(self.held), samples)
+        held = np.concatenate(design.held_out)
+        sizes = [len(samples) for samples in design.held_out]
+        first_row = np.repeat(np.arange(self.n_folds) * n_classes, sizes)
+        # one entry for every fold that holds a sample out, sample after sample
+        order = np.argsort(held, kind="stable")
+        self.samples, self.first_row = held[order], first_row[order]
+        n_folds_out = np.bincount(held, minlength=len(x))
+        self.is_partition = bool((n_folds_out == 1).all())
+        self.edges = np.concatenate([[0], np.cumsum(n_folds_out)])
 
     def of(self, labelings: Labelings) -> np.ndarray:
         """Sum the training samples by class, shape (F, B, K, p)."""
         K, p = labelings.n_classes, self.x.shape[1]
         sums = np.empty((self.n_folds, labelings.n_labelings, K, p))
+        everyone = np.arange(len(self.x) + 1)
         for labeling, codes in enumerate(labelings.codes):
-            rows = self.first_row + codes[self.held]
-            held = _sums(rows, self.held_x, self.n_folds * K).reshape(-1, K, p)
-            total = held.sum(axis=0) if self.is_partition else _sums(codes, self.x, K)
+            rows = self.first_row + codes[self.samples]
+            held = _sums(rows, self.edges, self.x, self.n_folds * K).reshape(-1, K, p)
+            if self.is_partition:
+                total = held.sum(axis=0)
+            else:
+                total = _sums(codes, everyone, self.x, K)
             np.subtract(total, held, out=sums[:, labeling])
         return sums
 
 
-def _sums(rows: np.ndarray, x: np.ndarray, n_rows: int) -> np.ndarray:
-    """Add the samples (n, p) that share a row, shape (n_rows, p)."""
-    one_a_sample = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
-    return scipy.sparse.csc_array(one_a_sample, shape=(n_rows, len(rows))) @ x
+def _sums(
+    rows: np.ndarray, edges: np.ndarray, x: np.ndarray, n_rows: int
+) -> np.ndarray:
+    """Add samples (n, p) to rows, sample i to ``rows[edges[i] : edges[i + 1]]``."""
+    members = np.ones(len(rows)), rows, edges
+    return scipy.sparse.csc_array(members, shape=(n_rows, len(x))) @ x
 
 
 def fill_linear(
@@ -163,7 +171,7 @@ def tall_workspace(n_features: int, design: Design) -> int:
     systems = 4 * n_folds * n_features**2
     sums = 4 * n_folds * design.n_classes * n_features
     held = sum(len(held) for held in design.held_out)
-    samples = (2 * design.n_samples + held + 2 * n_test) * n_features
+    samples = (2 * design.n_samples + 2 * n_test) * n_features
     return 8 * (systems + sums + samples + 4 * held)
 
 
