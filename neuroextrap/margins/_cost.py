@@ -114,7 +114,7 @@ def estimate_memory(
     data = 3 * X.nbytes  # in float32, and as it was read
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
-    if not plan.by_sums:
+    if not plan.by_sums and _direct_bytes(plan, regions) is None:
         labels += 12 * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
     task = (
@@ -138,6 +138,13 @@ def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> i
     return _passes_bytes(plan.forward_plan(), regions)
 
 
+def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
+    """Bytes of a margin that is made with nothing of its size beside it, else None."""
+    if plan.whitener is not None:
+        return None
+    return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
+
+
 def _sums_bytes(size: int, work: Work) -> int:
     """Bytes of a task that sums: margins of its features and of its regions."""
     return 4 * size * (work.n_features + 3 * work.n_regions)
@@ -154,6 +161,8 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    margins = 8 * 12 * max(plan.size, PASS_SIZE)
+    direct = _direct_bytes(plan, regions)
+    each = 8 * 12 if direct is None else direct
+    margins = each * max(plan.size, PASS_SIZE)
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
     return samples + workspace + margins + null

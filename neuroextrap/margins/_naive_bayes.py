@@ -12,7 +12,13 @@ from neuroextrap.margins._operators import (
     check_regions,
     checked_counts,
 )
-from neuroextrap.margins._tall import ClassSums, fill_linear, is_tall, tall_workspace
+from neuroextrap.margins._tall import (
+    ClassSums,
+    fill_linear,
+    is_tall,
+    tall_bytes,
+    tall_workspace,
+)
 
 FEATURES = 1024  # features handled together for one labeling; changes no result
 REGION_FEATURES = 256  # the same for many labelings
@@ -113,10 +119,14 @@ class GaussianNBMargins(AdditiveKernel):
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         """Count the samples, their squares, and the indicators of a batch."""
         if is_tall(n_features, design):
-            return tall_workspace(2 * n_features, design) * n_regions
+            of_one = tall_workspace(2 * n_features, design, of_a_point=8)
+            return n_regions * of_one
         n = design.n_samples
         features = 4 * n * min(n_features, REGION_FEATURES)
         return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
 
     def _region_scores(
         self, x: Any, members: Any, counts: Any, design: Design

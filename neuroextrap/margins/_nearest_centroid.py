@@ -12,6 +12,7 @@ from neuroextrap.margins._tall import (
     centered,
     fill_linear,
     is_tall,
+    tall_bytes,
     tall_workspace,
 )
 
@@ -77,8 +78,12 @@ class NearestCentroidMargins(AdditiveKernel):
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
-            return tall_workspace(n_features, design) * n_regions
+            of_one = tall_workspace(n_features, design, of_a_point=4)
+            return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, np.float32)
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         grams, tall, design = state

@@ -10,7 +10,7 @@ from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
 from neuroextrap.margins._operators import checked_counts
-from neuroextrap.margins._tall import fill_linear, is_tall, tall_workspace
+from neuroextrap.margins._tall import fill_linear, is_tall, tall_bytes, tall_workspace
 
 
 class RidgeMargins(MarginKernel):
@@ -68,8 +68,12 @@ class RidgeMargins(MarginKernel):
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
-            return tall_workspace(n_features, design) * n_regions
+            of_one = tall_workspace(n_features, design, of_a_point=16)
+            return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
 
 
 def _fill_growing(

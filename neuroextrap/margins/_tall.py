@@ -165,14 +165,22 @@ def _inverses(systems: np.ndarray) -> np.ndarray:
     return (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
 
 
-def tall_workspace(n_features: int, design: Design) -> int:
-    """Count the bytes of a region's operators, and of a labeling's sums."""
-    n_folds, n_test = len(design.folds), len(design.test)
+def tall_workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
+    """Count the bytes of a region's operators, and of a labeling's sums.
+
+    ``of_a_point`` are the bytes that a feature of a test point takes.
+    """
+    n_folds = len(design.folds)
     systems = 4 * n_folds * n_features**2
-    sums = 4 * n_folds * design.n_classes * n_features
+    sums = 3 * n_folds * design.n_classes * n_features
     held = sum(len(held) for held in design.held_out)
-    samples = (2 * design.n_samples + 2 * n_test) * n_features
-    return 8 * (systems + sums + samples + 4 * held)
+    points = of_a_point * len(design.test) * n_features
+    return points + 8 * (systems + sums + design.n_samples * n_features + 7 * held)
+
+
+def tall_bytes(n_features: int, design: Design, dtype: Any) -> int | None:
+    """Return the bytes of a margin, and of comparing it, if a region is tall."""
+    return np.dtype(dtype).itemsize + 2 if is_tall(n_features, design) else None
 
 
 def centered(x: Any) -> np.ndarray:
