@@ -2,6 +2,7 @@
 
 import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 
@@ -30,5 +31,5 @@ def in_a_process(function, *args):
     """Return what a function of a module returns in a fresh process."""
     # a server that has imported the script, and nothing else in its memory, forks
     context = multiprocessing.get_context("forkserver")
-    with context.Pool(1, maxtasksperchild=1) as pool:
-        return pool.apply(function, args)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *args).result()

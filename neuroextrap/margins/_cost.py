@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
+import threadpoolctl
 
 from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
@@ -95,9 +96,10 @@ def _seconds(
 ) -> float:
     """Time some regions, on one core."""
     data = task_data(X, regions, rows)
-    start = time.perf_counter()
-    run_task(plan, data)
-    return time.perf_counter() - start
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):  # as in a run
+        start = time.perf_counter()
+        run_task(plan, data)
+        return time.perf_counter() - start
 
 
 def estimate_memory(
