@@ -31,7 +31,7 @@ BASE = {"regions": 64, "runs": 12, "features": 100, "classes": 8, "permutations"
 POINTS = {
     "regions": (64, 128, 256),
     "runs": (6, 12, 24, 48),
-    "features": (50, 200, 800),
+    "features": (50, 200, 800, 3200),
     "classes": (8, 32, 128),
     "permutations": (50, 200, 800),
 }
@@ -125,6 +125,27 @@ def vary(classifier, name, values, base):
     return found
 
 
+def print_units(classifier, points, measured):
+    """Print what a region costs: once, for a feature, for a permutation."""
+    rows, spent = [], []
+    for name in ("features", "permutations"):
+        for value, seconds in zip(points[name], measured[name], strict=True):
+            size = BASE | {name: value}
+            rows.append([1, size["features"], size["permutations"]])
+            spent.append(seconds / BASE["regions"])
+    rows, spent = np.array(rows, dtype=float), np.array(spent)
+    # relative errors count: points differ by orders of magnitude
+    units = np.linalg.lstsq(rows / spent[:, None], np.ones(len(rows)), rcond=None)[0]
+    once, feature, permutation = 1e6 * units
+    print(
+        f"{'':18}a region of 8 classes x 12 runs: {once:.0f} us, and {feature:.2f} us "
+        f"a feature, {permutation:.2f} us a permutation"
+    )
+    size = "8 classes x 12 runs; 1,000 regions"
+    equality = "regions alone, fewer permutations"
+    add_row(f"{classifier}, a permutation", size, 1e3 * units[2], "", None, equality)
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -139,19 +160,11 @@ def main():
     )
     for classifier in args.classifiers:
         check(classifier)
+        measured = {}
         for name, values in points.items():
             found = vary(classifier, name, values, BASE)
-            if name == "permutations":
-                each = (found[-1][0] - found[0][0]) / (values[-1] - values[0])
-                size = "8 classes x 12 runs, 100 features"
-                add_row(
-                    f"{classifier}, 1,000 regions under one permutation",
-                    size,
-                    1000 * each / BASE["regions"],
-                    "",
-                    None,
-                    "regions alone, fewer permutations",
-                )
+            measured[name] = [row[0] for row in found]
+        print_units(classifier, points, measured)
         vary(classifier, "classes", classes, BASE | FEW)
 
 
