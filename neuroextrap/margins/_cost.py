@@ -141,7 +141,7 @@ def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> i
 
 
 def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
-    """Bytes of a margin that is made with nothing of its size beside it, else None."""
+    """Bytes of a margin that is made with nothing of its size beside it."""
     if plan.whitener is not None:
         return None
     return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
@@ -164,7 +164,9 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
     direct = _direct_bytes(plan, regions)
-    each = 8 * 12 if direct is None else direct
+    each = 8 * 12
+    if direct is not None:  # those before are dropped after the next are made
+        each = direct * min(plan.n_batches, 2) + 2
     margins = each * max(plan.size, PASS_SIZE)
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
     return samples + workspace + margins + null

@@ -85,7 +85,7 @@ class MarginSource(ABC):
         return 32 * design.n_samples**2 * n_regions
 
     def direct_bytes(self, n_features: int, design: TestedRows) -> int | None:
-        """Return the bytes a number takes where margins are made with nothing beside.
+        """Return the bytes of a margin, where none but margins are of their size.
 
         Parameters
         ----------

@@ -179,8 +179,8 @@ def tall_workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
 
 
 def tall_bytes(n_features: int, design: Design, dtype: Any) -> int | None:
-    """Return the bytes of a margin, and of comparing it, if a region is tall."""
-    return np.dtype(dtype).itemsize + 2 if is_tall(n_features, design) else None
+    """Return the bytes of a margin if a region is tall, else None."""
+    return np.dtype(dtype).itemsize if is_tall(n_features, design) else None
 
 
 def centered(x: Any) -> np.ndarray:
