@@ -1,6 +1,5 @@
 """Test responses, predictions and residuals as one table for the loop over regions."""
 
-import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.stats._warn import warn
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
@@ -156,11 +156,10 @@ def observed_plan(estimator, experiment, set_sizes):
 def _permuted(estimator, experiment):
     """Other pairings of responses and stimuli, within groups."""
     if experiment.groups is None:
-        warnings.warn(
+        warn(
             "groups=None: responses and stimuli are paired anew over the whole test "
             "set; if responses were acquired in runs, give groups so that the pairing "
-            "is permuted within runs",
-            stacklevel=5,
+            "is permuted within runs"
         )
     repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
     return stats.permute_labels(

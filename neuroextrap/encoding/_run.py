@@ -1,6 +1,5 @@
 """Read and check a test set, and plan the identification of its responses."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from neuroextrap.encoding._stimuli import (
     pair_responses,
     rows_of_stimuli,
 )
+from neuroextrap.stats._warn import warn
 
 _FAR_FEWER = 2
 """Residuals are far fewer than voxels where so many times them are not more."""
@@ -108,7 +108,7 @@ def residual_notes(model, experiment, usable):
         f"the noise covariance of up to {largest} voxels rests on {n_residuals} "
         "residuals; compare rule='correlation', which needs none, on training data"
     )
-    warnings.warn(text, stacklevel=4)
+    warn(text)
     return (text,)
 
 
