@@ -141,7 +141,8 @@ def rise(name, shape, n_permutations):
     plan = make_plan(name, y, blocks, n_permutations)
     with threadpool_limits(1):
         _, more = memory_rise(score_regions, X, whole, plan)
-    return (more + X.nbytes) / 2**20, estimate_memory(X, whole, plan) / 2**20
+    held = X.nbytes + plan.codes.nbytes
+    return (more + held) / 2**20, estimate_memory(X, whole, plan) / 2**20
 
 
 def memory(n_features, n_classes, numbers):

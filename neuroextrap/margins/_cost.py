@@ -159,11 +159,12 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     n_regions, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples
     largest, ends = int(sizes.max()), np.cumsum(sizes)
     together = int((ends[n_regions - 1 :] - np.append(0, ends[:-n_regions])).max())
-    samples = 4 * n * (together + 6 * min(2**14, largest))  # some in float64
+    direct = _direct_bytes(plan, regions)
+    copies = 6 if direct is None else 2  # some in float64
+    samples = 4 * n * (together + copies * min(2**14, largest))
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    direct = _direct_bytes(plan, regions)
     each = 8 * 12
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_batches, 2) + 2
