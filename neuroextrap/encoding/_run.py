@@ -68,7 +68,7 @@ def plan_identification(model, training, candidates, test):
         model.residuals_,
         usable=model.usable_ & samples.finite,
         location=training.location,
-    )
+    )._replace(rule=training.rule)
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)
     choice = parameters.choose_regions(model.masker_, model.n_elements_)
@@ -97,7 +97,7 @@ def plan_identification(model, training, candidates, test):
 
 def residual_notes(model, experiment, usable):
     """Warn, and say in a note, where residuals are far fewer than voxels."""
-    if model.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
+    if experiment.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
         return ()
     sizes = np.diff(usable.regions.indptr)
     layout, largest = experiment.layout, int(sizes.max())
@@ -106,7 +106,7 @@ def residual_notes(model, experiment, usable):
         return ()
     text = (
         f"the noise covariance of up to {largest} voxels rests on {n_residuals} "
-        "residuals; compare rule='correlation', which needs none, on training data"
+        "residuals; rule='correlation' needs none, rule='auto' asks the training data"
     )
     warn(text)
     return (text,)

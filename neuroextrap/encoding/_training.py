@@ -33,13 +33,14 @@ class Training(NamedTuple):
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
     keys: frozenset  # keys of the stimuli that were trained on
     notes: tuple
+    rule: str  # of the margins
 
 
 def check_choices(model):
     """Raise ValueError where a parameter of a model is none of the names allowed."""
     allowed = {
         "covariance": tuple(COVARIANCES),
-        "rule": RULES,
+        "rule": (*RULES, "auto"),
         "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
     }
@@ -47,6 +48,11 @@ def check_choices(model):
         value = getattr(model, name)
         if value not in names:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
+    if model.rule == "auto" and model.residuals != "cross_validated":
+        raise ValueError(
+            f"rule='auto' chooses by predictions that are out of fold, got residuals="
+            f"{model.residuals!r}; name the rule, or use residuals='cross_validated'"
+        )
 
 
 def check_encoder(encoder):
