@@ -21,6 +21,7 @@ import warnings
 
 import numpy as np
 import threadpoolctl
+from _table import add_row
 from nilearn.decoding import SearchLight
 from nilearn.maskers import NiftiMasker
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -184,6 +185,8 @@ def one_map(masker, img, X, spheres, radius, n_sample):
                 f"{theirs[name] * n / whole:.0f}x",
             )
         )
+        size, other = f"{n:,} spheres", ("nilearn SearchLight", theirs[name] * n)
+        add_row(f"{name}, one map", size, whole, *other, "predictions of refits")
     return theirs
 
 

@@ -63,11 +63,7 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
     _check_complete(codes, len(X))
-    parts, notes = [], ()
-    for fold in range(n_folds):
-        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
-        part, notes = _fold(model, X, samples, codes, held_out)
-        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
+    parts, notes = train_folds(model, X, samples, codes, paired, n_folds)
     experiment = stack_folds(paired, parts, samples.usable, n_candidates)
     experiment = experiment._replace(rule=model.rule)
     set_sizes = parameters.resolve_set_sizes(n_candidates)
@@ -124,7 +120,23 @@ def _check_complete(codes, n_stimuli):
         )
 
 
-def _fold(model, X, samples, codes, held_out):
+def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
+    """Train without the stimuli of each fold in turn; return parts and notes.
+
+    `X` are features of the stimuli, `codes` (n_samples,) the stimulus of each of the
+    `samples`, `paired` their TestSet, `groups` those of ``fit``. Parts are what
+    ``stack_folds`` takes.
+    """
+    parts, notes = [], ()
+    n_candidates = len(X) // n_folds
+    for fold in range(n_folds):
+        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
+        part, notes = _fold(model, X, samples, codes, held_out, groups)
+        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
+    return parts, notes
+
+
+def _fold(model, X, samples, codes, held_out, groups):
     """Train without the stimuli of one fold.
 
     Returns ((predictions, residuals, location), notes): of all voxels, about the mean
@@ -133,7 +145,8 @@ def _fold(model, X, samples, codes, held_out):
     train = ~np.isin(codes, held_out)
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
-    groups, notes = training_groups(scaling.varying(x))
+    groups = None if groups is None else groups[train]
+    groups, notes = training_groups(scaling.varying(x), groups)
     usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     trained = train_encoder(

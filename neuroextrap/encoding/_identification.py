@@ -68,7 +68,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         deviation of their residuals. It needs no covariance, and is the better one
         where residuals are far fewer than voxels. "auto" lets the training data choose
         one of the two for all regions: the one that identifies more of the training
-        stimuli in folds, on average over the regions that are predicted best.
+        stimuli in five folds, on average over the regions that are predicted best. It
+        takes five more fits of the encoder.
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
@@ -287,7 +288,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             cv=self.cv,
             groups=groups,
         )
-        rule, rule_notes = training_rule(self, varying, samples, trained.residuals)
+        rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
         self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
         self.penalties_ = voxel_penalties(trained.encoder, samples.usable)

@@ -4,9 +4,9 @@ import numpy as np
 
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.encoding._experiment import stack_folds
+from neuroextrap.encoding._fold_run import train_folds
 from neuroextrap.encoding._margins import RULES, EncodingMargins
 from neuroextrap.encoding._stimuli import pair_responses, row_keys
-from neuroextrap.encoding._training import noise_rows
 from neuroextrap.stats import win_distribution
 
 _N_FOLDS = 5
@@ -16,21 +16,26 @@ _SHARE = 0.5
 """Regions count that are explained at least so well, as a share of the best one."""
 
 
-def training_rule(model, X, samples, residuals):
+def training_rule(model, X, samples, groups, residuals):
     """Return the rule of a model's margins and notes; "auto" asks the training data.
 
-    `X` are features of the training stimuli, `samples` their responses, `residuals`
-    (n_samples, n_usable) those of the encoder, out of fold. The stimuli are divided
-    into folds, and those of each are identified by predictions that are out of fold
-    too, with a noise covariance of the residuals of the other folds. The rule that
-    identifies more wins, on average over the regions that are predicted best: at most
-    100, of at least half the explained variance of the best one. The test data have no
-    say, so bounds and p-values hold as without a choice.
+    `X` are features of the training responses `samples`, `residuals` (n_samples,
+    n_usable) those of the encoder. The stimuli are divided into folds, and those of
+    each are identified by an encoder and a noise covariance of the others alone:
+    predictions and residuals of the encoder's own folds would not do, as a residual
+    depends on the responses that its encoder was trained on, and a covariance of them
+    knows the noise of the response to be identified. The rule that identifies more
+    wins, on average over the regions that are predicted best: at most 100, of at least
+    half the explained variance of the best one. The test data have no say, so bounds
+    and p-values hold as without a choice.
     """
     if model.rule != "auto":
         return model.rule, ()
-    experiment = _training_experiment(model, X, samples, residuals)
     regions = _best_regions(model, samples, residuals)
+    needed = np.zeros(len(samples.usable), dtype=bool)
+    needed[np.concatenate(regions)] = True
+    few = samples._replace(usable=samples.usable & needed)
+    experiment = _training_experiment(model, X, few, groups)
     accuracy = {rule: _accuracy(model, experiment, regions, rule) for rule in RULES}
     best = max(RULES, key=accuracy.__getitem__)  # the first of equal ones
     where = "in the region that is predicted best"
@@ -45,8 +50,8 @@ def training_rule(model, X, samples, residuals):
     return best, (note,)
 
 
-def _training_experiment(model, X, samples, residuals):
-    """Make an Experiment in folds of responses and out-of-fold predictions."""
+def _training_experiment(model, X, samples, groups):
+    """Make an Experiment of the training data, fold by fold."""
     numbers = {}
     codes = np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
     n_folds = min(_N_FOLDS, len(numbers) // 2)
@@ -55,25 +60,12 @@ def _training_experiment(model, X, samples, residuals):
             f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
             f"by, got {len(numbers)}; name the rule"
         )
-    n_candidates = len(numbers) // n_folds
-    usable = samples.usable
-    predicted = np.zeros(samples.X.shape)
-    predicted[:, usable] = samples.X[:, usable] - residuals
-    predictions = np.zeros((len(numbers), len(usable)))
-    np.add.at(predictions, codes, predicted)  # those of repeats are equal or alike
-    predictions /= np.bincount(codes)[:, np.newaxis]
-    noise = noise_rows(model.noise_covariance, residuals, usable, samples.masker)
+    _, first = np.unique(codes, return_index=True)
     paired = pair_responses(
         samples.X, len(numbers), stimuli=codes, repeats=model.repeats
     )
-    parts = []
-    for fold in range(n_folds):
-        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
-        others = ~np.isin(codes, held_out)
-        left = noise if model.noise_covariance is not None else noise[others]
-        tested = np.flatnonzero(np.isin(paired.codes, held_out))
-        parts.append((tested, predictions[held_out], left, 0.0))
-    return stack_folds(paired, parts, usable, n_candidates)
+    parts, _ = train_folds(model, X[first], samples, codes, paired, n_folds, groups)
+    return stack_folds(paired, parts, samples.usable, len(numbers) // n_folds)
 
 
 def _best_regions(model, samples, residuals):

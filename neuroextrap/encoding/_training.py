@@ -48,11 +48,6 @@ def check_choices(model):
         value = getattr(model, name)
         if value not in names:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
-    if model.rule == "auto" and model.residuals != "cross_validated":
-        raise ValueError(
-            f"rule='auto' chooses by predictions that are out of fold, got residuals="
-            f"{model.residuals!r}; name the rule, or use residuals='cross_validated'"
-        )
 
 
 def check_encoder(encoder):

@@ -24,8 +24,8 @@ def simulated(kind, n_stimuli=60, n_voxels=40, n_repeats=1, seed=0):
     rng.shuffle(shown)
     responses = features[shown] @ weights
     if kind == "gain":  # how strong a response is tells nothing
-        responses *= np.exp(1.5 * rng.normal(size=(len(shown), 1)))
-        responses += 0.3 * rng.normal(size=responses.shape)
+        responses *= np.exp(0.8 * rng.normal(size=(len(shown), 1)))
+        responses += 2 * rng.normal(size=responses.shape)
     else:  # few patterns of noise, which a covariance knows
         patterns = rng.normal(size=(3, n_voxels))
         responses += 6 * rng.normal(size=(len(shown), 3)) @ patterns
@@ -56,29 +56,27 @@ def test_the_better_rule_is_chosen(kind, rule):
 
 
 def naive_accuracy(X, Y, rule, n_folds=5):
-    """Fold by fold, response by response; stimuli in the order of first showing."""
-    model = EncodingIdentification(encoder=Ridge()).fit(X, Y)
-    residuals = model.residuals_.astype(float)
-    Y = Y - Y.mean(axis=0)
+    """Fold by fold, stimulus by stimulus, in the order of their first showing."""
     _, first, codes = np.unique(X, axis=0, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    codes = rank[codes.ravel()]
+    codes = np.argsort(np.argsort(first))[codes.ravel()]
     n_candidates = (codes.max() + 1) // n_folds
-    predictions = np.array(
-        [(Y - residuals)[codes == code].mean(axis=0) for code in range(codes.max() + 1)]
-    )
     right = []
     for fold in range(n_folds):
         names = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
-        rest = residuals[~np.isin(codes, names)]
+        others = ~np.isin(codes, names)
+        model = EncodingIdentification(encoder=Ridge()).fit(X[others], Y[others])
+        rest = model.residuals_.astype(float)
+        center = Y[others].mean(axis=0)
+        shown = np.array([X[codes == name][0] for name in names])
+        predictions = model.predict(shown) - center
         for place, name in enumerate(names):
-            y = Y[codes == name].mean(axis=0)[np.newaxis]
+            y = Y[codes == name].mean(axis=0)[np.newaxis] - center
             if rule == "correlation":
                 scale = np.sqrt(np.mean(rest**2, axis=0))
-                margins = correlation_margins(y, predictions[names], scale)[0]
+                margins = correlation_margins(y, predictions, scale)[0]
             else:
                 sigma = noise_covariance(rest)
-                margins = mahalanobis_margins(y, predictions[names], sigma)[0]
+                margins = mahalanobis_margins(y, predictions, sigma)[0]
             right.append(margins[place] > np.delete(margins, place).max())
     return np.mean(right)
 
@@ -121,11 +119,15 @@ def test_the_choice_is_kept_in_files(tmp_path):
 
 def test_what_cannot_choose_is_refused():
     X, Y = simulated("gain")
-    model = EncodingIdentification(rule="auto", residuals="training")
-    with pytest.raises(ValueError, match="rule='auto' chooses by predictions"):
-        model.fit(X, Y)
     model = EncodingIdentification(encoder=Ridge(), rule="auto", cv=2)
     with pytest.raises(ValueError, match="needs a test set of its own"):
         model.identify_folds(X, Y)
     with pytest.raises(ValueError, match="needs 4 training stimuli or more"):
         model.fit(X[:3], Y[:3])
+
+
+def test_runs_as_groups():
+    X, Y = simulated("gain", 90)
+    model = EncodingIdentification(encoder=RidgeEncoder(), rule="auto", cv=3)
+    model.fit(X[:60], Y[:60], groups=np.repeat(np.arange(6), 10))
+    assert model.identify(X[60:], Y[60:]).rule_ == "correlation"
