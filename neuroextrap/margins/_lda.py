@@ -1,12 +1,12 @@
 """Multi-class shrinkage discriminant analysis as batched margins, exactly."""
 
-import importlib.util
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
@@ -138,7 +138,7 @@ def _resolve_solver(solver: str) -> str:
     """Return "numba" or "numpy"."""
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} must be one of {SOLVERS}")
-    installed = importlib.util.find_spec("numba") is not None
+    installed = has_numba()
     if solver == "numba" and not installed:
         raise ImportError(
             "solver='numba' needs numba, which is not installed; install "
