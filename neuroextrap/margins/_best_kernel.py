@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from neuroextrap.margins._class_sums_kernel import fill_class_sums
+
 # B labelings: samples sorted by class (B, n), where each class begins (B, K + 1), the
 # class of every test point (B, n_test), and its weight (B, n_test), or (B, 0) if equal
 Sorted = namedtuple("Sorted", "members edges truth weights")
@@ -23,29 +25,6 @@ Folds = namedtuple("Folds", "of_sample edges twice inverse")
 _COLUMNS = 512
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
-
-
-@_compile
-def _fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
-    """Add the rows (n_test,) of a table that belong to each class, shape (K, n_test).
-
-    Four rows at a time: the sum is read and written once for them.
-    """
-    n_classes, n_test = sums.shape
-    for k in range(n_classes):
-        out, a = sums[k], edges[k]
-        out[:] = 0.0
-        while edges[k + 1] - a >= 4:
-            first, second = table[members[a]], table[members[a + 1]]
-            third, fourth = table[members[a + 2]], table[members[a + 3]]
-            for i in range(n_test):
-                out[i] += (first[i] + second[i]) + (third[i] + fourth[i])
-            a += 4
-        while a < edges[k + 1]:
-            row = table[members[a]]
-            for i in range(n_test):
-                out[i] += row[i]
-            a += 1
 
 
 @_compile
@@ -99,7 +78,7 @@ def fill_linear_shares(table: Any, labelings: Any, out: Any) -> None:
     sums, best = np.empty((n_classes, n_test)), np.empty(n_test)
     classes = np.empty(n_test, np.int64)
     for b in range(len(labelings.members)):
-        _fill_class_sums(table, labelings.members[b], labelings.edges[b], sums)
+        fill_class_sums(table, labelings.members[b], labelings.edges[b], sums)
         out[b] = _share_of_best(
             sums, labelings.truth[b], labelings.weights[b], best, classes
         )
@@ -146,7 +125,7 @@ def fill_centroid_shares(
     for b in range(len(labelings.members)):
         members, edges = labelings.members[b], labelings.edges[b]
         twice, inverse = folds.twice[b], folds.inverse[b]
-        _fill_class_sums(table, members, edges, margins)
+        fill_class_sums(table, members, edges, margins)
         for k in range(n_classes):
             row, of_class = margins[k], members[edges[k] : edges[k + 1]]
             _fill_squares(gram, row, of_class, folds.of_sample, squares)

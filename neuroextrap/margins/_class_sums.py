@@ -13,13 +13,13 @@ from neuroextrap.margins._design import Design
 
 # numbers in the table of contributions of a region, samples times test points: more of
 # them would not stay in cache, where matrix products in float32 are faster
-_MAX_TABLE = 2**18
+MAX_TABLE = 2**18
 _DIGITS = 52  # of a float64, the sign and one digit of safety aside
 
 
 def is_compact(design: Design) -> bool:
     """Whether a design's contributions are few enough to be added class by class."""
-    return design.n_samples * len(design.test) <= _MAX_TABLE
+    return design.n_samples * len(design.test) <= MAX_TABLE
 
 
 def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
