@@ -46,23 +46,29 @@ class BestClasses(ABC):
 
 
 def sort_by_class(
-    labelings: Labelings, design: Design, order: np.ndarray, weights: Any
-) -> tuple[float, Any]:
-    """Return a number that shares are multiplied by, and labelings for compiled loops.
+    labelings: Labelings, design: Design, order: np.ndarray, weights: Any = 1.0
+) -> Any:
+    """Return labelings for compiled loops; kept for the next region.
 
-    Samples are numbered by their place in ``order``. Kept for the next region.
+    Samples are numbered by their place in ``order``. ``weights`` are those of the run:
+    (n_test, B), or a number, by which counts are yet to be multiplied.
     """
     from neuroextrap.margins._best_kernel import Sorted
 
-    def make() -> tuple[float, Any]:
-        scale, rows = 1.0, np.transpose(weights)
-        if np.ndim(weights) == 0:
-            scale, rows = float(weights), np.empty((labelings.n_labelings, 0))
-        truth = labelings.codes[:, design.test].astype(np.int64)
-        members, edges = labelings.sorted_by_class(order)
-        return scale, Sorted(members, edges, truth, np.ascontiguousarray(rows))
+    equal = np.ndim(weights) == 0
 
-    return labelings.keep("sorted", make)
+    def make() -> Any:
+        rows = np.empty((labelings.n_labelings, 0)) if equal else np.transpose(weights)
+        truth = labelings.codes[:, design.test].astype(np.int32)
+        members, edges = labelings.sorted_by_class(order)
+        return Sorted(members, edges, truth, np.ascontiguousarray(rows))
+
+    return labelings.keep(("sorted", equal), make)
+
+
+def times_equal_weight(counts: np.ndarray, weights: Any) -> np.ndarray:
+    """Turn counts of best classes into shares where all points weigh the same."""
+    return weights * counts if np.ndim(weights) == 0 else counts
 
 
 def shares_of_regions(plan: Plan, xs: list[np.ndarray]) -> Iterator[Shares]:
@@ -83,8 +89,7 @@ def shares_of_regions(plan: Plan, xs: list[np.ndarray]) -> Iterator[Shares]:
         else:
             observed = None
             if start == 0:
-                first = Labelings(labelings.codes[:1], labelings.n_classes)
-                observed = kernel.margins(state, first)
+                observed = kernel.margins(state, labelings.first())
             yield Shares(share, start, width, observed)
         start += width
 

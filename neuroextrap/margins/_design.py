@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+# numbers in float64 arrays of some labelings together, which stay in cache
+PART_SIZE = 2**16
+
 
 class TestedRows(Protocol):
     """What counting wins needs of a design: the rows tested, among how many classes.
@@ -189,6 +192,20 @@ class Labelings:
         """Return indicators (n_samples, K, B), rows as in ``design.order``."""
         name = "ordered", np.dtype(dtype)
         return self.keep(name, lambda: self.one_hot(dtype)[design.order])
+
+    def first(self) -> "Labelings":
+        """Return the first labeling alone."""
+        return self.keep("first", lambda: Labelings(self.codes[:1], self.n_classes))
+
+    def parts(self) -> list[tuple[slice, "Labelings"]]:
+        """Return the labelings a few at a time, each with its place in the batch."""
+
+        def make() -> list[tuple[slice, Labelings]]:
+            width = max(1, PART_SIZE // (self.codes.shape[1] * self.n_classes))
+            columns = [slice(a, a + width) for a in range(0, len(self.codes), width)]
+            return [(c, Labelings(self.codes[c], self.n_classes)) for c in columns]
+
+        return self.keep("parts", make)
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples of each class and where they begin, for compiled loops.

@@ -4,8 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._best_classes import BestClasses, sort_by_class
+from neuroextrap.margins._best_classes import (
+    BestClasses,
+    sort_by_class,
+    times_equal_weight,
+)
 from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._operators import centered_gram
@@ -92,20 +97,21 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         grams, _, _, design = state
         if not _is_exact(design):
             return None
-        from neuroextrap.margins._best_kernel import fill_centroid_shares
+        from neuroextrap.margins._centroid_kernel import fill_centroid_shares
 
         if labelings.training_counts(design).min() < 1:
             raise ValueError(NAN_MARGINS)
-        scale, by_class = sort_by_class(labelings, design, design.order, weights)
-        folds = labelings.keep("folds", lambda: _compiled_folds(labelings, design))
-        apart = folds.of_sample[:, None] != folds.of_sample
+        by_class = sort_by_class(labelings, design, design.order, weights)
+        folds = _compiled_folds(labelings, design)
         shares = np.empty((len(grams), labelings.n_labelings))
         for gram, share in zip(grams, shares, strict=True):
-            fill_centroid_shares(gram, gram * apart, by_class, folds, share)
-        return scale * shares.reshape(-1)
+            fill_centroid_shares(gram, _apart(gram, folds), by_class, folds, share)
+        return times_equal_weight(shares.reshape(-1), weights)
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         grams, tall, sums, design = state
+        if _is_exact(design):
+            return _exact_margins(grams, design, labelings)
         if not tall:
             return _gram_margins(grams, design, labelings)
         n_regions = len(grams) + len(tall)
@@ -190,14 +196,41 @@ def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
     return batch_last(products, (held.size, *shape[1:]))
 
 
-def _compiled_folds(labelings: Any, design: Design) -> Any:
-    """Return folds and their factors for compiled loops."""
-    from neuroextrap.margins._best_kernel import Folds
+def _exact_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
+    """Return the margins of regions from rounded inner products, in float32."""
+    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
+    margins = np.empty(shape, dtype=np.float32)
+    if has_numba():
+        from neuroextrap.margins._centroid_kernel import fill_centroid_margins
 
-    edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
-    of_sample = design.fold_of_test.astype(np.uint32)
-    factors = (f.transpose(2, 0, 1) for f in _factors(labelings, design, float))
-    return Folds(of_sample, edges, *map(np.ascontiguousarray, factors))
+        by_class = sort_by_class(labelings, design, design.order)
+        folds = _compiled_folds(labelings, design)
+        for region, gram in enumerate(grams):
+            out = margins[:, :, region]
+            fill_centroid_margins(gram, _apart(gram, folds), by_class, folds, out)
+    else:
+        for columns, part in labelings.parts():
+            of_part = _gram_margins(grams, design, part)
+            margins[..., columns] = of_part.reshape(*shape[:3], -1)
+    return margins.reshape(*shape[:2], -1)
+
+
+def _compiled_folds(labelings: Any, design: Design) -> Any:
+    """Return folds and their factors for compiled loops; kept for the next region."""
+    from neuroextrap.margins._centroid_kernel import Folds
+
+    def make() -> Any:
+        edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
+        of_sample = design.fold_of_test.astype(np.uint32)
+        factors = (f.transpose(2, 0, 1) for f in _factors(labelings, design, float))
+        return Folds(of_sample, edges, *map(np.ascontiguousarray, factors))
+
+    return labelings.keep("folds", make)
+
+
+def _apart(gram: np.ndarray, folds: Any) -> np.ndarray:
+    """Return inner products, zero between samples of the same fold."""
+    return gram * (folds.of_sample[:, None] != folds.of_sample)
 
 
 def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:

@@ -4,8 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._best_classes import BestClasses, sort_by_class
+from neuroextrap.margins._best_classes import (
+    BestClasses,
+    sort_by_class,
+    times_equal_weight,
+)
 from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
@@ -45,17 +50,14 @@ class RidgeMargins(BestClasses, MarginKernel):
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
         for group, predictor in zip(forms.operators, predictors, strict=True):
-            dtype = group.dtype if predictor is None else predictor.dtype
-            flat = labelings.one_hot(dtype).reshape(design.n_samples, K * B)
-            if predictor is None:
-                part = _thin_predictions(group, design, flat)
+            if is_compact(design):
+                part = _exact_predictions(predictor, design, labelings, group.dtype)
             else:
-                part = predictor @ flat
-            parts.append(batch_last(part, (len(design.test), K, B)))
+                part = _predictions(predictor, group, design, labelings)
+            parts.append(part)
         if len(parts) == 1 and len(forms.operators[0].regions) == n_regions:
             return parts[0]
-        dtype = np.result_type(forms.dtype, *(part.dtype for part in parts))
-        margins = np.empty((len(design.test), K, n_regions, B), dtype)
+        margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
         if forms.growing is not None:
             _fill_growing(margins, forms.growing, design, labelings)
         for place, region in forms.tall.items():
@@ -68,17 +70,18 @@ class RidgeMargins(BestClasses, MarginKernel):
         design, n_regions, forms, predictors = state
         if not is_compact(design) or forms.tall or forms.growing is not None:
             return None
-        from neuroextrap.margins._best_kernel import fill_linear_shares
+        from neuroextrap.margins._class_sums_kernel import fill_shares_of_sums
 
         checked_counts(design, labelings)
         samples = np.arange(design.n_samples)
-        scale, by_class = sort_by_class(labelings, design, samples, weights)
+        by_class = sort_by_class(labelings, design, samples, weights)
         shares = np.empty((n_regions, labelings.n_labelings))
         for group, predictor in zip(forms.operators, predictors, strict=True):
             for region, of_region in zip(group.regions, predictor, strict=True):
                 table = np.ascontiguousarray(of_region.T)
-                fill_linear_shares(table, by_class, shares[region])
-        return scale * shares.reshape(-1)
+                work = np.empty((labelings.n_classes, len(of_region)), group.dtype)
+                fill_shares_of_sums(table, by_class, work, shares[region])
+        return times_equal_weight(shares.reshape(-1), weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
@@ -134,6 +137,40 @@ def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
         block[:, :, held] = 0.0  # exactly: a held-out label never enters
         predictor[:, design.fold_slices[fold]] = block
     return round_terms(predictor, design.n_samples) if exact else predictor
+
+
+def _predictions(
+    predictor: np.ndarray | None, group: Any, design: Design, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, n_regions * B) of a group of regions."""
+    K, B = labelings.n_classes, labelings.n_labelings
+    flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
+    if predictor is None:
+        predictions = _thin_predictions(group, design, flat)
+    else:
+        predictions = predictor @ flat
+    return batch_last(predictions, (len(design.test), K, B))
+
+
+def _exact_predictions(
+    predictor: np.ndarray, design: Design, labelings: Labelings, dtype: np.dtype
+) -> np.ndarray:
+    """Return the same from rounded predictors, whose sums are exact."""
+    shape = len(design.test), labelings.n_classes, len(predictor), labelings.n_labelings
+    margins = np.empty(shape, dtype)
+    if has_numba():
+        from neuroextrap.margins._class_sums_kernel import fill_sums_of_labelings
+
+        by_class = sort_by_class(labelings, design, np.arange(design.n_samples))
+        for region, of_region in enumerate(predictor):
+            table, out = np.ascontiguousarray(of_region.T), margins[:, :, region]
+            fill_sums_of_labelings(table, by_class.members, by_class.edges, out)
+    else:
+        for columns, part in labelings.parts():
+            flat = part.one_hot(float).reshape(design.n_samples, -1)
+            predictions = (predictor @ flat).reshape(len(predictor), *shape[:2], -1)
+            margins[..., columns] = predictions.transpose(1, 2, 0, 3)
+    return margins.reshape(*shape[:2], -1)
 
 
 def _thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
