@@ -90,6 +90,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "min_reported_time": 1,
+    "write_computation_times": False,  # its page loads scripts from the network
     "capture_repr": ("_repr_html_", "__repr__"),
     "ignore_repr_types": r"matplotlib\.|nilearn\.|neuroextrap\.",
 }

@@ -13,6 +13,7 @@ from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_level, check_set_sizes
+from neuroextrap.stats._warn import warn
 
 _BATCHED = ("gaussian", "gaussian_mixture")
 _COPIES = 8  # of one region's margins that a fit holds at once
@@ -168,7 +169,7 @@ def _one_by_one(fitted, regions, sizes, method, confidence_level):
             warned[text.split(":")[0]] = text
         progress(row + 1, len(regions))
     for text in warned.values():  # once, however many regions said so
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warn(text)
     return predicted, tuple(warned.values())
 
 

@@ -90,7 +90,7 @@ class RegionAnalysis(
             sources, made_by
         )  # the files in the state in which they were read
         results = run.results()
-        warn_if_reversed(results.scores.wins, results.n_units, stacklevel=4)
+        warn_if_reversed(results.scores.wins, results.n_units)
         self._run, self._origin = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img

@@ -19,7 +19,7 @@ on the fourth, lower bounds, stimuli permuted against responses.
 _EXAMPLES = """\
 examples:
   neuroextrap demo demo_output
-  neuroextrap demo demo_output --quick --overwrite    (8 mm voxels, seconds)
+  neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
 
 
@@ -40,7 +40,7 @@ def add_parser(subparsers):
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="take voxels of 8 mm instead of 3 mm, and 99 permutations",
+        help="take voxels of 10 mm instead of 3 mm, and 99 permutations",
     )
     parser.add_argument(
         "--n-permutations",
@@ -69,7 +69,13 @@ def run(args):
 
     check_output_directory(args.out, overwrite=args.overwrite)
     from neuroextrap.analysis._analysis_files import write_analysis
-    from neuroextrap.cli._demo_acts import ACTS, compare_with_truth, play
+    from neuroextrap.cli._demo_acts import (
+        ACTS,
+        QUICK,
+        WHOLE,
+        compare_with_truth,
+        play,
+    )
     from neuroextrap.cli._demo_page import demo_page, truth_text
     from neuroextrap.maps._provenance import Origin
 
@@ -82,7 +88,7 @@ def run(args):
         brain, fitted = play(
             act,
             n_permutations=n_permutations,
-            resolution=8 if args.quick else 3,
+            size=QUICK if args.quick else WHOLE,
             n_jobs=args.n_jobs,
             random_state=args.random_state,
             verbose=0 if args.quiet else 1,

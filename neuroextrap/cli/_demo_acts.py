@@ -28,7 +28,16 @@ class Act:
     information: tuple
 
 
-_RADIUS_IN_VOXELS = 8 / 3  # 81 voxels
+@dataclass(frozen=True)
+class Size:
+    """Size of voxels and radius of spheres in mm."""
+
+    resolution: int
+    radius: int
+
+
+WHOLE = Size(resolution=3, radius=8)  # 69,765 spheres of 81 voxels
+QUICK = Size(resolution=10, radius=20)  # 1,876 spheres of 33 voxels
 
 ACTS = (
     Act(
@@ -52,11 +61,11 @@ ACTS = (
 )
 
 
-def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
+def play(act, *, n_permutations, size, n_jobs, random_state, verbose):
     """Simulate one act's brain and analyze it; return the brain and the analysis.
 
     Permuted are labels within runs, or the test stimuli against their responses.
-    `resolution` is the size of voxels in mm; spheres grow with it, to hold as many.
+    `size` is a Size.
     """
     from neuroextrap.datasets import simulate_brain
     from neuroextrap.decoding import IdentificationSearchLight
@@ -65,8 +74,8 @@ def play(act, *, n_permutations, resolution, n_jobs, random_state, verbose):
         information=act.information,
         n_classes=act.n_classes,
         n_runs=act.n_runs,
-        radius=_RADIUS_IN_VOXELS * resolution,
-        resolution=resolution,
+        radius=size.radius,
+        resolution=size.resolution,
         random_state=random_state,
     )
     cv = None

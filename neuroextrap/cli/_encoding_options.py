@@ -55,10 +55,10 @@ def add_encoder_options(group):
     )
     group.add_argument(
         "--rule",
-        choices=("mahalanobis", "correlation"),
+        choices=("mahalanobis", "correlation", "auto"),
         default="mahalanobis",
         help="how a response is compared with predictions; correlation needs no "
-        "covariance (default: %(default)s)",
+        "covariance, auto lets the training data choose (default: %(default)s)",
     )
 
 

@@ -104,18 +104,19 @@ def _remarks(args, curves):
     """Sentences about the known ceiling, what limits a curve, and crossings."""
     import numpy as np
 
-    from neuroextrap.learning_curves import compare_learning_curves, limiting_factor
+    from neuroextrap.learning_curves import compare_learning_curves
+    from neuroextrap.learning_curves._comparison import common_sizes, known_limit
 
     remarks = []
     for name, curve in curves.items():
         text = f"{name}: at most {curve.label_entropy:.3f} bits (label entropy)"
-        if len(curve.train_sizes) >= 3:
-            text += f"; limited by {limiting_factor(curve)}"
+        limit = known_limit(curve)
+        if limit is not None:
+            text += f"; limited by {limit}"
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
-    enough = all(len(curve.train_sizes) >= 3 for curve in curves.values())
-    enough = enough and args.n_splits > 1
-    if len(curves) > 1 and finite and enough:
+    comparable = len(curves) > 1 and finite and args.n_splits > 1
+    if comparable and len(common_sizes(curves)):
         for crossing in compare_learning_curves(curves).crossings:
             first, second = crossing["between"]
             remarks.append(

@@ -1,8 +1,8 @@
 """Whether neighboring samples look like scans of one block."""
 
-import warnings
-
 import numpy as np
+
+from neuroextrap.stats._warn import warn
 
 _FEWEST_PAIRS = 8
 _SMALLEST_CORRELATION = 0.05
@@ -23,12 +23,11 @@ def warn_about_scans(X, labels):
     correlation = neighbor_correlation(X, labels.codes, labels.groups)
     if correlation is None:
         return
-    warnings.warn(
+    warn(
         f"neighboring samples of one class correlate ({correlation:.2f} beyond what "
         "their class and run have in common), as scans of one block or overlapping "
         "trials do; taken as independent, they make p-values too small and lower "
-        "bounds too large: average them, or give blocks=... with one number a block",
-        stacklevel=5,
+        "bounds too large: average them, or give blocks=... with one number a block"
     )
 
 

@@ -1,12 +1,11 @@
 """Which labelings a permutation test compares."""
 
-import warnings
-
 import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.decoding._labels import row_codes
 from neuroextrap.margins._folds import check_labelings, folds_follow_labels
+from neuroextrap.stats._warn import warn
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
@@ -57,10 +56,9 @@ def _warn_about_groups(confined):
         if confined
         else "freely over all samples"
     )
-    warnings.warn(
+    warn(
         f"groups=None: labels are permuted {where}; if samples were acquired in runs, "
-        "give groups so that labels are permuted within runs",
-        stacklevel=5,
+        "give groups so that labels are permuted within runs"
     )
 
 
@@ -94,11 +92,10 @@ def _warn_about_counts(codes, permuted, design):
             ((others == label).sum(axis=1) != (observed == label).sum()).any()
             for label in range(design.n_classes)
         ):
-            warnings.warn(
+            warn(
                 "cv is a list of folds, and permuted labels change how many samples of "
                 "a class a fold tests: if the folds were made from the labels "
                 "(stratified), p-values are too small; give the splitter itself as cv, "
-                "or groups within which class counts stay",
-                stacklevel=5,
+                "or groups within which class counts stay"
             )
             return

@@ -1,6 +1,5 @@
 """Test responses, predictions and residuals as one table for the loop over regions."""
 
-import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.stats._warn import warn
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
@@ -30,7 +30,7 @@ class Experiment(NamedTuple):
     be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
     where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
     of responses and of residuals, (n_folds, 2), are identified among the K candidates
-    of their fold; None is a single test set.
+    of their fold; None is a single test set. ``rule`` is that of the margins.
     """
 
     rows: np.ndarray
@@ -41,6 +41,7 @@ class Experiment(NamedTuple):
     usable: np.ndarray
     noise_variance: np.ndarray | None = None
     folds: np.ndarray | None = None
+    rule: str = "mahalanobis"
 
     @classmethod
     def of(cls, test, predictions, residuals, *, usable, location):
@@ -111,6 +112,34 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
+def stack_folds(paired, parts, usable, n_candidates):
+    """Return an Experiment in folds.
+
+    `paired` is the TestSet of all folds; `parts` has of each its rows in it, the
+    predictions of its candidates, the residuals of its training data, and what is
+    subtracted from its responses.
+    """
+    rows = np.concatenate([tested for tested, *_ in parts])
+    responses = [paired.responses[tested] - mean for tested, _, _, mean in parts]
+    residuals = [part[2] for part in parts]
+    usable = usable & np.all([part.any(axis=0) for part in residuals], axis=0)
+    stacked = [*responses, *(part[1] for part in parts), *residuals]
+    table = np.concatenate([part.astype(np.float32) for part in stacked])
+    table[:, ~usable] = 0
+    counts = [(len(part[0]), len(part[2])) for part in parts]
+    fold = np.repeat(np.arange(len(parts)), [len(tested) for tested, *_ in parts])
+    return Experiment(
+        table,
+        n_candidates,
+        paired.codes[rows] - fold * n_candidates,
+        paired.repeats[rows],
+        None,
+        usable,
+        paired.noise_variance,
+        np.array(counts),
+    )
+
+
 def refuse_folds(experiment):
     """Raise ValueError where test points come from folds, for which no test holds."""
     if experiment.folds is not None:
@@ -144,7 +173,7 @@ def observed_plan(estimator, experiment, set_sizes):
     n_classes = experiment.n_candidates
     return Plan(
         kernel=EncodingMargins(
-            experiment.repeats, estimator.covariance, estimator.rule
+            experiment.repeats, estimator.covariance, experiment.rule
         ),
         design=experiment.layout,
         codes=experiment.codes[None].astype(np.int32),
@@ -156,11 +185,10 @@ def observed_plan(estimator, experiment, set_sizes):
 def _permuted(estimator, experiment):
     """Other pairings of responses and stimuli, within groups."""
     if experiment.groups is None:
-        warnings.warn(
+        warn(
             "groups=None: responses and stimuli are paired anew over the whole test "
             "set; if responses were acquired in runs, give groups so that the pairing "
-            "is permuted within runs",
-            stacklevel=5,
+            "is permuted within runs"
         )
     repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
     return stats.permute_labels(

@@ -6,7 +6,7 @@ from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._encoder_groups import training_groups
-from neuroextrap.encoding._experiment import Experiment, make_plan
+from neuroextrap.encoding._experiment import make_plan, stack_folds
 from neuroextrap.encoding._run import EncodingRun, residual_notes
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -36,6 +36,11 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     EncodingRun.
     """
     parameters = RunParameters.of(model)
+    if model.rule == "auto":
+        raise ValueError(
+            "rule='auto' chooses by training data and needs a test set of its own; in "
+            "folds, compare the rules, or name one"
+        )
     if model.n_permutations:
         raise ValueError(
             f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
@@ -58,12 +63,9 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
     _check_complete(codes, len(X))
-    parts, notes = [], ()
-    for fold in range(n_folds):
-        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
-        part, notes = _fold(model, X, samples, codes, held_out)
-        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
-    experiment = _experiment(paired, parts, samples.usable, n_candidates)
+    parts, notes = train_folds(model, X, samples, codes, paired, n_folds)
+    experiment = stack_folds(paired, parts, samples.usable, n_candidates)
+    experiment = experiment._replace(rule=model.rule)
     set_sizes = parameters.resolve_set_sizes(n_candidates)
     plan, plan_notes = make_plan(model, experiment, set_sizes)
     choice = parameters.choose_regions(samples.masker, len(samples.usable))
@@ -118,7 +120,23 @@ def _check_complete(codes, n_stimuli):
         )
 
 
-def _fold(model, X, samples, codes, held_out):
+def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
+    """Train without the stimuli of each fold in turn; return parts and notes.
+
+    `X` are features of the stimuli, `codes` (n_samples,) the stimulus of each of the
+    `samples`, `paired` their TestSet, `groups` those of ``fit``. Parts are what
+    ``stack_folds`` takes.
+    """
+    parts, notes = [], ()
+    n_candidates = len(X) // n_folds
+    for fold in range(n_folds):
+        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
+        part, notes = _fold(model, X, samples, codes, held_out, groups)
+        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
+    return parts, notes
+
+
+def _fold(model, X, samples, codes, held_out, groups):
     """Train without the stimuli of one fold.
 
     Returns ((predictions, residuals, location), notes): of all voxels, about the mean
@@ -127,7 +145,8 @@ def _fold(model, X, samples, codes, held_out):
     train = ~np.isin(codes, held_out)
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
-    groups, notes = training_groups(scaling.varying(x))
+    groups = None if groups is None else groups[train]
+    groups, notes = training_groups(scaling.varying(x), groups)
     usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     trained = train_encoder(
@@ -146,29 +165,6 @@ def _fold(model, X, samples, codes, held_out):
     )
     found = predictions, residuals, location
     return found, (*scaling.notes, *notes, *trained.notes)
-
-
-def _experiment(paired, parts, usable, n_candidates):
-    """Stack the folds; `parts` are (rows of the test set, predictions, ...) of each."""
-    rows = np.concatenate([tested for tested, *_ in parts])
-    responses = [paired.responses[tested] - mean for tested, _, _, mean in parts]
-    residuals = [part[2] for part in parts]
-    usable = usable & np.all([part.any(axis=0) for part in residuals], axis=0)
-    stacked = [*responses, *(part[1] for part in parts), *residuals]
-    table = np.concatenate([part.astype(np.float32) for part in stacked])
-    table[:, ~usable] = 0
-    counts = [(len(part[0]), len(part[2])) for part in parts]
-    fold = np.repeat(np.arange(len(parts)), [len(tested) for tested, *_ in parts])
-    return Experiment(
-        table,
-        n_candidates,
-        paired.codes[rows] - fold * n_candidates,
-        paired.repeats[rows],
-        None,
-        usable,
-        paired.noise_variance,
-        np.array(counts),
-    )
 
 
 def _tested(codes, parts, names):

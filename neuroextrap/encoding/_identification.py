@@ -10,6 +10,7 @@ from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._response_predictions import ResponsePredictions
+from neuroextrap.encoding._rule_choice import training_rule
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
 from neuroextrap.encoding._training import (
@@ -61,11 +62,14 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         Regions with fewer usable voxels are NaN.
     covariance : str, default="shrunk"
         Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
-    rule : {"mahalanobis", "correlation"}, default="mahalanobis"
+    rule : {"mahalanobis", "correlation", "auto"}, default="mahalanobis"
         Margins: the distance above, or the Pearson correlation of response and
         prediction over voxels, about their training means and in units of the standard
         deviation of their residuals. It needs no covariance, and is the better one
-        where residuals are far fewer than voxels.
+        where residuals are far fewer than voxels. "auto" lets the training data choose
+        one of the two for all regions: the one that identifies more of the training
+        stimuli in five folds, on average over the regions that are predicted best. It
+        takes five more fits of the encoder.
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
@@ -265,7 +269,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         RunParameters.of(self)
         X = check_features(features)
         scaling = FeatureScaling.of(X, self.standardize)
-        groups, group_notes = training_groups(scaling.varying(X), groups)
+        varying = scaling.varying(X)
+        groups, group_notes = training_groups(varying, groups)
         samples = read_samples(
             self.mask,
             imgs,
@@ -283,6 +288,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             cv=self.cv,
             groups=groups,
         )
+        rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
         self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
         self.penalties_ = voxel_penalties(trained.encoder, samples.usable)
@@ -293,8 +299,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         self._training = Training(
             scaling,
             samples.location,
-            frozenset(row_keys(scaling.varying(X))),
-            (*samples.notes, *scaling.notes, *group_notes, *trained.notes),
+            frozenset(row_keys(varying)),
+            (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
+            rule,
         )
         return self
 

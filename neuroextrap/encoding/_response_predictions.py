@@ -45,6 +45,16 @@ class ResponsePredictions:
         """
         return self.run_.test_stimuli
 
+    @property
+    def rule_(self):
+        """Rule of the margins, "mahalanobis" or "correlation", chosen where "auto".
+
+        Returns
+        -------
+        rule : str
+        """
+        return self.run_.test.rule
+
     def posterior(self, region, prior=None):
         """Return the posterior probabilities of the candidates.
 
@@ -67,7 +77,7 @@ class ResponsePredictions:
             are correlations, which are no likelihoods.
         """
         margins = self.region_margins(region).astype(float)
-        if self.rule == "correlation":
+        if self.rule_ == "correlation":
             raise ValueError(
                 "rule='correlation' has no posterior: correlations are no likelihoods; "
                 "use rule='mahalanobis'"

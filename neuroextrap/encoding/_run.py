@@ -1,6 +1,5 @@
 """Read and check a test set, and plan the identification of its responses."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from neuroextrap.encoding._stimuli import (
     pair_responses,
     rows_of_stimuli,
 )
+from neuroextrap.stats._warn import warn
 
 _FAR_FEWER = 2
 """Residuals are far fewer than voxels where so many times them are not more."""
@@ -68,7 +68,7 @@ def plan_identification(model, training, candidates, test):
         model.residuals_,
         usable=model.usable_ & samples.finite,
         location=training.location,
-    )
+    )._replace(rule=training.rule)
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)
     choice = parameters.choose_regions(model.masker_, model.n_elements_)
@@ -97,7 +97,7 @@ def plan_identification(model, training, candidates, test):
 
 def residual_notes(model, experiment, usable):
     """Warn, and say in a note, where residuals are far fewer than voxels."""
-    if model.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
+    if experiment.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
         return ()
     sizes = np.diff(usable.regions.indptr)
     layout, largest = experiment.layout, int(sizes.max())
@@ -106,9 +106,9 @@ def residual_notes(model, experiment, usable):
         return ()
     text = (
         f"the noise covariance of up to {largest} voxels rests on {n_residuals} "
-        "residuals; compare rule='correlation', which needs none, on training data"
+        "residuals; rule='correlation' needs none, rule='auto' asks the training data"
     )
-    warnings.warn(text, stacklevel=4)
+    warn(text)
     return (text,)
 
 

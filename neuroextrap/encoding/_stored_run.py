@@ -29,6 +29,7 @@ def read_run(model, results, arrays):
     """
     parts = {name: arrays.get(name) for name in Experiment._fields}
     parts["n_candidates"] = int(parts["n_candidates"])
+    parts["rule"] = str(parts["rule"])
     test = Experiment(**parts)
     parameters = RunParameters.of(model)
     run = EncodingRun(

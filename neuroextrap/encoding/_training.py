@@ -33,13 +33,14 @@ class Training(NamedTuple):
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
     keys: frozenset  # keys of the stimuli that were trained on
     notes: tuple
+    rule: str  # of the margins
 
 
 def check_choices(model):
     """Raise ValueError where a parameter of a model is none of the names allowed."""
     allowed = {
         "covariance": tuple(COVARIANCES),
-        "rule": RULES,
+        "rule": (*RULES, "auto"),
         "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
     }

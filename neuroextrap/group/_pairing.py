@@ -1,7 +1,6 @@
 """Whose maps are whose: subjects that come twice, and maps of others beside them."""
 
 import os
-import warnings
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._json import read_json
 from neuroextrap.margins._null import read_about_null
+from neuroextrap.stats._warn import warn
 
 _EXTENSIONS = (".nii.gz", ".nii")
 
@@ -43,11 +43,10 @@ def warn_of_order(files, others, names):
     first, second = [_label(file) for file in files], [_label(file) for file in others]
     for number, (one, two) in enumerate(zip(first, second, strict=True)):
         if one != two and one in second and two in first:
-            warnings.warn(
+            warn(
                 f"{names[0]}[{number}] ({files[number]}) is of sub-{one}, "
                 f"{names[1]}[{number}] ({others[number]}) of sub-{two}; if these are "
-                "pairs of one subject, give both in one order",
-                stacklevel=4,
+                "pairs of one subject, give both in one order"
             )
             return
 
@@ -75,12 +74,11 @@ def check_nulls(nulls, null_files, files):
             untold.append(number)
     if untold:
         k = untold[0]
-        warnings.warn(
+        warn(
             f"nothing says whether null_scores[{k}] ({null_files[k]}) are the permuted "
             f"maps of scores[{k}] ({files[k]}): {len(untold)} of {len(files)} are "
             "matched by their order; keep what save_null writes beside them, or put "
-            "sub-<label> into the names",
-            stacklevel=5,
+            "sub-<label> into the names"
         )
 
 
@@ -137,9 +135,8 @@ def _warn_of_repeats(files, name):
         numbers = np.flatnonzero(labels == label)
         if len(numbers) > 1:
             first, second = (int(number) for number in numbers[:2])
-            warnings.warn(
+            warn(
                 f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
                 f"({files[first]}, {files[second]}) and count as two subjects; if they "
-                "are one, average the maps first",
-                stacklevel=6,
+                "are one, average the maps first"
             )

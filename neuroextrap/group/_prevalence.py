@@ -1,6 +1,5 @@
 """In how many of the population is there information? The smallest score decides."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from neuroextrap.group._subjects import (
     to_maps,
 )
 from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.stats._warn import warn
 
 _BATCH_BYTES = 2**26
 
@@ -196,11 +196,10 @@ def _warn_of_resolution(picks, gamma, alpha):
     n_combinations, n_subjects = 1 + len(picks), picks.shape[1]
     smallest = ((1 - gamma) * n_combinations ** (-1 / n_subjects) + gamma) ** n_subjects
     if smallest > alpha:
-        warnings.warn(
+        warn(
             f"{n_combinations} second-level permutations of {n_subjects} subjects "
             f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
-            "raise n_permutations, or the number of first-level permutations",
-            stacklevel=4,
+            "raise n_permutations, or the number of first-level permutations"
         )
 
 

@@ -95,7 +95,7 @@ def rearrangement_test(
         "p_value_fwe": _pvalues.max_statistic_p_value(floor, total.maxima),
     }
     if total.n_reached_below is not None and order is not None:
-        p_values["p_value_fwe_step_down"] = _stepped(
+        p_values["p_value_fwe_step_down"] = _pvalues.step_down_from_counts(
             total.n_reached_below, order, n_all
         )
     if not arrangements.are_all:
@@ -133,8 +133,7 @@ def _summarize(
     counts.add(compared.T, 0)
     batch = _Batch(counts.n_reached, counts.maxima)
     if order is not None:
-        largest = np.maximum.accumulate(compared[:, order], axis=1)
-        batch.n_reached_below = (largest >= floor[order]).sum(axis=0)
+        batch.n_reached_below = _pvalues.count_left(compared, floor, order)
     if corrections.neighbors is not None:
         rows = [_cluster_maxima(row, corrections) for row in scorer.heights(scores)]
         batch.cluster_maxima = {
@@ -169,16 +168,6 @@ def _add_up(
     total.maxima = np.concatenate(maxima)
     total.cluster_maxima = {n: np.concatenate(v) for n, v in cluster_maxima.items()}
     return total
-
-
-def _stepped(
-    n_reached: NDArray[np.int64], order: NDArray[np.intp], n_all: int
-) -> FloatArray:
-    """Turn counts in rising order of scores into step-down p-values."""
-    p = _pvalues.p_value_from_counts(n_reached, n_all)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
-    return adjusted
 
 
 def _signs(corrections: Corrections) -> tuple[int, ...]:

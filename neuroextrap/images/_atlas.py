@@ -1,13 +1,12 @@
 """Atlas labels of a masker's features, and the names that belong to them."""
 
-import warnings
-
 import numpy as np
 
 from neuroextrap.images._geometry import feature_values
 from neuroextrap.images._grids import same_affine
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import NamedImage, open_image, read_image
+from neuroextrap.stats._warn import warn
 
 
 def atlas_labels(labels_img, masker, names=None):
@@ -131,11 +130,9 @@ def _resampled(opened, mask_img):
         return opened
     from nilearn.image import resample_to_img
 
-    warnings.warn(
+    warn(
         f"{opened.name} is on another grid than the mask: resampled to it, nearest "
-        "neighbor",
-        UserWarning,
-        stacklevel=4,
+        "neighbor"
     )
     resampled = resample_to_img(
         opened.img,

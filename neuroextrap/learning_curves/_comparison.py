@@ -4,6 +4,8 @@ from functools import reduce
 
 import numpy as np
 
+_FEWEST_SIZES = 3  # of a curve whose limit can be told
+
 
 def _corrected_error(values, n_train, n_groups):
     """Return the standard error of a mean over random splits that share subjects.
@@ -46,7 +48,7 @@ def compare_learning_curves(curves, *, threshold=2.0):
           ``after`` (names) and ``decided`` (whether both of the two models lead
           the other by the threshold somewhere on their side of the crossing)
         - ``limited_by``: dict of name to "bias" or "variance", see
-          :func:`limiting_factor`
+          :func:`limiting_factor`, or None for a curve of fewer than three sizes
 
     Raises
     ------
@@ -105,8 +107,13 @@ def compare_learning_curves(curves, *, threshold=2.0):
         standard_error=errors,
         decided=lead > threshold * errors,
         crossings=_crossings(names, values, order[0], sizes, first.n_groups, threshold),
-        limited_by={name: limiting_factor(curves[name]) for name in names},
+        limited_by={name: known_limit(curves[name]) for name in names},
     )
+
+
+def common_sizes(curves):
+    """Return the training sizes that all curves of a dict have, (n_sizes,)."""
+    return reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
 
 
 def _check_curves(curves):
@@ -126,7 +133,7 @@ def _check_curves(curves):
                 f"curves {first_name!r} and {name!r} differ in n_splits or number of "
                 "groups; compute both with the same"
             )
-    sizes = reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
+    sizes = common_sizes(curves)
     if not len(sizes):
         raise ValueError(
             "curves have no training size in common; compute them with the same "
@@ -169,6 +176,11 @@ def _crossings(names, values, best, sizes, n_groups, threshold):
     return crossings
 
 
+def known_limit(curve):
+    """Return the limiting factor of a curve, None where it has too few sizes."""
+    return None if len(curve.train_sizes) < _FEWEST_SIZES else limiting_factor(curve)
+
+
 def limiting_factor(curve, *, tolerance=0.03):
     """Decide whether more subjects or a more flexible model would help.
 
@@ -207,10 +219,10 @@ def limiting_factor(curve, *, tolerance=0.03):
     'bias'
     """
     sizes, means = curve.train_sizes, curve.information.mean(axis=1)
-    if len(sizes) < 3:
+    if len(sizes) < _FEWEST_SIZES:
         raise ValueError(
-            f"curve must have at least 3 training sizes, got {len(sizes)}; compute it "
-            "with more train_sizes"
+            f"curve must have at least {_FEWEST_SIZES} training sizes, got "
+            f"{len(sizes)}; compute it with more train_sizes"
         )
     upper = slice(min(len(sizes) // 2, len(sizes) - 3), None)
     if means[-1] <= 0 or not np.isfinite(means[upper]).all():

@@ -1,7 +1,6 @@
 """The mutual information learning curve."""
 
 import logging
-import warnings
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from neuroextrap.learning_curves._splits import check_train_sizes
 from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._validation import check_integer
+from neuroextrap.stats._warn import warn
 
 _LOG = logging.getLogger(__name__)
 
@@ -253,18 +253,16 @@ def _report(curve, classifier):
     if asked is not None:
         lowered = curve.train_sizes[(curve.n_components < asked).any(axis=1)]
         if len(lowered):
-            warnings.warn(
+            warn(
                 f"n_components={asked} was lowered at train_sizes {lowered.tolist()} "
-                "to what their scans support; see the curve's n_components",
-                stacklevel=3,
+                "to what their scans support; see the curve's n_components"
             )
     infinite = curve.train_sizes[np.isinf(curve.information).any(axis=1)]
     if len(infinite):
-        warnings.warn(
+        warn(
             f"a true label was given probability zero at train_sizes "
             f"{infinite.tolist()}: the information is minus infinity there; "
-            "regularize with prior_weight",
-            stacklevel=3,
+            "regularize with prior_weight"
         )
     overfitted = (curve.information.mean(axis=1) < 0) & (
         curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
@@ -295,9 +293,8 @@ def _warn_of_negative(curve, run, prior_weight):
     if prior_weight != "cross-validated":
         remedies.append("prior_weight='cross-validated'")
     bits = ", ".join(f"{mean:.1f}" for mean in means[far])
-    warnings.warn(
+    warn(
         f"information is strongly negative at train_sizes {sizes.tolist()} ({bits} "
         f"bits): the classifier is far too sure when it is wrong{cause}; use "
-        f"{', '.join(remedies[:-1])} or {remedies[-1]}",
-        stacklevel=3,
+        f"{', '.join(remedies[:-1])} or {remedies[-1]}"
     )

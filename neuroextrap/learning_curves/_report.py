@@ -5,8 +5,9 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.learning_curves._comparison import (
+    common_sizes,
     compare_learning_curves,
-    limiting_factor,
+    known_limit,
 )
 from neuroextrap.learning_curves._table import learning_curve_table
 from neuroextrap.reporting._page import frame_table, make_page
@@ -14,7 +15,6 @@ from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import format_percent, render
 
-_ENOUGH_SIZES = 3
 _MOST_CLASSES = 30
 _KJEMS = (
     "Kjems et al. (2002). The quantitative evaluation of functional neuroimaging "
@@ -162,9 +162,10 @@ def _signed(bits):
 def _advice(named):
     """Say whether more subjects, or another model, would help."""
     name, curve = named
-    if len(curve.train_sizes) < _ENOUGH_SIZES:
+    limit = known_limit(curve)
+    if limit is None:
         return ""
-    if limiting_factor(curve) == "variance":
+    if limit == "variance":
         return (
             f"The curve{_quoted(name)} still rises: more subjects would help (a rule "
             "of thumb)."
@@ -181,9 +182,7 @@ def _crossings(curves):
     splits = {curve.information.shape[1] for curve in curves.values()}
     groups = {curve.n_groups for curve in curves.values()}
     alike = len(splits) == len(groups) == 1 and min(splits) > 1
-    if len(curves) < 2 or not finite or not alike:
-        return []
-    if min(len(curve.train_sizes) for curve in curves.values()) < _ENOUGH_SIZES:
+    if len(curves) < 2 or not finite or not alike or not len(common_sizes(curves)):
         return []
     return [
         f"Between {crossing['between'][0]} and {crossing['between'][1]} training "

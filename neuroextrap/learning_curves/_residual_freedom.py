@@ -1,10 +1,9 @@
 """What training scans leave to estimate the noise from, and sizes that leave enough."""
 
-import warnings
-
 import numpy as np
 
 from neuroextrap.learning_curves._splits import check_train_sizes
+from neuroextrap.stats._warn import warn
 
 # At as many residual degrees of freedom as components the noise seems to vanish in some
 # direction, and posteriors are certain; at twice as many, distances to class means are
@@ -39,11 +38,10 @@ def default_train_sizes(run, n_left_out):
     enough = (freedom >= needed) & (inner >= 1)
     if enough.any():
         return sizes[enough]
-    warnings.warn(
+    warn(
         f"train_sizes=None: even {sizes[-1]} training groups leave only "
         f"{freedom[-1]} residual degrees of freedom, fewer than the {needed} that "
         "this classifier should have; the curve has this one size: give more groups, "
-        "fewer n_components or coarser labels",
-        stacklevel=3,
+        "fewer n_components or coarser labels"
     )
     return sizes[-1:]

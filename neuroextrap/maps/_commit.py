@@ -12,11 +12,11 @@ import json
 import os
 import shutil
 import tempfile
-import warnings
 from contextlib import suppress
 from pathlib import Path
 
 from neuroextrap.margins._locks import Lock
+from neuroextrap.stats._warn import warn
 
 STAGING = ".neuroextrap-partial-"
 """What the names of hidden folders with new files begin with."""
@@ -81,10 +81,9 @@ def finish_interrupted(folder, *, below=False):
                 f"written in part, and they cannot be completed "
                 f"({error.strerror or error}); make the folder writable and read again"
             ) from error
-        warnings.warn(
+        warn(
             f"{path.parent.parent}: completed the results of a run that was killed "
-            "while it moved them into place",
-            stacklevel=2,
+            "while it moved them into place"
         )
 
 

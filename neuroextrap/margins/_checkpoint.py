@@ -3,7 +3,6 @@
 import json
 import os
 import uuid
-import warnings
 import zipfile
 import zlib
 from contextlib import suppress
@@ -15,6 +14,7 @@ import numpy as np
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._identity import differing, identity_hash
 from neuroextrap.margins._locks import Lock
+from neuroextrap.stats._warn import warn
 
 _MANIFEST = "manifest.json"
 _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
@@ -152,9 +152,7 @@ class Checkpoint:
 
     def _warn_damaged(self, path: Path, reason: str) -> None:
         """Warn of a task's file that cannot be used."""
-        warnings.warn(
-            f"{path} is damaged ({reason}); its task is computed again", stacklevel=3
-        )
+        warn(f"{path} is damaged ({reason}); its task is computed again")
 
     def _write(self, task: int, arrays: dict[str, np.ndarray]) -> None:
         """Write a task's file under another name and move it into place."""
@@ -190,7 +188,7 @@ class Checkpoint:
 
     def _warn(self, message: str) -> None:
         """Warn of what happened to the folder."""
-        warnings.warn(f"checkpoint={str(self.directory)!r} {message}", stacklevel=4)
+        warn(f"checkpoint={str(self.directory)!r} {message}")
 
 
 def _created(path: Path, content: bytes) -> bool:

@@ -5,7 +5,6 @@ import glob
 import json
 import os
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._locks import Lock
+from neuroextrap.stats._warn import warn
 
 _BLOCK = 2**22  # numbers written at a time
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -93,10 +93,9 @@ def _describe(path: Path, about: dict[str, Any]) -> None:
         partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         partial.replace(_about_path(path))
     except OSError as error:
-        warnings.warn(
+        warn(
             f"{_about_path(path)} cannot be written ({error.strerror or error}): "
-            f"nothing beside {path} says which run its maps are of",
-            stacklevel=2,
+            f"nothing beside {path} says which run its maps are of"
         )
     finally:
         with suppress(OSError):

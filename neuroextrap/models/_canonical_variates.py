@@ -1,7 +1,5 @@
 """Canonical variate analysis as a classifier and a transformer."""
 
-import warnings
-
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
@@ -25,6 +23,7 @@ from neuroextrap.models._canonical_space import (
     leading_svd,
     supported_components,
 )
+from neuroextrap.stats._warn import warn
 
 
 class CanonicalVariates(
@@ -184,11 +183,10 @@ class CanonicalVariates(
                 "in every basis; check that X holds noisy samples"
             )
         if self.n_components is not None and supported < wanted:
-            warnings.warn(
+            warn(
                 f"n_components={wanted} lowered to {supported}: that is what "
                 f"{len(codes)} samples of {len(self.classes_)} classes support (their "
-                "rank, and an invertible within-class scatter)",
-                stacklevel=3,
+                "rank, and an invertible within-class scatter)"
             )
         self.n_components_ = int(supported)
 

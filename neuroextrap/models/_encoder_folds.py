@@ -1,10 +1,9 @@
 """Folds of the cross-validation by which encoders choose their penalties."""
 
-import warnings
-
 import numpy as np
 
 from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.stats._warn import warn
 
 
 def encoder_splits(cv, X, groups=None):
@@ -67,9 +66,8 @@ def _warn_of_leaks(cv, splits, groups):
     """Warn where folds test groups that they trained on."""
     leaks = sum(np.isin(groups[test], groups[train]).any() for train, test in splits)
     if leaks:
-        warnings.warn(
+        warn(
             f"cv={cv!r} trains on groups that it tests in {leaks} of {len(splits)} "
             "folds: penalties and residuals come out too small; give an int, or a "
-            "splitter of groups such as GroupKFold",
-            stacklevel=4,
+            "splitter of groups such as GroupKFold"
         )

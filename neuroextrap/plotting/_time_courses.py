@@ -149,13 +149,31 @@ def plot_temporal_generalization(  # noqa: PLR0913
     _, scores, p_value = same_length(square, scores=scores, p_value=p_value)
     ax = resolve_axes(ax)
     image = ax.pcolormesh(edges, edges, scores, cmap="plasma")
-    survives = None if p_value is None else p_value <= level
-    # where all or none survive there is no line between them
-    if survives is not None and survives.any() and not survives.all():
-        ax.contour(times, times, survives, levels=[0.5], colors="white")
+    if p_value is not None:
+        _outline(ax, edges, p_value <= level)
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
     ax.figure.colorbar(image, ax=ax, label=label)
     return ax
+
+
+def _outline(ax, edges, survives):
+    """Draw a line between squares that survive and those that do not."""
+    from matplotlib.collections import LineCollection
+
+    inside = np.pad(survives, 1)
+    rows, columns = np.nonzero(inside[1:, 1:-1] != inside[:-1, 1:-1])
+    lines = [
+        ([edges[c], edges[r]], [edges[c + 1], edges[r]])
+        for r, c in zip(rows, columns, strict=True)
+    ]
+    rows, columns = np.nonzero(inside[1:-1, 1:] != inside[1:-1, :-1])
+    lines += [
+        ([edges[c], edges[r]], [edges[c], edges[r + 1]])
+        for r, c in zip(rows, columns, strict=True)
+    ]
+    if lines:
+        style = {"colors": "white", "capstyle": "projecting"}
+        ax.add_collection(LineCollection(lines, **style), autolim=False)
 
 
 def _edges(times):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._linear_test import LinearTest
-from neuroextrap.stats._permutation import permute_labels
+from neuroextrap.stats._permutation import permute_rows
 from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
 from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._warn import warn
 
 _DECIMALS = 10  # rows of a design that agree so far are one
 
@@ -55,11 +55,10 @@ def flipped(
     n_units = int(units.max()) + 1
     n_flips = count_sign_flips(n_units, two_sided=two_sided)
     if n_flips <= n_permutations + 1:
-        warnings.warn(
+        warn(
             f"only {n_flips} distinct sign flips of {n_units} "
             f"{'blocks' if n_units < n else 'subjects'} exist; all are used and no "
-            f"p-value can be below {1 / n_flips:.3g}",
-            stacklevel=4,
+            f"p-value can be below {1 / n_flips:.3g}"
         )
     flips = sign_flips(
         n_units, n_permutations, two_sided=two_sided, random_state=random_state
@@ -85,12 +84,7 @@ def permuted(
     n = test.n_observations
     labels = _equal_rows(test.rows)
     if blocks is None or not whole_blocks:
-        changed = permute_labels(
-            labels,
-            groups=blocks,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
+        changed = permute_rows(labels, blocks, n_permutations, random_state)
         example = np.zeros(labels.max() + 1, dtype=np.intp)
         example[labels] = np.arange(n)
         source = np.concatenate([np.arange(n)[np.newaxis], example[changed]])
@@ -121,9 +115,7 @@ def _whole_blocks(
     codes = [
         patterns.setdefault(tuple(labels[rows]), len(patterns)) for rows in members
     ]
-    changed = permute_labels(
-        codes, groups=sizes, n_permutations=n_permutations, random_state=random_state
-    )
+    changed = permute_rows(codes, sizes, n_permutations, random_state)
     example = dict(zip(codes, members, strict=True))
     source = np.tile(np.arange(len(labels)), (len(changed) + 1, 1))
     for block, rows in enumerate(members):

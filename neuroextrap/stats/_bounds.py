@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,6 +13,7 @@ from neuroextrap.stats._validation import (
     check_probabilities,
     check_set_sizes,
 )
+from neuroextrap.stats._warn import warn
 
 
 def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
@@ -362,9 +361,8 @@ def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> N
     margin = 1 - bound_method(method)(np.ones(len(sizes)), sizes, design)
     vacuous = margin >= 1 - 1 / sizes
     if vacuous.any():
-        warnings.warn(
+        warn(
             f"the bound's margin {margin[0]:.2f} leaves nothing above chance at set "
             f"sizes {sizes[vacuous].tolist()}: more classes are needed, or the bound "
-            "for the given classes (bayes_accuracy_lower_bound)",
-            stacklevel=3,
+            "for the given classes (bayes_accuracy_lower_bound)"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._validation import check_integer, check_real, random_generator
+from neuroextrap.stats._warn import warn
 
 _LISTED = 8  # list all labelings when they are at most this many times those asked
 
@@ -108,13 +108,49 @@ def permute_labels(
         )
     if others < n_permutations:
         message = _few_labelings(others, n_permutations, _n_renamings(units))
-        warnings.warn(message, stacklevel=2)
+        warn(message)
+    codes = _labelings(units, n_permutations, others, random_state)
+    return units.labels[codes[:, units.of_sample]]
+
+
+def permute_rows(
+    rows: ArrayLike,
+    groups: ArrayLike | None,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> NDArray:
+    """Draw other orders of the rows of a design, equal rows as one label.
+
+    As :func:`permute_labels`, with words for subjects instead of samples.
+    """
+    units = _units(rows, groups, None)
+    others = _count(units) - 1
+    if others == 0:
+        raise ValueError(
+            "exchanging changes nothing: all subjects of a block, or all blocks of a "
+            "size, are alike in what is tested; use blocks that hold several values"
+        )
+    if others < n_permutations:
+        warn(
+            f"only {others} other ways exist to exchange the subjects, "
+            f"{n_permutations} were asked for; all are used and no p-value can be "
+            f"below {1 / (others + 1):.3g}"
+        )
+    codes = _labelings(units, n_permutations, others, random_state)
+    return units.labels[codes[:, units.of_sample]]
+
+
+def _labelings(
+    units: _Units,
+    n_permutations: int,
+    others: int,
+    random_state: int | np.random.Generator | None,
+) -> Codes:
+    """Return the units' codes in other labelings: all of them, or a random draw."""
     rng = random_generator(random_state)
     if others <= _LISTED * n_permutations:
-        codes = _listed(units, min(others, n_permutations), others, rng)
-    else:
-        codes = _drawn(units, n_permutations, rng)
-    return units.labels[codes[:, units.of_sample]]
+        return _listed(units, min(others, n_permutations), others, rng)
+    return _drawn(units, n_permutations, rng)
 
 
 def _few_labelings(others: int, n_permutations: int, n_renamings: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
 from neuroextrap.stats._validation import (
@@ -188,17 +188,37 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     if not len(null):
         raise ValueError("null_scores must have at least one permutation; got none")
     known = np.flatnonzero(~np.isnan(values))
-    order = known[np.argsort(values[known], kind="stable")]  # increasing
+    order = np.argsort(values[known], kind="stable")
     n_reached = np.zeros(len(order), dtype=np.int64)
     width = max(1, _BATCH_NUMBERS // max(1, len(order)))
     for start in range(0, len(null), width):
-        maxima = np.asarray(null[start : start + width], dtype=np.float64)[:, order]
-        if np.isnan(maxima).any():
+        some = np.asarray(null[start : start + width], dtype=np.float64)[:, known]
+        if np.isnan(some).any():
             raise ValueError("null_scores hold NaN where score is a number; drop them")
-        np.maximum.accumulate(maxima, axis=1, out=maxima)
-        n_reached += (maxima >= values[order]).sum(axis=0)
-    p = p_value_from_counts(n_reached, len(null))
+        n_reached += count_left(some, values[known], order)
     adjusted = np.full(values.shape, np.nan)
+    adjusted[known] = step_down_from_counts(n_reached, order, len(null))
+    return adjusted
+
+
+def count_left(
+    permuted: FloatArray, score: FloatArray, order: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Count how often the maximum over the regions left reaches the score.
+
+    `permuted` has shape (n_permutations, n_regions). `order` sorts `score`, increasing;
+    left for a region are itself and those before it. Counts are in this order.
+    """
+    maxima = np.maximum.accumulate(permuted[:, order], axis=1)
+    return np.asarray((maxima >= score[order]).sum(axis=0))
+
+
+def step_down_from_counts(
+    n_reached: NDArray[np.int64], order: NDArray[np.intp], n_permutations: int
+) -> FloatArray:
+    """Turn the counts of :func:`count_left` into step-down p-values (n_regions,)."""
+    p = p_value_from_counts(n_reached, n_permutations)
+    adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
     return adjusted
 

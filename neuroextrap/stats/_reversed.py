@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+
+from neuroextrap.stats._warn import warn
 
 _FAR_BELOW = 0.25  # pairwise accuracy: half of what guessing gives
 _FALSE_ALARM = 1e-4
 _FEW = 0.01  # share of regions: a wrong sign turns all that carry information
 
 
-def warn_if_reversed(
-    wins: NDArray[np.float64], n_test: int, *, stacklevel: int = 3
-) -> None:
+def warn_if_reversed(wins: NDArray[np.float64], n_test: int) -> None:
     """Warn where pairwise accuracy lies far below chance and nowhere far above.
 
     `wins` (..., n_classes) rest on `n_test` independent test points each. Far is 0.25
@@ -37,12 +35,10 @@ def warn_if_reversed(
     if few or (pairwise > 0.5 + distance).any():
         return
     where = f" in {below} of {pairwise.size} regions" if pairwise.size > 1 else ""
-    warnings.warn(
+    warn(
         f"the true class beats another one in only {pairwise.min():.3f} of the pairs"
         f"{where}, far below chance (0.5): margins must be larger for likelier "
         "classes; put a minus before distances, divergences and costs. Where the sign "
         "is right, see whether the folds leave fewer training samples to the classes "
-        "they test",
-        UserWarning,
-        stacklevel=stacklevel,
+        "they test"
     )

@@ -119,6 +119,37 @@ def test_folds_test_every_stimulus_once(pictures, tmp_path):
     assert "subjects_bayes_accuracy_bound" not in maps
 
 
+@pytest.mark.parametrize("n_folds", [None, 4])
+def test_an_interrupted_participant_continues(
+    few_pictures, tmp_path, monkeypatch, n_folds
+):
+    out, work, whole = (tmp_path / name for name in ("out", "work", "whole"))
+    given = {"participants": ["01"], "n_folds": n_folds}
+    analyze(few_pictures, whole, **given)
+    from neuroextrap.cohorts import _participants
+
+    def full(*_args, **_more):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_participants, "write_analysis", full)
+    written = []
+    for _ in range(2):
+        stopped = analyze(few_pictures, out, work_dir=work, **given)
+        assert stopped["reason"].tolist() == ["no space left"]
+        tasks = [path for path in work.rglob("*task*") if path.is_file()]
+        written.append({path: path.stat().st_mtime_ns for path in tasks})
+    assert written[0]
+    assert written[0] == written[1]  # nothing was computed a second time
+    monkeypatch.undo()
+    done = analyze(few_pictures, out, work_dir=work, **given)
+    assert done["status"].tolist() == ["done"]
+    assert list(work.iterdir()) == []
+    one, two = (
+        EncodingIdentification.from_directory(each / "sub-01") for each in (whole, out)
+    )
+    np.testing.assert_array_equal(one.wins_, two.wins_)
+
+
 def test_words_make_the_same_results_and_a_record_again(few_pictures, tmp_path, capsys):
     out, again, python = (tmp_path / name for name in ("out", "again", "python"))
     layer = few_pictures.parents[1] / "layer.tsv"

@@ -422,7 +422,7 @@ def test_a_singular_covariance_is_told(experiment):
 def test_the_correlation_rule_where_residuals_are_few(experiment):
     e = experiment
     few = e.Y[:6] - e.Y[:6].mean(axis=0)
-    with pytest.warns(UserWarning, match="rests on 6 residuals; compare rule='corr"):
+    with pytest.warns(UserWarning, match="rests on 6 residuals; rule='corr"):
         told = _fit(e, noise_covariance=few).identify(e.test, e.Y_test)
     assert any("rests on 6 residuals" in note for note in told.notes_)
     model = _fit(e, noise_covariance=few, rule="correlation")

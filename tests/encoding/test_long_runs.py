@@ -146,7 +146,7 @@ def test_workers_and_memory_do_not_change_a_bit(brain, whole):
         run(brain, max_memory="100K")
 
 
-@pytest.mark.filterwarnings("ignore:.*residuals; compare rule:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*residuals; rule=:UserWarning")
 @pytest.mark.parametrize("n_regions", [5, 200])
 def test_memory_estimate_is_near_the_peak(n_regions):
     rng = np.random.default_rng(2)

@@ -32,6 +32,17 @@ def test_winner_lead_and_crossing():
     assert found.limited_by == {"two": "bias", "four": "variance"}
 
 
+def test_two_sizes_can_be_compared():
+    curves = {
+        "two": _curve([0.2, 0.5], sizes=[2, 4]),
+        "four": _curve([-1, 0.1, 0.3, 0.4]),
+    }
+    found = compare_learning_curves(curves)
+    assert found.train_sizes.tolist() == [2, 4]
+    assert found.best == ["two", "two"]
+    assert found.limited_by == {"two": None, "four": "variance"}
+
+
 def test_standard_error_of_the_lead_is_corrected_for_shared_subjects():
     first, second = _curve([1.0] * 4, 0.1, seed=1), _curve([0.0] * 4, 0.1, seed=2)
     found = compare_learning_curves({"a": first, "b": second})

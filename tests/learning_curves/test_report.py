@@ -97,6 +97,14 @@ def test_crossings_are_told():
     assert "Between 3 and 4 training subjects “y” overtakes “&lt;x&gt;”" in text
 
 
+def test_curves_of_other_sizes_are_reported_not_compared():
+    pair = {"x": made_up([0.5, 0.4]), "y": made_up([0.1, 0.6])}
+    pair["y"].train_sizes = np.array([5, 6])
+    assert "overtakes" not in words(learning_curve_report(pair))
+    pair["y"].train_sizes = pair["x"].train_sizes
+    assert "Between 2 and 3 training subjects" in words(learning_curve_report(pair))
+
+
 def test_infinite_information_is_reported_not_compared():
     broken = made_up([0.5, 0.5, -np.inf])
     text = words(learning_curve_report({"x": broken, "y": made_up([0.1, 0.2, 0.6])}))

@@ -35,10 +35,25 @@ def test_rows_are_training_and_columns_test():
     assert len(ax.collections) == 2
 
 
-@pytest.mark.parametrize("p", [0.01, 1.0])
-def test_no_line_where_all_or_none_survive(p):
-    ax = plot_temporal_generalization([0, 1], np.eye(2), p_value=np.full((2, 2), p))
-    assert len(ax.collections) == 1
+def outline(p):
+    """Ends of the lines around squares of two moments."""
+    ax = plot_temporal_generalization([0, 1], np.eye(2), p_value=np.array(p))
+    lines = [each.get_segments() for each in ax.collections[1:]]
+    ends = np.round(np.array(lines[0] if lines else []), 9).tolist()
+    return sorted(sorted(map(tuple, line)) for line in ends)
+
+
+def test_a_line_surrounds_what_survives():
+    assert outline([[1.0, 1.0], [1.0, 1.0]]) == []
+    one = outline([[1.0, 0.01], [1.0, 1.0]])  # trained first, tested second
+    corners = [(0.5, -0.5), (1.5, -0.5), (1.5, 0.5), (0.5, 0.5)]
+    sides = [
+        sorted(side) for side in zip(corners, corners[1:] + corners[:1], strict=True)
+    ]
+    assert one == sorted(sides)
+    assert len(outline([[0.01, 0.01], [1.0, 1.0]])) == 6
+    assert len(outline([[0.01, 0.01], [0.01, 0.01]])) == 8
+    assert len(outline([[0.01, 1.0], [1.0, 0.01]])) == 8  # squares that share a corner
 
 
 @pytest.mark.parametrize(

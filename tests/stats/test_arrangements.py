@@ -19,7 +19,7 @@ FLIP = {"whole_blocks": False, "two_sided": False, "random_state": 0}
 def every_permutation(test, blocks=None, **options):
     """All of them: fewer exist than are asked for."""
     options = {"whole_blocks": False, "random_state": 0} | options
-    with pytest.warns(UserWarning, match="other labelings exist"):
+    with pytest.warns(UserWarning, match="ways exist to exchange the subjects"):
         found = permuted(test, blocks, n_permutations=100, **options)
     assert found.are_all
     assert (found.signs == 1).all()
@@ -159,3 +159,10 @@ def test_a_seed_draws_the_same_arrangements(blocks):
     ]
     np.testing.assert_array_equal(flips[0], flips[1])
     assert (flips[0] != flips[2]).any()
+
+
+def test_where_nothing_can_be_exchanged():
+    within = np.array(["a", "a", "b", "b", "b"])
+    options = {"whole_blocks": False, "n_permutations": 9, "random_state": 0}
+    with pytest.raises(ValueError, match="exchanging changes nothing: all subjects"):
+        permuted(GROUPS, within, **options)

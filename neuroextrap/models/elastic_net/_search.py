@@ -10,6 +10,7 @@ import numpy as np
 from neuroextrap.models.elastic_net._folds import fold_grams
 from neuroextrap.models.elastic_net._grid import fit_block
 from neuroextrap.models.elastic_net._solvers import SOLVERS, choose_solver
+from neuroextrap.stats._warn import warn
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -170,19 +171,16 @@ def _warn_about(fit, options):
     smallest = fit.alphas[np.arange(len(chosen)), chosen.argmax(axis=1), -1]
     edge = np.mean(fit.alpha <= smallest)
     if options.n_alphas > 1 and edge > 0:
-        warnings.warn(
+        warn(
             f"the best alpha is the smallest of the grid for {edge:.1%} of the "
-            "targets; lower eps",
-            UserWarning,
-            stacklevel=3,
+            "targets; lower eps"
         )
     worst = np.flatnonzero(fit.dual_gap > options.tol)
     if worst.size or fit.n_stalled.any():
-        warnings.warn(
+        warn(
             f"the elastic net reached max_sweeps={options.max_sweeps} in "
             f"{int(fit.n_stalled.sum())} problems of the search ("
             f"{np.mean(fit.n_stalled > 0):.1%} of targets), and {worst.size} refits "
             f"stay above tol={options.tol:g}; raise max_sweeps or eps",
             ConvergenceWarning,
-            stacklevel=3,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from neuroextrap.stats._validation import (
     check_wins,
     real_array,
 )
+from neuroextrap.stats._warn import warn
 
 
 class AccuracyExtrapolator(PredictionIntervals):
@@ -167,11 +167,9 @@ class AccuracyExtrapolator(PredictionIntervals):
         """Resolve what depends on the data, fit, and warn if that did not converge."""
         method = EXTRAPOLATION_METHODS[self.method](**self.options)
         if method.continuous_scores and not sample.has_continuous_scores():
-            warnings.warn(
+            warn(
                 f"method={self.method!r} takes scores to be continuous, but more than "
-                "one test point in twenty ties with a distractor; use method='auto'",
-                UserWarning,
-                stacklevel=3,
+                "one test point in twenty ties with a distractor; use method='auto'"
             )
         method = method.resolve(sample)
         self.sample_ = sample
@@ -179,11 +177,9 @@ class AccuracyExtrapolator(PredictionIntervals):
         self.method_ = method.fit(sample)
         self.certificate_ = self.method_.certificate_
         if self.certificate_ is not None and not self.certificate_["converged"]:
-            warnings.warn(
+            warn(
                 f"method={self.method!r} did not converge: "
-                f"{self.certificate_['message']}",
-                UserWarning,
-                stacklevel=3,
+                f"{self.certificate_['message']}"
             )
         return self
 
@@ -350,12 +346,10 @@ class AccuracyExtrapolator(PredictionIntervals):
         """Warn about set sizes at which the method is not identified."""
         limit = self.method_.reliable_factor * self.n_classes_
         if largest > limit:
-            warnings.warn(
+            warn(
                 f"method={self.method!r} is not identified beyond about {limit:g} "
                 f"classes ({self.method_.reliable_factor:g} times K), asked for "
-                f"{largest:g}; use method='auto'",
-                UserWarning,
-                stacklevel=3,
+                f"{largest:g}; use method='auto'"
             )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -19,6 +17,7 @@ from neuroextrap.stats._extrapolation._prediction_error import (
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._validation import check_level, check_real_set_sizes
+from neuroextrap.stats._warn import warn
 
 
 class PredictionIntervals:
@@ -220,17 +219,13 @@ class PredictionIntervals:
         """Warn where the width of intervals was not calibrated."""
         n_classes = self.n_classes_
         if n_classes < FEWEST_CALIBRATED:
-            warnings.warn(
+            warn(
                 f"intervals were calibrated for {FEWEST_CALIBRATED} classes or more, "
-                f"got {n_classes}; take theirs as a guess",
-                UserWarning,
-                stacklevel=3,
+                f"got {n_classes}; take theirs as a guess"
             )
         elif largest > CALIBRATED_FACTOR * n_classes:
-            warnings.warn(
+            warn(
                 f"intervals were calibrated up to {CALIBRATED_FACTOR * n_classes} "
                 f"classes ({CALIBRATED_FACTOR} times K), asked for {largest:g}; take "
-                "those further out as a guess",
-                UserWarning,
-                stacklevel=3,
+                "those further out as a guess"
             )
