@@ -63,8 +63,8 @@ man: $(VENV)/.docs  ## the manual page, from the parser of the command line
 		--prog neuroextrap --project-name neuroextrap --manual-title neuroextrap \
 		--output docs/_build/neuroextrap.1
 
-bench: $(VENV)/.test  ## tables of ratios; each checks equality before it times
-	for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
+bench: $(VENV)/.test  ## one table of ratios; each is timed after equality is checked
+	$(BIN)/python benchmarks/_table.py --quick
 
 # quick tests, in an environment of its own, which is kept; TESTS="tests/stats" runs some
 TESTS ?=

@@ -16,6 +16,7 @@ import warnings
 from unittest import mock
 
 import numpy as np
+from _table import add_row
 from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
@@ -107,7 +108,10 @@ def compare(label, shape, n_naive, n_turns):
         f"{slow:.3f} s a voxel; best of {n_turns} turns"
     )
     for name, fit in fits.items():
-        report(name, fit, voxels, naive, slow, seconds[name])
+        same = report(name, fit, voxels, naive, slow, seconds[name])
+        size = f"{shape[0]:,} x {shape[1]:,}; a voxel"
+        theirs = "scikit-learn ElasticNetCV", slow
+        add_row(f"elastic net, {name}", size, seconds[name], *theirs, same)
     check_refit(X, Y, fits["numba, early stop"], voxels[:3])
 
 
@@ -131,6 +135,7 @@ def report(name, fit, voxels, naive, slow, seconds):
         f"  {name:24s} {1e3 * seconds:9.2f} ms a voxel  {slow / seconds:7.1f}x  same "
         f"choice {same:6.1%}  regret max {max(regret):.1e}  stalled {stalled}"
     )
+    return f"same choice {same:.0%}"
 
 
 def check_refit(X, Y, fit, voxels):

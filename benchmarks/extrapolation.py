@@ -25,6 +25,7 @@ import time
 from copy import deepcopy
 
 import numpy as np
+from _table import add_row
 from families import SIDES, benchmark_families
 from scipy import special, stats
 
@@ -326,6 +327,8 @@ def benchmark_jackknife(n_classes, n_refits, methods):
             ]
         )
         np.testing.assert_allclose(shared, scratch, rtol=1e-5)
+        size = f"{n_classes:,} classes, {n_refits} refits"
+        add_row(f"jackknife, {method}", size, fast, "from scratch", slow, "all refits")
         print(
             f"  {method:17s} {fast:.1f} s of CPU time, from scratch {slow:.1f} s: "
             f"{slow / fast:.1f} times; largest difference "
@@ -339,7 +342,8 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="about a minute")
     parser.add_argument("--full", action="store_true", help="hours: published sizes")
-    parser.add_argument("--only", nargs="+", default=["maps", "B1", "B2", "B3"])
+    parts = ["maps", "jackknife", "B1", "B2", "B3"]
+    parser.add_argument("--only", nargs="+", default=parts)
     parser.add_argument("--auto", action="store_true", help="the default method only")
     parser.add_argument("--families", nargs="?", const="fresh", choices=list(SIDES))
     parser.add_argument("--jackknife", action="store_true", help="its speed alone")
@@ -354,6 +358,8 @@ def run_published(args):
     start = time.perf_counter()
     if "maps" in args.only:
         benchmark_maps([4000, 70_000, 70_000][scale])
+    if "jackknife" in args.only:
+        benchmark_jackknife(300 if scale < 1 else 1000, 30, ("auto",))
     if "B1" in args.only:
         benchmark_b1(500, *[(5, 2), (25, 20), (50, 200)][scale], methods_b1)
         if scale:

@@ -16,6 +16,7 @@ import time
 import warnings
 
 import numpy as np
+from _table import add_row
 from searchlight import N_CLASSES, N_RUNS, RUNS, Y, simulate
 
 from neuroextrap import stats
@@ -87,6 +88,8 @@ def print_times(options):
             )
             spent.append((wall, cpu))
         n_spheres = int(np.isfinite(light.region_scores_["accuracy"]).sum())
+        size, without = f"{n_spheres:,} spheres", ("the fit without", spent[0][1])
+        add_row(f"{estimator} with bounds", size, spent[1][1], *without, "of refits")
         more = [b - a for a, b in zip(*spent, strict=True)]
         wall, cpu = (value * N_SPHERES / n_spheres for value in more)
         print(

@@ -19,6 +19,7 @@ from pathlib import Path
 import nibabel
 import numpy as np
 import pandas as pd
+from _table import add_row
 from nilearn.glm.second_level import non_parametric_inference
 from nilearn.image import smooth_img
 
@@ -102,6 +103,9 @@ def main():
         ratio = spent_there / n_other / (spent / n_own)
         cells = [f"{n_own:,}", f"{spent:.1f}", f"{n_other:,}", f"{spent_there:.1f}"]
         print(ROW.format(name, *cells, f"{ratio:.1f}"), flush=True)
+        size = f"{len(imgs)} subjects, {n_voxels:,} voxels; a flip"
+        each, theirs_each = spent / n_own, spent_there / n_other
+        add_row(f"{name}", size, each, "nilearn", theirs_each, "statistic, clusters")
 
 
 if __name__ == "__main__":

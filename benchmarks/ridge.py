@@ -18,6 +18,7 @@ import time
 import warnings
 
 import numpy as np
+from _table import add_row
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
@@ -64,9 +65,12 @@ def agreement(ours, theirs, ours_predicted, predicted):
     )
 
 
-def report(name, seconds, ours, text=""):
+def report(name, seconds, ours, text="", shape=None):
     """Print one row: CPU seconds, and how many times ours they are."""
     print(f"  {name:34s} {seconds:8.2f} s  {seconds / ours:6.2f}x  {text}", flush=True)
+    if shape is not None:
+        size = f"{shape[0]:,} x {shape[1]:,}, {shape[2]:,} voxels"
+        add_row("RidgeEncoder", size, ours, name, seconds, text.split(",")[0])
 
 
 def has_himalaya():
@@ -110,14 +114,18 @@ def penalty_per_voxel(n_samples, n_features, n_targets):
     pair = one_out.predict(X[few]), other.predict(X[few])
     text = agreement(one_out.alpha_, other.alpha_, *pair)
     report(
-        "scikit-learn RidgeCV, leave one out", seconds, ours, f"on 60 samples {text}"
+        "scikit-learn RidgeCV, leave one out",
+        seconds,
+        ours,
+        f"on 60 samples {text}",
+        (*X.shape, Y.shape[1]),
     )
     if has_himalaya():
         model, seconds = himalaya_ridge(X, Y)
         text = agreement(
             encoder.alpha_, model.best_alphas_, encoder.predict(X), model.predict(X)
         )
-        report("himalaya RidgeCV", seconds, ours, text)
+        report("himalaya RidgeCV", seconds, ours, text, (*X.shape, Y.shape[1]))
 
 
 def wide_features(n_samples, n_features, n_targets):
@@ -131,7 +139,9 @@ def wide_features(n_samples, n_features, n_targets):
         text = agreement(
             encoder.alpha_, model.best_alphas_, encoder.predict(X), model.predict(X)
         )
-        report("himalaya KernelRidgeCV", seconds, ours, f"{text} (no intercept there)")
+        shape = *X.shape, Y.shape[1]
+        text = f"{text} (no intercept there)"
+        report("himalaya KernelRidgeCV", seconds, ours, text, shape)
 
 
 def bands(n_samples, n_features, n_targets, n_weights):
@@ -161,7 +171,7 @@ def bands(n_samples, n_features, n_targets, n_weights):
     _, seconds = timed(lambda: model.fit(X, Y))
     penalties = np.log(encoder.band_weights_ / encoder.alpha_[:, np.newaxis]).T
     text = agreement(penalties, model.deltas_, encoder.predict(X), model.predict(X))
-    report("himalaya GroupRidgeCV", seconds, ours, text)
+    report("himalaya GroupRidgeCV", seconds, ours, text, (*X.shape, Y.shape[1]))
 
 
 def whole_brain(n_targets):
@@ -177,7 +187,7 @@ def whole_brain(n_targets):
         text = agreement(
             encoder.alpha_, model.best_alphas_, encoder.predict(X), model.predict(X)
         )
-        report("himalaya RidgeCV", seconds, ours, text)
+        report("himalaya RidgeCV", seconds, ours, text, (*X.shape, Y.shape[1]))
 
 
 def main():

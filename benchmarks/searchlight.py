@@ -26,6 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 import threadpoolctl
+from _table import add_row
 from nilearn.decoding import SearchLight
 from nilearn.maskers import NiftiMasker
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -200,6 +201,8 @@ def one_map(masker, img, X, spheres, radius, n_sample):
                 f"{theirs[name] * n / whole:.0f}x",
             )
         )
+        size, other = f"{n:,} spheres", ("nilearn SearchLight", theirs[name] * n)
+        add_row(f"{name}, one map", size, whole, *other, "predictions of refits")
     return theirs
 
 

@@ -110,6 +110,7 @@ class RegionRun:
             *self._data,
             max_memory=self.parameters.max_memory,
             n_jobs=self.parameters.n_jobs,
+            of_images=self.masker is not None,
         )
 
     @property

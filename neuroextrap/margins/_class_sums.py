@@ -29,7 +29,7 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
     2^-52 times the number of terms times the largest of the region.
     """
     digits = _DIGITS - int(np.ceil(np.log2(n_terms)))
-    largest = np.abs(terms).reshape(len(terms), -1).max(axis=1)
+    largest = np.abs(terms).max(axis=tuple(range(1, terms.ndim)))
     # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
     _, exponents = np.frexp(largest)
     shift = np.ldexp(1.5, exponents - digits + 52)

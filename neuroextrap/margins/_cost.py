@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
+import threadpoolctl
 
 from neuroextrap.margins._best_classes import BestClasses
 from neuroextrap.margins._class_sums import is_compact
@@ -99,9 +100,10 @@ def _seconds(
 ) -> float:
     """Time some regions, on one core."""
     data = task_data(X, regions, rows)
-    start = time.perf_counter()
-    run_task(plan, data)
-    return time.perf_counter() - start
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):  # as in a run
+        start = time.perf_counter()
+        run_task(plan, data)
+        return time.perf_counter() - start
 
 
 def estimate_memory(
@@ -118,7 +120,7 @@ def estimate_memory(
     data = 3 * X.nbytes  # in float32, and as it was read
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
-    if not plan.by_sums:
+    if not plan.by_sums and _direct_bytes(plan, regions) is None:
         labels += 12 * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
     task = (
@@ -142,6 +144,13 @@ def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> i
     return _passes_bytes(plan.forward_plan(), regions)
 
 
+def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
+    """Bytes of a margin that is made with nothing of its size beside it."""
+    if plan.whitener is not None:
+        return None
+    return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
+
+
 def _sums_bytes(size: int, work: Work) -> int:
     """Bytes of a task that sums: margins of its features and of its regions."""
     return 4 * size * (work.n_features + 3 * work.n_regions)
@@ -154,12 +163,16 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     n_regions, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples
     largest, ends = int(sizes.max()), np.cumsum(sizes)
     together = int((ends[n_regions - 1 :] - np.append(0, ends[:-n_regions])).max())
-    samples = 4 * n * (together + 6 * min(2**14, largest))  # some in float64
+    direct = _direct_bytes(plan, regions)
+    copies = 6 if direct is None else 2  # some in float64
+    samples = 4 * n * (together + copies * min(2**14, largest))
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    n_arrays = 4 if _keeps_no_margins(plan) else 12
-    margins = 8 * n_arrays * max(plan.size, PASS_SIZE)
+    each = 8 * (4 if _keeps_no_margins(plan) else 12)
+    if direct is not None:  # those before are dropped after the next are made
+        each = direct * min(plan.n_batches, 2) + 2
+    margins = each * max(plan.size, PASS_SIZE)
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
     return samples + workspace + margins + null
 

@@ -77,8 +77,7 @@ class Design:
     @cached_property
     def held_out(self) -> tuple[np.ndarray, ...]:
         """Per fold, the samples that do not train (tested or not), sorted."""
-        samples = np.arange(self.n_samples)
-        return tuple(np.setdiff1d(samples, train) for train, _ in self.folds)
+        return tuple(_others(train, self.n_samples) for train, _ in self.folds)
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -148,6 +147,13 @@ class Design:
                 np.cumsum([0, *(len(part) for part in parts)]),
             )
         )
+
+
+def _others(samples: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return the samples that are not among these, sorted."""
+    is_other = np.ones(n_samples, dtype=bool)
+    is_other[samples] = False
+    return np.flatnonzero(is_other)
 
 
 def as_slice(index: np.ndarray) -> slice | np.ndarray:

@@ -84,6 +84,25 @@ class MarginSource(ABC):
         del n_features  # inner products of samples do not depend on it
         return 32 * design.n_samples**2 * n_regions
 
+    def direct_bytes(self, n_features: int, design: TestedRows) -> int | None:
+        """Return the bytes of a margin, where none but margins are of their size.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of the largest region.
+        design : Design
+            Folds of the cross-validation.
+
+        Returns
+        -------
+        n_bytes : int or None
+            None where indicators of the classes, or products of the size of margins,
+            are in memory too.
+        """
+        del n_features, design
+        return None
+
     def __repr__(self) -> str:
         """Show the class and its parameters; part of a checkpoint's identity."""
         names = inspect.signature(type(self)).parameters

@@ -25,7 +25,7 @@ from neuroextrap.margins._operators import (
     check_priors,
     checked_counts,
 )
-from neuroextrap.margins._tall import is_tall, tall_workspace
+from neuroextrap.margins._tall import is_tall, tall_bytes, tall_workspace
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
@@ -119,8 +119,12 @@ class LDAMargins(MarginKernel):
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
-            return tall_workspace(n_features, design) * n_regions
+            of_one = tall_workspace(n_features, design, of_a_point=16)
+            return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
 
     def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
         """Whether labelings are many enough, and small enough, for compiled loops.

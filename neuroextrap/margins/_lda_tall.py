@@ -1,9 +1,6 @@
 """Discriminant analysis of many samples with few features."""
 
-from collections.abc import Iterator
-
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda_algebra import (
@@ -12,7 +9,7 @@ from neuroextrap.margins._lda_algebra import (
     margin_constants,
     prior_constants,
 )
-from neuroextrap.margins._tall import TallRegion
+from neuroextrap.margins._tall import TallRegion, fill_linear
 
 
 def fill_tall(
@@ -28,21 +25,26 @@ def fill_tall(
     What is inverted for every labeling is K x K, or of the size of the features where
     there are more classes than those.
     """
-    log_priors = prior_constants(counts, priors)
-    few_features = region.x.shape[1] <= 2 * design.n_classes
-    tall_margins = _from_features if few_features else _from_classes
-    for labeling, codes in enumerate(labelings.codes):
-        n = counts[:, :, labeling]
-        sums = region.class_sums(codes, n)
-        scores = tall_margins(region, design, sums, n)
-        for fold, (rows, of_fold) in enumerate(scores):
-            margins[rows, :, labeling] = of_fold + log_priors[fold, :, labeling]
+    constants = prior_constants(counts, priors).swapaxes(1, 2)
+    n = counts.swapaxes(1, 2)
+    few_features = region.centered.shape[1] <= 2 * design.n_classes
+    linear = _from_features if few_features else _from_classes
+    points = region.centered if few_features else region.projected
+    weights = region.class_sums(labelings, n)
+    for labeling in range(labelings.n_labelings):
+        one = weights[:, labeling], n[:, labeling]
+        weights[:, labeling], offsets = linear(region, *one)
+        constants[:, labeling] += offsets
+    fill_linear(margins, points, weights, constants, design)
 
 
 def _from_features(
-    region: TallRegion, design: Design, sums: np.ndarray, n: np.ndarray
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield rows and margins (n_test_f, K) by a p x p solution for each fold."""
+    region: TallRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (F, K, p) of centered points, and offsets, by p x p matrices.
+
+    ``sums`` (F, K, p) are those of the classes about the mean, ``n`` (F, K) counts.
+    """
     roots = sums / np.sqrt(n)[:, :, None]
     within = region.systems - roots.swapaxes(1, 2) @ roots
     shifts = sums / n[:, :, None]
@@ -54,28 +56,21 @@ def _from_features(
     smallest = 10 * within.shape[-1] * np.finfo(float).eps
     if not (pivots > smallest * np.einsum("fpp->fp", within)).all():
         raise ValueError(SINGULAR)
-    for fold, (_, test) in enumerate(design.folds):
-        half = solve_triangular(lower[fold], shifts[fold].T, lower=True)
-        weights = solve_triangular(lower[fold], half, lower=True, trans=1)
-        constants = -0.5 * np.square(half).sum(axis=0)
-        points = (region.x[test] - region.means[fold]).astype(region.dtype)
-        scores = points @ weights.astype(region.dtype) + constants.astype(region.dtype)
-        yield design.fold_slices[fold], scores
+    upward = np.linalg.inv(lower)
+    half = shifts @ upward.swapaxes(1, 2)
+    return half @ upward, -0.5 * np.einsum("fkp,fkp->fk", half, half)
 
 
 def _from_classes(
-    region: TallRegion, design: Design, sums: np.ndarray, n: np.ndarray
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield rows and margins (n_test_f, K) by a K x K inverse for each fold."""
+    region: TallRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for projected points, by K x K matrices."""
     shares = n / n.sum(axis=1, keepdims=True)
     moments = -(sums @ region.inverses) @ sums.swapaxes(1, 2)
     np.einsum("fkk->fk", moments)[:] += n
     inverses = inverse(moments.transpose(1, 2, 0)[..., None, None])
     small = n[:, :, None, None], shares[:, :, None, None]
     constants = margin_constants(inverses, *small, "equal")[..., 0, 0]
-    for fold, rows in enumerate(design.fold_slices):
-        predicted = region.projected[rows] @ sums[fold].T.astype(region.dtype)
-        precision = inverses[:, :, fold, 0, 0].astype(region.dtype)
-        offset = constants[fold] + shares[fold] @ inverses[:, :, fold, 0, 0]
-        scores = predicted @ precision + offset.astype(region.dtype)
-        yield rows, scores
+    precision = inverses[..., 0, 0].transpose(2, 0, 1)
+    offsets = constants + (shares[:, None] @ precision)[:, 0]
+    return precision @ sums, offsets

@@ -1,7 +1,7 @@
 """Gaussian naive Bayes as batched margins: sums over features."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from neuroextrap.margins._operators import (
     check_priors,
     check_regions,
     checked_counts,
+)
+from neuroextrap.margins._tall import (
+    ClassSums,
+    fill_linear,
+    is_tall,
+    tall_bytes,
+    tall_workspace,
 )
 
 FEATURES = 1024  # features handled together for one labeling; changes no result
@@ -77,34 +84,49 @@ class GaussianNBMargins(AdditiveKernel):
         return by_sums, by_regions + 2.5e4 * len(design.folds) * n_batches
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Check the options and the regions; nothing is computed without labels."""
+        """Check the options and the regions; take squares where features are few."""
         self._check()
         check_regions(xs, design)
-        return design, xs
+        tall = {
+            place: self._tall(x, design)
+            for place, x in enumerate(xs)
+            if is_tall(x.shape[1], design)
+        }
+        return design, xs, tall
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, regions = state
+        design, regions, tall = state
         counts = checked_counts(design, labelings)
-        members = labelings.one_hot(np.float64)
-        n, K, B = members.shape
-        priors = self._log_priors(counts)
+        K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, len(regions), B))
-        for start in range(0, B, LABELINGS):
+        priors = self._log_priors(counts)
+        for place, region in tall.items():
+            _fill_tall(margins[:, :, place], region, design, labelings, priors)
+        others = [place for place in range(len(regions)) if place not in tall]
+        if others:
+            members = labelings.one_hot(np.float64)
+            of_points = priors[design.fold_of_test]
+        for start in range(0, B if others else 0, LABELINGS):
             batch = slice(start, start + LABELINGS)
-            flat = members[:, :, batch].reshape(n, -1)
+            flat = members[:, :, batch].reshape(len(members), -1)
             flat_counts = counts[:, :, batch].reshape(len(counts), -1)
-            for s, x in enumerate(regions):
-                scores = self._region_scores(x, flat, flat_counts, design)
-                margins[:, :, s, batch] = scores.reshape(len(scores), K, -1)
-        margins += priors[design.fold_of_test][:, :, None]
+            for place in others:
+                scores = self._region_scores(regions[place], flat, flat_counts, design)
+                scores = scores.reshape(len(scores), K, -1) + of_points[:, :, batch]
+                margins[:, :, place, batch] = scores
         return margins.reshape(len(design.test), K, -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         """Count the samples, their squares, and the indicators of a batch."""
-        del n_regions  # one after the other
+        if is_tall(n_features, design):
+            of_one = tall_workspace(2 * n_features, design, of_a_point=8)
+            return n_regions * of_one
         n = design.n_samples
         features = 4 * n * min(n_features, REGION_FEATURES)
         return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
 
     def _region_scores(
         self, x: Any, members: Any, counts: Any, design: Design
@@ -119,6 +141,12 @@ class GaussianNBMargins(AdditiveKernel):
                 rows = design.fold_slices[fold]
                 scores[rows] += _region_log_density(test, mean, variance)
         return scores
+
+    def _tall(self, x: Any, design: Design) -> "_TallDensity":
+        """Prepare a region of few features beside many samples."""
+        x, floor = self._features(x)
+        x = np.concatenate([x, x * x], axis=1)
+        return _TallDensity(ClassSums(x, design), x[design.test], floor)
 
     def _check(self) -> None:
         """Raise unless the options are in range."""
@@ -144,6 +172,42 @@ class GaussianNBMargins(AdditiveKernel):
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 
+class _TallDensity(NamedTuple):
+    """Features and their squares: class sums, test points (n_test, 2 p), floors."""
+
+    sums: ClassSums
+    points: np.ndarray
+    floor: np.ndarray
+
+
+def _fill_tall(
+    out: Any, region: _TallDensity, design: Design, labelings: Any, priors: Any
+) -> None:
+    """Fill log posteriors (n_test, K, B), which are linear in points and squares."""
+    moments = region.sums.of(labelings)  # (F, B, K, 2 p)
+    moments /= labelings.training_counts(design).swapaxes(1, 2)[..., None]
+    mean, variance = np.split(moments, 2, axis=3)
+    variance -= mean * mean
+    np.maximum(variance, region.floor, out=variance)
+    _check_variance(variance)
+    level = np.log(variance).sum(axis=3)
+    precision = np.divide(1.0, variance, out=variance)
+    level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
+    mean *= precision
+    precision *= -0.5
+    offsets = priors.swapaxes(1, 2) - 0.5 * level
+    fill_linear(out, region.points, moments, offsets, design)
+
+
+def _check_variance(variance: np.ndarray) -> None:
+    """Raise unless every feature varies within every class."""
+    if not variance.min() > 0:
+        raise ValueError(
+            "a feature does not vary within a class of training samples; use "
+            "variance_floor > 0"
+        )
+
+
 def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
     """Return indicators (n_samples, K) and training counts (F, K) of one labeling."""
     labelings = Labelings(np.asarray(codes)[None], design.n_classes)
@@ -166,11 +230,7 @@ def _statistics(
         variance = (square_sums - squares[held].T @ members[held]) / counts[fold]
         variance -= mean * mean
         np.maximum(variance, floor[:, None], out=variance)
-        if not variance.min() > 0:
-            raise ValueError(
-                "a feature does not vary within a class of training samples; use "
-                "variance_floor > 0"
-            )
+        _check_variance(variance)
         yield mean, variance
 
 

@@ -15,9 +15,11 @@ from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._operators import centered_gram
 from neuroextrap.margins._tall import (
-    HeldOutSums,
+    ClassSums,
     centered,
+    fill_linear,
     is_tall,
+    tall_bytes,
     tall_workspace,
 )
 from neuroextrap.margins._wins import NAN_MARGINS
@@ -73,11 +75,10 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         their place in the list.
         """
         tall = {
-            place: centered(x).astype(np.float32)
+            place: _tall(centered(x), design)
             for place, x in enumerate(xs)
             if is_tall(x.shape[1], design)
         }
-        sums = HeldOutSums(design) if tall else None
         others = [x for place, x in enumerate(xs) if place not in tall]
         grams = np.empty((len(others), design.n_samples, design.n_samples))
         for gram, x in zip(grams, others, strict=True):
@@ -86,16 +87,20 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             round_terms(grams, 4 * design.n_samples**2)
         else:
             grams = grams.astype(np.float32)
-        return grams, tall, sums, design
+        return grams, tall, design
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
-            return tall_workspace(n_features, design) * n_regions
+            of_one = tall_workspace(n_features, design, of_a_point=4)
+            return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
 
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, np.float32)
+
     def best_shares(self, state: Any, labelings: Any, weights: Any) -> Any:
-        grams, _, _, design = state
-        if not _is_exact(design):
+        grams, tall, design = state
+        if tall or not _is_exact(design):
             return None
         from neuroextrap.margins._centroid_kernel import fill_centroid_shares
 
@@ -109,8 +114,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         return times_equal_weight(shares.reshape(-1), weights)
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
-        grams, tall, sums, design = state
-        if _is_exact(design):
+        grams, tall, design = state
+        if _is_exact(design) and not tall:
             return _exact_margins(grams, design, labelings)
         if not tall:
             return _gram_margins(grams, design, labelings)
@@ -118,10 +123,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
         counts = labelings.training_counts(design)
-        for place, x in tall.items():
-            for labeling, codes in enumerate(labelings.codes):
-                means = sums.of(x.astype(float), codes) / counts[:, :, labeling, None]
-                _fill_tall(margins[:, :, place, labeling], x, means, design)
+        for place, region in tall.items():
+            _fill_tall(margins[:, :, place], region, design, labelings, counts)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
             of_grams = _gram_margins(grams, design, labelings)
@@ -129,14 +132,21 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         return margins.reshape(-1, K, n_regions * B)
 
 
-def _fill_tall(out: Any, x: Any, means: Any, design: Design) -> None:
-    """Fill margins (n_test, K) from class means (F, K, p) of the training samples."""
-    for mean, (_, test), rows in zip(
-        means, design.folds, design.fold_slices, strict=True
-    ):
-        squares = np.square(mean).sum(axis=1)
-        twice = (2.0 * mean.T).astype(np.float32)
-        np.subtract(x[test] @ twice, squares.astype(np.float32), out=out[rows])
+def _tall(x: np.ndarray, design: Design) -> tuple[ClassSums, np.ndarray]:
+    """Return what sums a region of few features by class, and its test points."""
+    return ClassSums(x, design), x[design.test].astype(np.float32)
+
+
+def _fill_tall(
+    out: Any, region: tuple[ClassSums, Any], design: Any, labelings: Any, n: Any
+) -> None:
+    """Fill margins (n_test, K, B) of few features; ``n`` (F, K, B) training counts."""
+    sums, points = region
+    means = sums.of(labelings)
+    means /= n.swapaxes(1, 2)[..., None]
+    squares = np.einsum("fbkp,fbkp->fbk", means, means)
+    means *= 2.0
+    fill_linear(out, points, means, -squares, design)
 
 
 def _is_exact(design: Design) -> bool:

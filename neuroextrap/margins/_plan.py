@@ -87,14 +87,14 @@ class Plan:
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     @property
-    def _n_batches(self) -> int:
+    def n_batches(self) -> int:
         """Number of batches of the trained labelings."""
         return -(-self.n_trained // max(1, PASS_SIZE // self.size))
 
     @property
     def batch_width(self) -> int:
         """Number of trained labelings in the widest batch."""
-        return -(-self.n_trained // self._n_batches)
+        return -(-self.n_trained // self.n_batches)
 
     @property
     def n_kept(self) -> int:
@@ -131,7 +131,7 @@ class Plan:
         """
         if "batches" in self._kept:
             return self._kept["batches"]
-        codes = np.array_split(self.codes[: self.n_trained], self._n_batches)
+        codes = np.array_split(self.codes[: self.n_trained], self.n_batches)
         batches = (Labelings(part, self.design.n_classes) for part in codes)
         if self.n_kept < self.n_trained:
             return batches

@@ -72,16 +72,23 @@ def affordable_workers(
     *,
     max_memory: Any,
     n_jobs: int,
+    of_images: bool = True,
 ) -> int:
-    """Return as many of the ``n_jobs`` workers as the memory allows, at least 1."""
+    """Return as many of the ``n_jobs`` workers as the memory allows, at least 1.
+
+    ``of_images`` says whether voxels, not columns of an array, can be left out.
+    """
     budget = parse_memory(max_memory)
     for n_workers in range(effective_n_jobs(n_jobs), 0, -1):
         if estimate_memory(X, regions, plan, n_workers) <= budget:
             return n_workers
     needed = estimate_memory(X, regions, plan, 1) / 2**30
+    fewer = "voxels (mask, stride) or a smaller radius"
+    if not of_images:
+        fewer = "samples, classes or columns, or smaller regions"
     raise ValueError(
         f"max_memory={max_memory!r} is too little: about {needed:.1f} GiB are needed; "
-        "raise it, or use fewer voxels (mask, stride) or a smaller radius"
+        f"raise it, or use fewer {fewer}"
     )
 
 

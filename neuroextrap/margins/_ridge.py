@@ -17,7 +17,7 @@ from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
 from neuroextrap.margins._operators import RegionOperators, checked_counts
-from neuroextrap.margins._tall import TallRegion, is_tall, tall_workspace
+from neuroextrap.margins._tall import fill_linear, is_tall, tall_bytes, tall_workspace
 
 
 class RidgeMargins(BestClasses, MarginKernel):
@@ -61,7 +61,10 @@ class RidgeMargins(BestClasses, MarginKernel):
         if forms.growing is not None:
             _fill_growing(margins, forms.growing, design, labelings)
         for place, region in forms.tall.items():
-            _fill_tall(margins[:, :, place], region, design, labelings, counts)
+            n = counts.swapaxes(1, 2)
+            sums = region.class_sums(labelings, n)
+            shares = n / n.sum(axis=2, keepdims=True)
+            fill_linear(margins[:, :, place], region.projected, sums, shares, design)
         for part, group in zip(parts, forms.operators, strict=True):
             margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
         return margins.reshape(-1, K, n_regions * B)
@@ -85,24 +88,12 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
-            return tall_workspace(n_features, design) * n_regions
+            of_one = tall_workspace(n_features, design, of_a_point=16)
+            return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
 
-
-def _fill_tall(
-    margins: np.ndarray,
-    region: TallRegion,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-) -> None:
-    """Fill the predictions (n_test, K, B) of a region with few features."""
-    for labeling, codes in enumerate(labelings.codes):
-        n = counts[:, :, labeling]
-        sums = region.class_sums(codes, n).astype(region.dtype)
-        shares = (n / n.sum(axis=1, keepdims=True)).astype(region.dtype)
-        for rows, share, of_fold in zip(design.fold_slices, shares, sums, strict=True):
-            margins[rows, :, labeling] = region.projected[rows] @ of_fold.T + share
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
 
 
 def _fill_growing(

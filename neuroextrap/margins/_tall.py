@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design
+from neuroextrap.margins._design import Design, Labelings
 
 # fewer samples are in good hands elsewhere: many labelings at once, compiled
 MIN_SAMPLES = 1024
@@ -25,63 +25,106 @@ def is_tall(n_features: float, design: Design) -> bool:
     return bool(n >= MIN_SAMPLES and n_features <= n_held and 2 * n_features < n)
 
 
-class HeldOutSums:
-    """Sums over the training samples of each class, for every fold of a design."""
+class ClassSums:
+    """Sums over the training samples of each class, for every fold of a design.
 
-    def __init__(self, design: Design) -> None:
-        sizes = [len(held) for held in design.held_out]
-        self.n_folds, self.n_classes = len(sizes), design.n_classes
-        self.held = np.concatenate(design.held_out)
-        self.first_row = np.repeat(np.arange(self.n_folds), sizes) * self.n_classes
-        self.is_partition = np.array_equal(
-            np.sort(self.held), np.arange(design.n_samples)
-        )
+    ``x`` (n_samples, n_features) are the samples of a region in float64.
+    """
 
-    def of(self, x: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Sum the training samples of ``x`` (n, p) by class, shape (F, K, p)."""
-        K = self.n_classes
-        rows = self.first_row + codes[self.held]
-        held = _sums(rows, self.held, x, self.n_folds * K)
-        held = held.reshape(self.n_folds, K, -1)
-        if self.is_partition:
-            total = held.sum(axis=0)
+    def __init__(self, x: np.ndarray, design: Design) -> None:
+        self.n_folds, n_classes = len(design.folds), design.n_classes
+        self.x = np.ascontiguousarray(x)
+        held = np.concatenate(design.held_out)
+        sizes = [len(samples) for samples in design.held_out]
+        first_row = np.repeat(np.arange(self.n_folds) * n_classes, sizes)
+        # one entry for every fold that holds a sample out, sample after sample
+        order = np.argsort(held, kind="stable")
+        self.samples, self.first_row = held[order], first_row[order]
+        n_folds_out = np.bincount(held, minlength=len(x))
+        self.is_partition = bool((n_folds_out == 1).all())
+        self.edges = np.concatenate([[0], np.cumsum(n_folds_out)])
+
+    def of(self, labelings: Labelings) -> np.ndarray:
+        """Sum the training samples by class, shape (F, B, K, p)."""
+        K, p = labelings.n_classes, self.x.shape[1]
+        sums = np.empty((self.n_folds, labelings.n_labelings, K, p))
+        everyone = np.arange(len(self.x) + 1)
+        for labeling, codes in enumerate(labelings.codes):
+            rows = self.first_row + codes[self.samples]
+            held = _sums(rows, self.edges, self.x, self.n_folds * K).reshape(-1, K, p)
+            if self.is_partition:
+                total = held.sum(axis=0)
+            else:
+                total = _sums(codes, everyone, self.x, K)
+            np.subtract(total, held, out=sums[:, labeling])
+        return sums
+
+
+def _sums(
+    rows: np.ndarray, edges: np.ndarray, x: np.ndarray, n_rows: int
+) -> np.ndarray:
+    """Add samples (n, p) to rows, sample i to ``rows[edges[i] : edges[i + 1]]``."""
+    members = np.ones(len(rows)), rows, edges
+    return scipy.sparse.csc_array(members, shape=(n_rows, len(x))) @ x
+
+
+def fill_linear(
+    margins: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+    offsets: np.ndarray,
+    design: Design,
+) -> None:
+    """Fill margins (n_test, K, B) of a region that are linear in its test points.
+
+    points : (n_test, p), in the order of the design; weights : (F, B, K, p);
+    offsets : (F, B, K). Margins are made in the precision of the points, and one
+    labeling's do not depend on the others.
+    """
+    weights = weights.astype(points.dtype, copy=False).swapaxes(2, 3)
+    offsets = offsets.astype(points.dtype, copy=False)
+    direct = margins.flags.c_contiguous and margins.dtype == points.dtype
+    for rows, of_fold, offset in zip(design.fold_slices, weights, offsets, strict=True):
+        if direct and len(of_fold) == 1:
+            out = margins[rows, :, 0]
+            np.matmul(points[rows], of_fold[0], out=out)
+            out += offset
         else:
-            total = _sums(codes, np.arange(len(x)), x, K)
-        return total - held
-
-
-def _sums(rows: np.ndarray, samples: np.ndarray, x: np.ndarray, n: int) -> np.ndarray:
-    """Add the samples that share a row, shape (n, p)."""
-    members = (np.ones(len(rows), dtype=x.dtype), (rows, samples))
-    return scipy.sparse.csr_array(members, shape=(n, len(x))) @ x
+            scores = points[rows] @ of_fold + offset[:, None]
+            margins[rows] = np.moveaxis(scores, 0, -1)
 
 
 @dataclass(frozen=True)
 class TallRegion:
     """What ridge fits of one region need of its data, whatever the labels.
 
-    ``x`` (n, p) are the centered samples, ``means`` (F, p) those of the training
-    samples, ``systems`` (F, p, p) their penalized scatter matrices, ``inverses`` those
-    of the systems, and ``projected`` (n_test, p) the test points, about the mean of
-    their training samples, times the inverse. ``dtype`` is a precision good enough for
-    margins.
+    ``centered`` (n_test, p) are the test points about the mean of their training
+    samples, and ``projected`` the same times the inverse, in a precision good enough
+    for margins. ``means`` (F, p) are those means, among samples about the mean of all,
+    ``systems`` (F, p, p) the penalized scatter matrices of training samples, and
+    ``inverses`` theirs.
     """
 
-    x: np.ndarray
+    centered: np.ndarray
+    projected: np.ndarray
     means: np.ndarray
     systems: np.ndarray
     inverses: np.ndarray
-    projected: np.ndarray
-    sums: HeldOutSums
-    dtype: np.dtype
+    sums: ClassSums
 
-    def class_sums(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Sum each class's training samples about their mean, (F, K, p).
+    @property
+    def dtype(self) -> np.dtype:
+        """A precision good enough for margins."""
+        return self.projected.dtype
 
-        ``counts`` (F, K) are the numbers of training samples.
+    def class_sums(self, labelings: Labelings, counts: np.ndarray) -> np.ndarray:
+        """Sum each class's training samples about their mean, (F, B, K, p).
+
+        ``counts`` (F, B, K) are the numbers of training samples.
         """
-        sums = self.sums.of(self.x, codes)
-        return sums - counts[:, :, None] * self.means[:, None]
+        sums = self.sums.of(labelings)
+        sums -= counts[..., None] * self.means[:, None, None]
+        return sums
 
 
 def tall_region(
@@ -101,13 +144,13 @@ def tall_region(
         systems[fold] -= n_train * np.outer(means[fold], means[fold])
         np.einsum("ii->i", systems[fold])[:] += penalty
     inverses = _inverses(systems)
-    projected = np.empty((len(design.test), p))
+    points, projected = np.empty((2, len(design.test), p), dtype)
     for fold, (_, test) in enumerate(design.folds):
         rows = design.fold_slices[fold]
-        np.matmul(x[test] - means[fold], inverses[fold], out=projected[rows])
-    sums = HeldOutSums(design)
-    projected = projected.astype(dtype)
-    return TallRegion(x, means, systems, inverses, projected, sums, dtype)
+        about_mean = x[test] - means[fold]
+        points[rows] = about_mean
+        projected[rows] = about_mean @ inverses[fold]
+    return TallRegion(points, projected, means, systems, inverses, ClassSums(x, design))
 
 
 def _inverses(systems: np.ndarray) -> np.ndarray:
@@ -122,18 +165,26 @@ def _inverses(systems: np.ndarray) -> np.ndarray:
     return (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
 
 
-def tall_workspace(n_features: int, design: Design) -> int:
-    """Count the bytes of a region's operators, and of a labeling's sums."""
-    n_folds, n_test = len(design.folds), len(design.test)
+def tall_workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
+    """Count the bytes of a region's operators, and of a labeling's sums.
+
+    ``of_a_point`` are the bytes that a feature of a test point takes.
+    """
+    n_folds = len(design.folds)
     systems = 4 * n_folds * n_features**2
-    sums = 4 * n_folds * design.n_classes * n_features
-    samples = (2 * design.n_samples + n_test) * n_features
-    held = 4 * sum(len(held) for held in design.held_out)
-    return 8 * (systems + sums + samples + held)
+    sums = 3 * n_folds * design.n_classes * n_features
+    held = sum(len(held) for held in design.held_out)
+    points = of_a_point * len(design.test) * n_features
+    return points + 8 * (systems + sums + design.n_samples * n_features + 7 * held)
+
+
+def tall_bytes(n_features: int, design: Design, dtype: Any) -> int | None:
+    """Return the bytes of a margin if a region is tall, else None."""
+    return np.dtype(dtype).itemsize if is_tall(n_features, design) else None
 
 
 def centered(x: Any) -> np.ndarray:
     """Return samples (n, p) in float64, the mean of every feature removed."""
-    x = np.array(x, dtype=float)
+    x = np.array(x, dtype=float, order="C")
     x -= x.mean(axis=0)
     return x

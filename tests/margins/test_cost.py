@@ -83,6 +83,27 @@ def test_estimate_is_near_the_peak(
     assert peak <= estimate_memory(X, members, plan) <= _FACTOR * peak
 
 
+@pytest.mark.parametrize("n_permutations", [0, 3])
+@pytest.mark.parametrize(
+    ("classifier", "factor"),
+    # ridge may need double precision, which its penalty decides later
+    [("nearest_centroid", 2), ("gaussian_nb", 2), ("ridge", 3)],
+)
+def test_estimate_for_many_samples_is_nearer(classifier, factor, n_permutations):
+    plan = make_plan(classifier, 300, 12, n_permutations)
+    whole = slabs(1, 20)
+    X = np.random.default_rng(1).standard_normal((3600, 20), dtype=np.float32)
+    score_regions(X, whole, plan)  # imports
+    again = make_plan(classifier, 300, 12, n_permutations)
+    assert again.kernel.direct_bytes(20, again.design) is not None
+    assert again.kernel.direct_bytes(2000, again.design) is None
+    tracemalloc.start()
+    score_regions(X, whole, again)
+    peak = X.nbytes + tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= estimate_memory(X, whole, plan) <= factor * peak
+
+
 def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
     plan = make_plan("ridge", 8, 6, 2)
     X = np.zeros((48, 20_000), dtype=np.float32)

@@ -9,17 +9,19 @@ from neuroextrap.margins import _operators, _tall
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._lda import LDAMargins
+from neuroextrap.margins._naive_bayes import GaussianNBMargins
 from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._operators import ridge_penalty, scatter_penalty
 from neuroextrap.margins._ridge import RidgeMargins
-from neuroextrap.margins._tall import HeldOutSums, is_tall
+from neuroextrap.margins._tall import ClassSums, is_tall
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
-from tests.margins.twins import LDATwin, NearestCentroidTwin, RidgeTwin
+from tests.margins.twins import GaussianNBTwin, LDATwin, NearestCentroidTwin, RidgeTwin
 
 KERNELS = {
     "nearest_centroid": (NearestCentroidMargins(), lambda x: NearestCentroidTwin()),
     "ridge": (RidgeMargins(shrinkage=0.3), lambda x: RidgeTwin(penalty(x))),
     "lda": (LDAMargins(shrinkage=0.3), lambda x: LDATwin(penalty(x))),
+    "gaussian_nb": (GaussianNBMargins(), lambda x: GaussianNBTwin(x.var(axis=0))),
 }
 SIZES = (1, 3, 5, 11)  # fewer and more than twice the classes
 
@@ -32,6 +34,13 @@ def growing_design(n=40):
     """Training sets that grow by what was tested, as in forward tests."""
     edges = [18, 26, 33, 40]
     folds = [(np.arange(a), np.arange(a, b)) for a, b in pairwise(edges)]
+    return Design(tuple(folds), n, K)
+
+
+def consecutive_design(n=40):
+    """Every sample held out once, fold after fold."""
+    parts = np.split(np.arange(n), [12, 25])
+    folds = [(np.setdiff1d(np.arange(n), part), part) for part in parts]
     return Design(tuple(folds), n, K)
 
 
@@ -61,7 +70,9 @@ def about_first(margins):
 
 
 @pytest.mark.usefixtures("tall")
-@pytest.mark.parametrize("make_design", [unequal_design, growing_design])
+@pytest.mark.parametrize(
+    "make_design", [unequal_design, growing_design, consecutive_design]
+)
 @pytest.mark.parametrize("name", KERNELS)
 def test_equals_refits(name, make_design):
     kernel, make_twin = KERNELS[name]
@@ -113,11 +124,11 @@ def test_sums_leave_the_held_out_samples_out():
     x, codes = rng.normal(size=(40, 2)), labels(1)[0]
     for repeated in (False, True):
         design = unequal_design(repeated=repeated)
-        sums = HeldOutSums(design).of(x, codes)
+        sums = ClassSums(x, design).of(Labelings(codes[None], K))
         for fold, (train, _) in enumerate(design.folds):
             for label in range(K):
                 expected = x[train][codes[train] == label].sum(axis=0)
-                np.testing.assert_allclose(sums[fold, label], expected, atol=1e-12)
+                np.testing.assert_allclose(sums[fold, 0, label], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("shrinkage", ["auto", 0.0, 0.5])
