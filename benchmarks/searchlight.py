@@ -8,6 +8,10 @@ whole-brain permutation time is measured with --full, else extrapolated from a s
 
     python benchmarks/searchlight.py [--quick | --full] [--n-jobs N]
 
+Permutations are timed with the folds of the lower bounds, by the clock and in CPU time
+(other work on the machine lengthens the first), and beside one float32 product of all
+samples with all labelings, which is what a matrix library would need at the least.
+
 --quick takes a 6 mm mask and few permutations; ratios are then smaller, for what is
 fixed in a run weighs more. Run on an idle machine: both sides suffer from other work.
 """
@@ -18,6 +22,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import threadpoolctl
@@ -36,15 +41,21 @@ from neuroextrap.images import mni152_mask, resolve_masker, to_img
 from neuroextrap.images._geometry import mask_lattice
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._forward_folds import (
+    cyclic_orders,
+    forward_folds,
+    forward_parts,
+)
 from neuroextrap.margins._operators import ridge_penalty
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._registry import resolve_classifier
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.regions import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12
 Y = np.tile(np.arange(N_CLASSES), N_RUNS)
 RUNS = np.repeat(np.arange(N_RUNS), N_CLASSES)
+CHECKED = list(range(8))  # of the sampled spheres
 THEIRS = {
     "nearest_centroid": NearestCentroid(),
     "gaussian_nb": GaussianNB(),
@@ -92,8 +103,8 @@ def their_seconds(masker, img, radius, centers, estimator):
     return np.ravel(scores)[centers], spent / len(centers)
 
 
-def make_plan(classifier, n_permutations=0):
-    """Plan leave-one-run-out with within-run permutations."""
+def make_plan(classifier, n_permutations=0, *, forward=False):
+    """Plan leave-one-run-out with within-run permutations, and forward tests."""
     design = make_design(Y, N_CLASSES, groups=RUNS)
     codes = Y[None]
     if n_permutations:
@@ -101,11 +112,16 @@ def make_plan(classifier, n_permutations=0):
             Y, groups=RUNS, n_permutations=n_permutations, random_state=0
         )
         codes = np.concatenate([codes, permuted])
+    tests = None
+    if forward:
+        parts = forward_parts(Y, N_CLASSES, design, RUNS)
+        tests = forward_folds(*cyclic_orders(parts), Y, N_CLASSES, units=None)
     return Plan(
         kernel=resolve_classifier(classifier),
         design=design,
         codes=codes,
         statistic=resolve_statistic("accuracy", N_CLASSES, [2, N_CLASSES]),
+        forward=tests,
     )
 
 
@@ -190,46 +206,81 @@ def one_map(masker, img, X, spheres, radius, n_sample):
     return theirs
 
 
-def gemm_share(plan):
-    """Rate of the permutation product against that of a large square product."""
+def product_seconds(n_permutations):
+    """CPU seconds of one matrix product of all samples with all labelings, float32."""
     rng = np.random.default_rng(0)
-    width = plan.batch_width * N_CLASSES
+    plan = make_plan("ridge", n_permutations)
     left = rng.random((len(Y), len(Y)), dtype=np.float32)
-    right = rng.random((len(Y), width), dtype=np.float32)
-    square = rng.random((2048, 2048), dtype=np.float32)
-    rates = []
-    for a, b in ((left, right), (square, square)):
-        n_repeats = 30 if len(a) < 2048 else 3
-        np.matmul(a, b)
-        spent = min(seconds(np.matmul, a, b)[1] for _ in range(n_repeats))
-        rates.append(2 * a.shape[0] * a.shape[1] * b.shape[1] / spent / 1e9)
-    print(
-        f"permutation product {rates[0]:.0f} GFLOP/s, large product {rates[1]:.0f}: "
-        f"{rates[0] / rates[1]:.0%}"
-    )
+    right = rng.random((len(Y), plan.batch_width * N_CLASSES), dtype=np.float32)
+    np.matmul(left, right)
+    n_batches = sum(1 for _ in plan.batches())
+    spent = [cpu_seconds(np.matmul, left, right)[1] for _ in range(30)]
+    return np.median(spent) * n_batches
+
+
+def cpu_seconds(function, *args, **options):
+    """Run once; return the result and the CPU time of this process's threads."""
+    start = time.process_time()
+    result = function(*args, **options)
+    return result, time.process_time() - start
+
+
+class Ranked(AccuracyStatistic):
+    """The accuracy from the ranks of all classes, as other statistics are made."""
+
+    needs_best_only = False
+
+
+def check_ranks(name, X, spheres, plan):
+    """Check that best classes alone give what the ranks of all classes give."""
+    statistic = Ranked(N_CLASSES, N_CLASSES)
+    ranked = score_regions(X, spheres, replace(plan, statistic=statistic))
+    best = score_regions(X, spheres, plan)
+    for result in ("score", "n_reached", "maxima", "n_correct"):
+        one, other = getattr(best, result), getattr(ranked, result)
+        np.testing.assert_array_equal(one, other, err_msg=f"{name}: {result}")
 
 
 def permutations(X, spheres, theirs, n_permutations, n_sample, n_jobs):
-    """Compare permutation runs with max-statistic inference."""
-    n = spheres.shape[0]
-    timed = np.linspace(0, n - 1, n_sample).astype(int) if n_sample else slice(None)
-    timed = spheres[timed]
-    how = f"a sample of {n_sample} spheres" if n_sample else "all spheres"
-    print(f"{n_permutations} permutations, {n_jobs} workers, measured on {how}")
-    row = "{:<18}{:>16}{:>18}{:>14}"
-    print(row.format("classifier", "ms a sphere", "whole brain min", "ratio"))
+    """Compare permutation runs with max-statistic inference and forward bounds."""
+    n, timed, how = spheres.shape[0], spheres, "all spheres"
+    if n_sample:  # some tasks of neighbors: forward tests share their voxels' sums
+        size = min(128, n_sample // 2)
+        starts = np.linspace(0, n - size, n_sample // size).astype(int)
+        timed = spheres[(starts[:, None] + np.arange(size)).ravel()]
+        how = f"a sample of {n_sample} spheres in blocks of {size} neighbors"
+    print(
+        f"{n_permutations} permutations and forward tests, {n_jobs} workers, measured "
+        f"on {how}; equal to ranks of all classes in {len(CHECKED)} spheres; minutes "
+        "of the whole brain by the clock and by CPU time shared by the workers"
+    )
+    row = "{:<18}{:>14}{:>12}{:>12}{:>12}{:>10}{:>12}{:>10}"
+    heads = "classifier,clock ms,minutes,CPU ms,minutes,products,product ms,ratio"
+    print(row.format(*heads.split(",")))
     for name in ("nearest_centroid", "ridge", "lda"):
-        plan = make_plan(name, n_permutations)
+        plan = make_plan(name, n_permutations, forward=True)
+        check_ranks(name, X, timed[CHECKED], plan)
         score_regions(X, timed[:256], plan, n_jobs=n_jobs)  # starts the workers
-        _, spent = seconds(score_regions, X, timed, plan, n_jobs=n_jobs)
-        each = spent / timed.shape[0]
-        ratio = theirs[name] * (n_permutations + 1) / each
+        before = product_seconds(n_permutations)
+        (_, clock), cpu = cpu_seconds(
+            seconds, score_regions, X, timed, plan, n_jobs=n_jobs
+        )
+        product = (before + product_seconds(n_permutations)) / 2
+        clock, cpu = clock / timed.shape[0], cpu / timed.shape[0]
+        in_threads = plan.kernel.prefer == "threads"  # others are not in this process
+        ratio = theirs[name] * (n_permutations + 1) / clock
         print(
             row.format(
-                name, f"{1e3 * each:.2f}", f"{each * n / 60:.1f}", f"{ratio:.0f}x"
+                name,
+                f"{1e3 * clock:.2f}",
+                f"{clock * n / 60:.1f}",
+                f"{1e3 * cpu:.2f}" if in_threads else "-",
+                f"{cpu * n / n_jobs / 60:.1f}" if in_threads else "-",
+                f"{cpu / product:.1f}" if in_threads else "-",
+                f"{1e3 * product:.2f}",
+                f"{ratio:.0f}x",
             )
         )
-    gemm_share(plan)
 
 
 def exponents(X, spheres, n_permutations):
@@ -258,7 +309,7 @@ def exponents(X, spheres, n_permutations):
 
 
 def peak_memory(resolution, radius, n_permutations, n_regions):
-    """Fit in a process of its own; return wall seconds of the fit and peak GiB."""
+    """Fit in a process of its own; return CPU seconds of the fit and peak GiB."""
     code = (
         "import sys, time, resource; sys.path.insert(0, 'benchmarks'); "
         "import searchlight as s, numpy as np\n"
@@ -269,9 +320,9 @@ def peak_memory(resolution, radius, n_permutations, n_regions):
         "center = s.to_img(inside, masker)\n"
         f"light = s.IdentificationSearchLight(masker.mask_img_, radius={radius}, "
         f"n_permutations={n_permutations}, process_mask_img=center, n_jobs=2)\n"
-        "start = time.perf_counter(); light.fit(img, s.Y, groups=s.RUNS)\n"
+        "start = time.process_time(); light.fit(img, s.Y, groups=s.RUNS)\n"
         "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
-        "print(time.perf_counter() - start, peak)"
+        "print(time.process_time() - start, peak)"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
@@ -286,13 +337,13 @@ def resolutions(fine, coarse, radius):
     """Compare a finer brain with a coarser one: time and memory."""
     whole = 10**9
     base, base_memory = min(peak_memory(coarse, radius, 0, whole) for _ in range(3))
-    text = f"{coarse} mm, {radius:.0f} mm spheres: fit {base:.1f} s"
+    text = f"{coarse} mm, {radius:.0f} mm spheres: fit {base:.1f} CPU s"
     print(f"{text}, peak {base_memory:.2f} GiB")
     for r in (radius * fine / coarse, radius):
         spent, peak = min(peak_memory(fine, r, 0, whole) for _ in range(3))
         print(
-            f"{fine} mm, {r:.0f} mm spheres: fit {spent:.1f} s ({spent / base:.1f}x), "
-            f"peak {peak:.2f} GiB"
+            f"{fine} mm, {r:.0f} mm spheres: fit {spent:.1f} CPU s "
+            f"({spent / base:.1f}x), peak {peak:.2f} GiB"
         )
     _, peak = peak_memory(coarse, radius, 1000, 2000)
     print(f"{coarse} mm, 1,000 permutations (2,000 spheres): peak {peak:.2f} GiB")

@@ -7,6 +7,10 @@ import numpy as np
 import scipy.sparse
 import threadpoolctl
 
+from neuroextrap.margins._best_classes import BestClasses
+from neuroextrap.margins._class_sums import is_compact
+from neuroextrap.margins._compiled import has_numba
+from neuroextrap.margins._design import Design
 from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
@@ -165,9 +169,17 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * 12
+    each = 8 * (4 if _keeps_no_margins(plan) else 12)
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_batches, 2) + 2
     margins = each * max(plan.size, PASS_SIZE)
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
     return samples + workspace + margins + null
+
+
+def _keeps_no_margins(plan: Plan) -> bool:
+    """Whether best classes are found as margins are made, none of which is stored."""
+    if not (isinstance(plan.kernel, BestClasses) and isinstance(plan.design, Design)):
+        return False
+    in_place = is_compact(plan.design) and plan.design.tests_each_once
+    return plan.needs_best_only and has_numba() and in_place

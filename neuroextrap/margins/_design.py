@@ -1,11 +1,15 @@
 """A cross-validation design: which samples train, which are tested, fold by fold."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+
+# numbers in float64 arrays of some labelings together, which stay in cache
+PART_SIZE = 2**16
 
 
 class TestedRows(Protocol):
@@ -95,6 +99,12 @@ class Design:
         return np.array_equal(self.test, self.order)
 
     @cached_property
+    def tests_each_once(self) -> bool:
+        """Whether every sample is tested once, by the fold that holds it out."""
+        held = np.sort(np.concatenate(self.held_out))
+        return self.tests_in_order and np.array_equal(held, np.arange(self.n_samples))
+
+    @cached_property
     def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
         """Folds that hold out equally many samples, together: (folds, held).
 
@@ -163,34 +173,68 @@ class Labelings:
     def __init__(self, codes: Any, n_classes: int) -> None:
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
-        self._kept: dict[Any, np.ndarray] = {}
+        self._kept: dict[Any, Any] = {}
 
     @property
     def n_labelings(self) -> int:
         """Number of labelings B."""
         return len(self.codes)
 
+    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made under this name, or make it now."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
     def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
         """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
-        dtype = np.dtype(dtype)
-        if dtype not in self._kept:
-            classes = np.arange(self.n_classes)[None, :, None]
-            self._kept[dtype] = (self.codes.T[:, None, :] == classes).astype(dtype)
-        return self._kept[dtype]
+        classes = np.arange(self.n_classes)[None, :, None]
+        return self.keep(
+            np.dtype(dtype),
+            lambda: (self.codes.T[:, None, :] == classes).astype(dtype),
+        )
 
-    def ordered_one_hot(self, design: Design) -> np.ndarray:
-        """Return float32 indicators (n_samples, K, B), rows as in ``design.order``."""
-        if "ordered" not in self._kept:
-            self._kept["ordered"] = self.one_hot(np.float32)[design.order]
-        return self._kept["ordered"]
+    def ordered_one_hot(self, design: Design, dtype: Any = np.float32) -> np.ndarray:
+        """Return indicators (n_samples, K, B), rows as in ``design.order``."""
+        name = "ordered", np.dtype(dtype)
+        return self.keep(name, lambda: self.one_hot(dtype)[design.order])
+
+    def first(self) -> "Labelings":
+        """Return the first labeling alone."""
+        return self.keep("first", lambda: Labelings(self.codes[:1], self.n_classes))
+
+    def parts(self) -> list[tuple[slice, "Labelings"]]:
+        """Return the labelings a few at a time, each with its place in the batch."""
+
+        def make() -> list[tuple[slice, Labelings]]:
+            width = max(1, PART_SIZE // (self.codes.shape[1] * self.n_classes))
+            columns = [slice(a, a + width) for a in range(0, len(self.codes), width)]
+            return [(c, Labelings(self.codes[c], self.n_classes)) for c in columns]
+
+        return self.keep("parts", make)
+
+    def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples of each class and where they begin, for compiled loops.
+
+        Two arrays: (B, n_samples) has the samples of class 0, then those of class
+        1, numbered by their place in ``order``, and (B, K + 1) the edges of classes.
+        """
+        codes = self.codes[:, order]
+        members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)
+        counts = self._counts(slice(None)).T.astype(np.int32)
+        edges = np.zeros((self.n_labelings, self.n_classes + 1), dtype=np.int32)
+        np.cumsum(counts, axis=1, out=edges[:, 1:])
+        return members, edges
 
     def training_counts(self, design: Design) -> np.ndarray:
         """Count training samples of each class and fold; float32 (n_folds, K, B)."""
-        if "counts" not in self._kept:
+
+        def make() -> np.ndarray:
             total = self._counts(slice(None))
             held_out = [self._counts(held) for held in design.held_out]
-            self._kept["counts"] = np.stack([total - held for held in held_out])
-        return self._kept["counts"]
+            return np.stack([total - held for held in held_out])
+
+        return self.keep("counts", make)
 
     def _counts(self, samples: Any) -> np.ndarray:
         """Count some samples of each class, float32 of shape (K, B)."""

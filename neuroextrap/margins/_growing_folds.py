@@ -55,7 +55,10 @@ def growing_chains(design: Design) -> tuple[Chain, ...]:
     """Return the chains that make up a design; none where training sets do not grow."""
     starts = [0]
     for fold, ((train, test), (longer, _)) in enumerate(pairwise(design.folds)):
-        if not np.array_equal(np.sort(np.append(train, test)), np.sort(longer)):
+        grown = np.append(train, test)
+        if len(grown) != len(longer) or not np.array_equal(
+            np.sort(grown), np.sort(longer)
+        ):
             starts.append(fold + 1)
     if len(starts) == len(design.folds):
         return ()

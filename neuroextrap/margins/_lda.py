@@ -1,12 +1,13 @@
 """Multi-class shrinkage discriminant analysis as batched margins, exactly."""
 
-import importlib.util
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.margins._class_sums import MAX_TABLE
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
@@ -142,7 +143,7 @@ def _resolve_solver(solver: str) -> str:
     """Return "numba" or "numpy"."""
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} must be one of {SOLVERS}")
-    installed = importlib.util.find_spec("numba") is not None
+    installed = has_numba()
     if solver == "numba" and not installed:
         raise ImportError(
             "solver='numba' needs numba, which is not installed; install "
@@ -160,27 +161,77 @@ def _fill_compiled(
     priors: str,
 ) -> None:
     """Fill the margins of a group of regions, one region and one batch at a time."""
-    from neuroextrap.margins._lda_kernel import Classes, Folds, fill_margins
+    from neuroextrap.margins._lda_kernel import Folds, fill_margins
 
-    n_samples, K, B = design.n_samples, labelings.n_classes, labelings.n_labelings
-    width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
-    folds, log_priors = Folds(*design.flat_folds), prior_constants(counts, priors)
-    for start in range(0, B, width):
-        batch = slice(start, start + width)
-        classes = Classes(*_contiguous(counts[..., batch], log_priors[..., batch]))
-        (indicators,) = _contiguous(labelings.one_hot(float)[..., batch])
-        for s, region in enumerate(group.regions):
-            residuals = group.residuals_of(s, indicators)
+    folds, batches = (
+        Folds(*design.flat_folds),
+        _compiled_batches(labelings, design, counts, priors),
+    )
+    for s, region in enumerate(group.regions):
+        for batch in batches:
             regular = fill_margins(
-                residuals,
-                indicators,
+                _residuals(group, s, batch),
+                batch.indicators,
                 group.flat_inverses[s],
                 folds,
-                classes,
-                margins[:, :, region, batch],
+                batch.classes,
+                margins[:, :, region, batch.columns],
             )
             if not regular:
                 raise ValueError(SINGULAR)
+
+
+class _CompiledBatch(NamedTuple):
+    """Some labelings (B) for compiled loops: all of one region's arrays stay in cache.
+
+    ``members`` (B, n) and ``edges`` (B, K + 1) are samples sorted by class, or None for
+    designs so large that products with the ``indicators`` (n, K, B) are faster.
+    """
+
+    columns: slice
+    classes: Any
+    indicators: np.ndarray
+    members: np.ndarray | None
+    edges: np.ndarray | None
+
+
+def _compiled_batches(
+    labelings: Labelings, design: Design, counts: np.ndarray, priors: str
+) -> list[_CompiledBatch]:
+    """Split labelings for compiled loops; kept for the next region."""
+    from neuroextrap.margins._lda_kernel import Classes
+
+    def make() -> list[_CompiledBatch]:
+        n_samples, K, B = design.n_samples, labelings.n_classes, labelings.n_labelings
+        width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
+        log_priors = prior_constants(counts, priors)
+        batches = []
+        for start in range(0, B, width):
+            columns = slice(start, start + width)
+            some = Labelings(labelings.codes[columns], K)
+            members = edges = None
+            if n_samples**2 <= MAX_TABLE:
+                members, edges = some.sorted_by_class(np.arange(n_samples))
+            classes = Classes(
+                *_contiguous(counts[..., columns], log_priors[..., columns])
+            )
+            batches.append(
+                _CompiledBatch(columns, classes, some.one_hot(float), members, edges)
+            )
+        return batches
+
+    return labelings.keep(("compiled", priors), make)
+
+
+def _residuals(group: RegionOperators, s: int, batch: _CompiledBatch) -> np.ndarray:
+    """Return the residuals (n, K, B) of the region at this position of its group."""
+    if group.dense is None or batch.members is None:
+        return group.residuals_of(s, batch.indicators)
+    from neuroextrap.margins._class_sums_kernel import fill_sums_of_labelings
+
+    residuals = np.empty_like(batch.indicators)
+    fill_sums_of_labelings(group.dense[s], batch.members, batch.edges, residuals)
+    return residuals
 
 
 def _contiguous(*arrays: np.ndarray) -> list[np.ndarray]:

@@ -4,6 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.margins._best_classes import (
+    BestClasses,
+    sort_by_class,
+    times_equal_weight,
+)
+from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._operators import centered_gram
@@ -15,12 +22,13 @@ from neuroextrap.margins._tall import (
     tall_bytes,
     tall_workspace,
 )
+from neuroextrap.margins._wins import NAN_MARGINS
 
 # features whose margins of one fold stay in the cache; changes no result
 _FEATURES_AT_ONCE = 2048
 
 
-class NearestCentroidMargins(AdditiveKernel):
+class NearestCentroidMargins(BestClasses, AdditiveKernel):
     """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
 
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
@@ -60,8 +68,9 @@ class NearestCentroidMargins(AdditiveKernel):
         return by_sums, by_regions + work.n_regions * work.n_labelings * products
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Return float32 Gram matrices (n_regions, n, n), in the design's order.
+        """Return Gram matrices (n_regions, n, n), in the design's order.
 
+        In float64, rounded to exact sums, where samples are few, else in float32.
         Regions of few features beside many samples keep their samples instead, by
         their place in the list.
         """
@@ -74,7 +83,11 @@ class NearestCentroidMargins(AdditiveKernel):
         grams = np.empty((len(others), design.n_samples, design.n_samples))
         for gram, x in zip(grams, others, strict=True):
             gram[:] = centered_gram(x, design.order)
-        return grams.astype(np.float32), tall, design
+        if _is_exact(design):  # at most 4 n^2 of them are added and subtracted
+            round_terms(grams, 4 * design.n_samples**2)
+        else:
+            grams = grams.astype(np.float32)
+        return grams, tall, design
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
@@ -85,8 +98,25 @@ class NearestCentroidMargins(AdditiveKernel):
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, np.float32)
 
+    def best_shares(self, state: Any, labelings: Any, weights: Any) -> Any:
+        grams, tall, design = state
+        if tall or not _is_exact(design):
+            return None
+        from neuroextrap.margins._centroid_kernel import fill_centroid_shares
+
+        if labelings.training_counts(design).min() < 1:
+            raise ValueError(NAN_MARGINS)
+        by_class = sort_by_class(labelings, design, design.order, weights)
+        folds = _compiled_folds(labelings, design)
+        shares = np.empty((len(grams), labelings.n_labelings))
+        for gram, share in zip(grams, shares, strict=True):
+            fill_centroid_shares(gram, _apart(gram, folds), by_class, folds, share)
+        return times_equal_weight(shares.reshape(-1), weights)
+
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         grams, tall, design = state
+        if _is_exact(design) and not tall:
+            return _exact_margins(grams, design, labelings)
         if not tall:
             return _gram_margins(grams, design, labelings)
         n_regions = len(grams) + len(tall)
@@ -119,21 +149,26 @@ def _fill_tall(
     fill_linear(out, points, means, -squares, design)
 
 
+def _is_exact(design: Design) -> bool:
+    """Whether sums of inner products are exact, and best classes counted at once."""
+    return is_compact(design) and design.tests_each_once
+
+
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
     """Return the margins of regions from inner products of their samples."""
-    one_hot = labelings.ordered_one_hot(design)
+    one_hot = labelings.ordered_one_hot(design, grams.dtype)
     flat = one_hot.reshape(design.n_samples, -1)
-    counts = np.tile(labelings.training_counts(design), len(grams))
-    equal = counts.min() == counts.max()
-    if equal:  # put the factor of the inner products where it costs nothing
-        grams = grams * np.float32(2.0 / counts.min())
+    twice, inverse = (
+        np.tile(factor, len(grams))
+        for factor in _factors(labelings, design, grams.dtype)
+    )
     # inner products of every sample with the sum of each class over all samples
     products = batch_last(np.matmul(grams, flat), one_hot.shape)
     members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
     total = None
     if not design.is_partition:
         total = np.einsum("tlm,tlm->lm", members, products)
-    margins = np.empty((len(design.test), *products.shape[1:]), dtype=np.float32)
+    margins = np.empty((len(design.test), *products.shape[1:]), dtype=grams.dtype)
     for folds, held in design.equal_folds:
         held_members, cross = rows_of(members, held), rows_of(products, held)
         sums = np.einsum("fhlm,fhlm->flm", held_members, cross)
@@ -142,13 +177,24 @@ def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarr
         squares = (sums.sum(axis=0) if total is None else total) - sums
         cross = cross - _within(grams, flat, held, one_hot.shape).reshape(cross.shape)
         squares -= np.einsum("fhlm,fhlm->flm", held_members, cross)
-        _to_margins(cross, squares, counts[folds], equal)
+        squares *= inverse[folds]
+        cross *= twice[folds, None]
+        cross -= squares[:, None]
         if total is None and design.tests_in_order:
             return cross.reshape(margins.shape)
         for fold, held_margins in zip(folds, cross, strict=True):
             tested = design.fold_views[fold][1]
             margins[design.fold_slices[fold]] = held_margins[tested]
     return margins
+
+
+def _factors(labelings: Any, design: Design, dtype: Any) -> tuple:
+    """Return what a class's inner products and squared length are multiplied by.
+
+    2 / n and 1 / n^2 of the n training samples, each of shape (F, K, B).
+    """
+    counts = labelings.training_counts(design).astype(dtype)
+    return 2.0 / counts, 1.0 / (counts * counts)
 
 
 def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
@@ -160,21 +206,41 @@ def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
     return batch_last(products, (held.size, *shape[1:]))
 
 
-def _to_margins(cross: Any, squares: Any, counts: Any, equal: bool) -> None:
-    """Turn sums into margins, in place in ``cross``.
+def _exact_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
+    """Return the margins of regions from rounded inner products, in float32."""
+    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
+    margins = np.empty(shape, dtype=np.float32)
+    if has_numba():
+        from neuroextrap.margins._centroid_kernel import fill_centroid_margins
 
-    ``cross`` (F, h, K, M) are inner products of held-out samples with the sum of a
-    class's training samples, ``squares`` (F, K, M) the squared length of that sum,
-    ``counts`` (F, K, M) the numbers of training samples. Where all counts are ``equal``
-    both sums hold the factor 2 / count already.
-    """
-    if equal:
-        squares /= 2.0 * counts
+        by_class = sort_by_class(labelings, design, design.order)
+        folds = _compiled_folds(labelings, design)
+        for region, gram in enumerate(grams):
+            out = margins[:, :, region]
+            fill_centroid_margins(gram, _apart(gram, folds), by_class, folds, out)
     else:
-        squares /= counts
-        squares /= counts
-        cross *= (2.0 / counts)[:, None]
-    cross -= squares[:, None]
+        for columns, part in labelings.parts():
+            of_part = _gram_margins(grams, design, part)
+            margins[..., columns] = of_part.reshape(*shape[:3], -1)
+    return margins.reshape(*shape[:2], -1)
+
+
+def _compiled_folds(labelings: Any, design: Design) -> Any:
+    """Return folds and their factors for compiled loops; kept for the next region."""
+    from neuroextrap.margins._centroid_kernel import Folds
+
+    def make() -> Any:
+        edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
+        of_sample = design.fold_of_test.astype(np.uint32)
+        factors = (f.transpose(2, 0, 1) for f in _factors(labelings, design, float))
+        return Folds(of_sample, edges, *map(np.ascontiguousarray, factors))
+
+    return labelings.keep("folds", make)
+
+
+def _apart(gram: np.ndarray, folds: Any) -> np.ndarray:
+    """Return inner products, zero between samples of the same fold."""
+    return gram * (folds.of_sample[:, None] != folds.of_sample)
 
 
 def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:

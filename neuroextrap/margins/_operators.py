@@ -297,14 +297,18 @@ def _with_inverses(
     regions: np.ndarray, dense: Any, factors: Any, design: Design, dtype: Any
 ) -> RegionOperators:
     """Attach the inverse held-out blocks of I - H, fold by fold."""
-    inverses = []
+    blocks = []
     for held, _ in design.fold_views:
         if dense is not None:
             block = dense[:, held][:, :, held]
         else:
             block = np.stack([-u[held] @ u[held].T for u in factors])
             np.einsum("sii->si", block)[:] += 1.0
-        inverses.append(np.linalg.inv(block))
+        blocks.append(block)
+    if len({block.shape for block in blocks}) == 1:  # one call instead of one a fold
+        inverses = list(np.linalg.inv(np.stack(blocks)))
+    else:
+        inverses = [np.linalg.inv(block) for block in blocks]
     return RegionOperators(regions, dense, factors, tuple(inverses), np.dtype(dtype))
 
 

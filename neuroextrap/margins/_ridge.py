@@ -4,16 +4,23 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.margins._best_classes import (
+    BestClasses,
+    sort_by_class,
+    times_equal_weight,
+)
+from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._nearest_centroid import batch_last
-from neuroextrap.margins._operators import checked_counts
+from neuroextrap.margins._operators import RegionOperators, checked_counts
 from neuroextrap.margins._tall import fill_linear, is_tall, tall_bytes, tall_workspace
 
 
-class RidgeMargins(MarginKernel):
+class RidgeMargins(BestClasses, MarginKernel):
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
     The intercept is free and the penalty is the same in every fold: it comes from
@@ -34,10 +41,7 @@ class RidgeMargins(MarginKernel):
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
         forms = split_by_form(xs, design, shrinkage=self.shrinkage)
-        predictors = [
-            None if group.dense is None else _predictor(group, design)
-            for group in forms.operators
-        ]
+        predictors = [_predictor(group, design) for group in forms.operators]
         return design, len(xs), forms, predictors
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
@@ -46,12 +50,11 @@ class RidgeMargins(MarginKernel):
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
         for group, predictor in zip(forms.operators, predictors, strict=True):
-            flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
-            if predictor is None:
-                part = _thin_predictions(group, design, flat)
+            if is_compact(design):
+                part = _exact_predictions(predictor, design, labelings, group.dtype)
             else:
-                part = predictor @ flat
-            parts.append(batch_last(part, (len(design.test), K, B)))
+                part = _predictions(predictor, group, design, labelings)
+            parts.append(part)
         if len(parts) == 1 and len(forms.operators[0].regions) == n_regions:
             return parts[0]
         margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
@@ -65,6 +68,23 @@ class RidgeMargins(MarginKernel):
         for part, group in zip(parts, forms.operators, strict=True):
             margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
         return margins.reshape(-1, K, n_regions * B)
+
+    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        design, n_regions, forms, predictors = state
+        if not is_compact(design) or forms.tall or forms.growing is not None:
+            return None
+        from neuroextrap.margins._class_sums_kernel import fill_shares_of_sums
+
+        checked_counts(design, labelings)
+        samples = np.arange(design.n_samples)
+        by_class = sort_by_class(labelings, design, samples, weights)
+        shares = np.empty((n_regions, labelings.n_labelings))
+        for group, predictor in zip(forms.operators, predictors, strict=True):
+            for region, of_region in zip(group.regions, predictor, strict=True):
+                table = np.ascontiguousarray(of_region.T)
+                work = np.empty((labelings.n_classes, len(of_region)), group.dtype)
+                fill_shares_of_sums(table, by_class, work, shares[region])
+        return times_equal_weight(shares.reshape(-1), weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
@@ -90,15 +110,58 @@ def _fill_growing(
                 margins[rows, :, regions, labeling] = fit.predicted.transpose(1, 2, 0)
 
 
-def _predictor(group: Any, design: Design) -> np.ndarray:
-    """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples)."""
+def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
+    """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples).
+
+    In float64, rounded to exact sums, where samples are few. None where there are many,
+    and few features: then a factor of C is smaller.
+    """
+    exact, dense = is_compact(design), group.dense
+    if dense is None and not exact:
+        return None
+    if dense is None:
+        dense = np.stack([np.eye(len(u)) - u @ u.T for u in group.factors or ()])
     shape = (len(group.regions), len(design.test), design.n_samples)
-    predictor = np.empty(shape, group.dtype)
+    predictor = np.empty(shape, float if exact else group.dtype)
     for fold, (held, rows) in enumerate(design.fold_views):
-        block = -group.inverses[fold][:, rows] @ group.dense[:, held]
+        block = -group.inverses[fold][:, rows] @ dense[:, held]
         block[:, :, held] = 0.0  # exactly: a held-out label never enters
         predictor[:, design.fold_slices[fold]] = block
-    return predictor
+    return round_terms(predictor, design.n_samples) if exact else predictor
+
+
+def _predictions(
+    predictor: np.ndarray | None, group: Any, design: Design, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, n_regions * B) of a group of regions."""
+    K, B = labelings.n_classes, labelings.n_labelings
+    flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
+    if predictor is None:
+        predictions = _thin_predictions(group, design, flat)
+    else:
+        predictions = predictor @ flat
+    return batch_last(predictions, (len(design.test), K, B))
+
+
+def _exact_predictions(
+    predictor: np.ndarray, design: Design, labelings: Labelings, dtype: np.dtype
+) -> np.ndarray:
+    """Return the same from rounded predictors, whose sums are exact."""
+    shape = len(design.test), labelings.n_classes, len(predictor), labelings.n_labelings
+    margins = np.empty(shape, dtype)
+    if has_numba():
+        from neuroextrap.margins._class_sums_kernel import fill_sums_of_labelings
+
+        by_class = sort_by_class(labelings, design, np.arange(design.n_samples))
+        for region, of_region in enumerate(predictor):
+            table, out = np.ascontiguousarray(of_region.T), margins[:, :, region]
+            fill_sums_of_labelings(table, by_class.members, by_class.edges, out)
+    else:
+        for columns, part in labelings.parts():
+            flat = part.one_hot(float).reshape(design.n_samples, -1)
+            predictions = (predictor @ flat).reshape(len(predictor), *shape[:2], -1)
+            margins[..., columns] = predictions.transpose(1, 2, 0, 3)
+    return margins.reshape(*shape[:2], -1)
 
 
 def _thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:

@@ -11,6 +11,11 @@ from typing import cast
 
 import numpy as np
 
+from neuroextrap.margins._best_classes import (
+    Shares,
+    shares_of_margins,
+    shares_of_regions,
+)
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
@@ -19,7 +24,6 @@ from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
-    best_share,
     rank_tables,
     win_histogram,
 )
@@ -52,8 +56,8 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
     if plan.needs_best_only:
-        for first, n_regions, batches in _passes(plan, data):
-            _score_best(plan, slice(first, first + n_regions), batches, result)
+        for first, n_regions, shares in _all_shares(plan, data):
+            _score_best(plan, slice(first, first + n_regions), shares, result)
     else:
         for first, n_regions, counts in _all_counts(plan, data):
             _score(plan, slice(first, first + n_regions), counts, result)
@@ -173,6 +177,24 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[int, int, Iterator[Bat
     if plan.by_sums:
         yield 0, data.n_regions, _summed_batches(plan, data)
         return
+    for first, xs in _samples(plan, data):
+        yield first, len(xs), plan.kernel.batches(xs, plan)
+
+
+def _all_shares(
+    plan: Plan, data: TaskData
+) -> Iterator[tuple[int, int, Iterator[Shares]]]:
+    """Yield (first region, number of regions, their shares) of every pass."""
+    if plan.by_sums:
+        batches = _summed_batches(plan, data)
+        yield 0, data.n_regions, shares_of_margins(plan, data.n_regions, batches)
+        return
+    for first, xs in _samples(plan, data):
+        yield first, len(xs), shares_of_regions(plan, xs)
+
+
+def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, list[np.ndarray]]]:
+    """Yield (first region, samples of each region) of every pass, whitened."""
     for first in range(0, data.n_regions, plan.pass_regions):
         regions = range(first, min(first + plan.pass_regions, data.n_regions))
         xs = [data.samples(region) for region in regions]
@@ -181,7 +203,7 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[int, int, Iterator[Bat
                 plan.whitener(data.columns[data.members(region)], x)
                 for region, x in zip(regions, xs, strict=True)
             ]
-        yield first, len(xs), plan.kernel.batches(xs, plan)
+        yield first, xs
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
@@ -212,22 +234,16 @@ def _score(
 
 
 def _score_best(
-    plan: Plan, rows: slice, batches: Iterator[Batch], result: dict[str, np.ndarray]
+    plan: Plan, rows: slice, batches: Iterator[Shares], result: dict[str, np.ndarray]
 ) -> None:
     """Fill the same where permuted labels need the best class of each point only."""
     n_regions = rows.stop - rows.start
     of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for margins, start, width in batches:
-        columns = slice(start, start + width)
-        y = np.tile(plan.test_codes()[:, columns], n_regions)
-        if start == 0:
-            observed = beaten_and_tied(margins[:, :, ::width], y[:, ::width])
-            _observe(plan, rows, observed, result)
-        if start == 0 and width == 1:
-            continue
-        weights = plan.weights_of(columns, n_regions)
-        scores = of_best(best_share(margins, y, weights)).reshape(n_regions, width)
-        if start == 0:
+    for share, start, width, observed in batches:
+        scores = of_best(share).reshape(n_regions, width)
+        if observed is not None:
+            y = np.repeat(plan.test_codes()[:, :1], n_regions, axis=1)
+            _observe(plan, rows, beaten_and_tied(observed, y), result)
             scores, start = scores[:, 1:], 1
         _compare(scores, start - 1, rows, result)
 

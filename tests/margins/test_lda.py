@@ -271,7 +271,7 @@ def test_singular_scatter_is_refused(solver):
 
 
 def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
-    monkeypatch.setattr(_lda.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(_lda, "has_numba", lambda: False)
     assert "solver='numpy'" in repr(LDAMargins())
     assert LDAMargins().prefer == "processes"
     design, xs = unequal_design(), correlated_regions((60,))

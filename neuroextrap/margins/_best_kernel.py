@@ -1,0 +1,106 @@
+"""Compiled search for the best class of every test point.
+
+Importing this module needs numba (the extra ``fast``). Nothing here is fast math: every
+number is the one that the numpy pass of ``_wins.py`` gives, to the last bit.
+"""
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+# B labelings: samples sorted by class (B, n), where each class begins (B, K + 1), the
+# class of every test point (B, n_test), and its weight (B, n_test), or (B, 0) if equal
+Sorted = namedtuple("Sorted", "members edges truth weights")
+
+_COLUMNS = 512  # of one test point, which stay in the first cache
+
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compile
+def _compare_class(row: Any, k: int, best: Any, classes: Any) -> int:
+    """Keep the best margins so far and their classes; return how many tied with one."""
+    n_tied = 0
+    for i in range(len(row)):
+        n_tied += row[i] == best[i]
+        classes[i] = np.int32(k) if row[i] > best[i] else classes[i]
+        best[i] = row[i] if row[i] > best[i] else best[i]
+    return n_tied
+
+
+@_compile
+def share_of_best(
+    margins: Any, truth: Any, weights: Any, best: Any, classes: Any
+) -> float:
+    """Return the weight of the test points whose class is best, of margins (K, n_test).
+
+    Ties share it; added in the order of the points, as ``numpy.bincount`` does. Without
+    weights, (0,), the points are counted.
+    """
+    n_classes, n_test = margins.shape
+    n_tied, first = 0, margins[0]
+    for i in range(n_test):
+        best[i], classes[i] = first[i], 0
+    for k in range(1, n_classes):
+        n_tied += _compare_class(margins[k], k, best, classes)
+    if n_tied == 0 and len(weights) == 0:
+        n_best = 0
+        for i in range(n_test):
+            n_best += classes[i] == truth[i]
+        return float(n_best)
+    share = 0.0
+    for i in range(n_test):
+        if margins[truth[i], i] == best[i]:
+            n_best = 0
+            for k in range(n_classes):
+                n_best += margins[k, i] == best[i]
+            share += 1.0 / n_best * (weights[i] if len(weights) else 1.0)
+    return share
+
+
+@_compile
+def _fill_best(margins: Any, best: Any, n_best: Any) -> bool:
+    """Fill a point's best margins and how many share them, of (K, width); False if NaN.
+
+    ``best`` and ``n_best`` are as wide as the margins at least.
+    """
+    n_classes, width = margins.shape
+    is_number = True
+    for b in range(width):
+        best[b], n_best[b] = margins[0, b], 0.0
+        is_number &= best[b] == best[b]
+    for k in range(1, n_classes):
+        row = margins[k]
+        for b in range(width):
+            is_number &= row[b] == row[b]
+            best[b] = max(best[b], row[b])
+    for k in range(n_classes):
+        row = margins[k]
+        for b in range(width):
+            n_best[b] += row[b] == best[b]
+    return is_number
+
+
+@_compile
+def add_best_shares(margins: Any, y: Any, weights: Any, out: Any) -> bool:
+    """Add the shares (M,) of best classes of margins (n_test, K, M); False if NaN.
+
+    ``weights`` are (n_test, M), or have one row or one column for all. Some columns at
+    a time, which stay in the first cache.
+    """
+    n_test, _, n_batch = margins.shape
+    best, n_best = np.empty(_COLUMNS, margins.dtype), np.empty(_COLUMNS)
+    is_number = True
+    for start in range(0, n_batch, _COLUMNS):
+        stop = min(start + _COLUMNS, n_batch)
+        for i in range(n_test):
+            part = margins[i, :, start:stop]
+            is_number &= _fill_best(part, best, n_best)
+            weight = weights[min(i, weights.shape[0] - 1)]
+            for b in range(stop - start):
+                if part[y[i, start + b], b] == best[b]:
+                    column = min(start + b, weights.shape[1] - 1)
+                    out[start + b] += 1.0 / n_best[b] * weight[column]
+    return is_number

@@ -1,0 +1,247 @@
+"""Best classes found as margins are made: the same bits as ranks of stored margins."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from neuroextrap.margins import (
+    _best_classes,
+    _class_sums,
+    _lda,
+    _nearest_centroid,
+    _plan,
+    _ridge,
+    _wins,
+)
+from neuroextrap.margins._class_sums import round_terms
+from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
+from neuroextrap.margins._wins import best_share, class_weights
+from tests.margins.cases import unequal_design
+from tests.margins.twins import TWINS
+
+USERS = (_best_classes, _nearest_centroid, _ridge, _lda, _wins)
+COUNTED = ("score", "n_reached", "maxima", "n_best", "null")
+RESULTS = (*COUNTED, "wins", "weighted_wins")
+CLASSIFIERS = ["nearest_centroid", "ridge", "lda", "gaussian_nb"]
+
+
+@pytest.fixture
+def compiled():
+    """Skip where nothing can be compiled."""
+    pytest.importorskip("numba")
+
+
+def without_numba(monkeypatch):
+    """Take the passes that need numpy only."""
+    for module in USERS:
+        monkeypatch.setattr(module, "has_numba", lambda: False)
+
+
+def case(design, n_permutations=30, seed=0):
+    """Samples, regions, labels and folds: runs alike, unequal, of one sample each."""
+    rng = np.random.default_rng(seed)
+    n_classes, n_runs = (4, 5) if design != "runs of one" else (3, 12)
+    y = np.tile(np.arange(n_classes), 2 * n_runs)
+    runs = np.repeat(np.arange(n_runs), 2 * n_classes)
+    if design == "unequal runs":
+        keep = rng.permutation(len(y))[:-7]
+        y, runs = y[np.sort(keep)], runs[np.sort(keep)]
+    if design == "runs of one":
+        y, runs = y[:n_runs], np.arange(n_runs)
+    X = rng.standard_normal((len(y), 40)).astype(np.float32)
+    X += 0.4 * rng.standard_normal((n_classes, 40), dtype=np.float32)[y]
+    if design == "ties":
+        X = np.round(X)
+        X[1::2] = X[::2]
+    codes = np.stack([y, *(rng.permutation(y) for _ in range(n_permutations))])
+    member = rng.random((9, 40)) < np.linspace(0.1, 1.0, 9)[:, None]
+    member[:, 0] |= ~member.any(axis=1)
+    member[5] = False  # an empty region
+    return X - X.mean(axis=0), scipy.sparse.csr_array(member), codes, runs
+
+
+def plan_of(name, codes, runs, **options):
+    n_classes = int(codes.max()) + 1
+    statistic = options.pop("statistic", "accuracy")
+    return Plan(
+        kernel=resolve_classifier(name),
+        design=make_design(codes[0], n_classes, groups=runs),
+        codes=codes,
+        statistic=resolve_statistic(statistic, n_classes, [2, n_classes]),
+        by_sums=False,
+        keep_null=True,
+        **options,
+    )
+
+
+def run(X, regions, plan):
+    null = np.zeros((plan.n_permutations, regions.shape[0]), dtype=np.float32)
+    return score_regions(X, regions, plan, null=null)
+
+
+def assert_same(one, other, names=RESULTS):
+    for name in names:
+        values = getattr(one, name), getattr(other, name)
+        np.testing.assert_array_equal(*values, err_msg=name)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("design", ["alike", "unequal runs", "ties", "runs of one"])
+@pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
+@pytest.mark.parametrize("statistic", ["accuracy", "implied_information", 2])
+def test_compiled_passes_equal_those_of_numpy(name, design, statistic, monkeypatch):
+    X, regions, codes, runs = case(design)
+    weights = np.random.default_rng(1).random((1, codes.shape[1]))
+    options = {"weightings": weights, "statistic": statistic}
+    compiled = run(X, regions, plan_of(name, codes, runs, **options))
+    without_numba(monkeypatch)
+    assert_same(compiled, run(X, regions, plan_of(name, codes, runs, **options)))
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("design", ["alike", "unequal runs", "ties", "runs of one"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_best_classes_equal_the_ranks(name, design, numba, monkeypatch):
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    if (name, design) == ("gaussian_nb", "runs of one"):
+        pytest.skip("no variance within three samples is worth a test")
+    X, regions, codes, runs = case(design)
+    best = run(X, regions, plan_of(name, codes, runs))
+    monkeypatch.setattr(AccuracyStatistic, "needs_best_only", False)
+    assert_same(best, run(X, regions, plan_of(name, codes, runs)))
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
+def test_batches_change_no_bit(name, numba, monkeypatch):
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    X, regions, codes, runs = case("unequal runs")
+    whole = run(X, regions, plan_of(name, codes, runs))
+    for size in (2**9, 2**12):
+        monkeypatch.setattr(_plan, "PASS_SIZE", size)
+        assert_same(whole, run(X, regions, plan_of(name, codes, runs)), COUNTED)
+
+
+@pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
+def test_larger_designs_give_the_same_up_to_rounding(name, monkeypatch):
+    """Above the size of a table, products in float32: the same shares of best."""
+    X, regions, codes, runs = case("unequal runs")
+    small = run(X, regions, plan_of(name, codes, runs))
+    monkeypatch.setattr(_class_sums, "MAX_TABLE", 0)
+    large = run(X, regions, plan_of(name, codes, runs))
+    np.testing.assert_allclose(small.score, large.score, atol=1e-12)
+    np.testing.assert_allclose(small.maxima, large.maxima, atol=1e-12)
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
+def test_margins_equal_refits_beside_an_outlier(name, numba, monkeypatch):
+    """One sample a thousand times as large costs the others no digits."""
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    X, _, codes, runs = case("unequal runs")
+    X = X.astype(float)
+    X[7] *= 1000.0
+    X -= X.mean(axis=0)
+    plan = plan_of(name, codes[:3], runs)
+    kernel = plan.kernel
+    state = kernel.prepare([X], plan.design)
+    margins = kernel.margins(state, Labelings(codes[:3], 4))
+    twin = TWINS[name](X, 4)
+    for labeling, one in enumerate(codes[:3]):
+        folds = zip(plan.design.folds, plan.design.fold_slices, strict=True)
+        for (train, test), rows in folds:
+            expected = twin.fit(X[train], one[train]).margins(X[test])
+            if name == "nearest_centroid":  # without what is the same for every class
+                expected += np.square(X[test]).sum(axis=1, keepdims=True)
+            error = np.abs(margins[rows, :, labeling] - expected).max(axis=1)
+            assert (error <= 4e-7 * np.abs(expected).max(axis=1)).all()
+
+
+def test_rounded_terms_add_up_exactly_in_any_order():
+    rng = np.random.default_rng(2)
+    terms = rng.standard_normal((3, 700)) * np.exp(3 * rng.standard_normal((3, 700)))
+    before = terms.copy()
+    terms[2] = before[2] = 0.0
+    rounded = round_terms(terms, 700)
+    largest = np.abs(before).max(axis=1, keepdims=True)
+    assert (np.abs(rounded - before) <= 700 * 2.0**-51 * largest).all()
+    for row in rounded:
+        sums = {float(np.cumsum(rng.permutation(row))[-1]) for _ in range(50)}
+        assert len(sums) == 1
+        assert float(row.sum()) in sums
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("levels", [1, 3, 10**6])
+@pytest.mark.parametrize("n_batch", [1, 7, 1100])
+def test_compiled_shares_equal_those_of_numpy(levels, n_batch, dtype, monkeypatch):
+    rng = np.random.default_rng(3)
+    margins = rng.integers(levels, size=(15, 5, n_batch)).astype(dtype)
+    y = rng.integers(5, size=(15, n_batch))
+    for weights in (class_weights(y, 5), np.full((15, 1), 1 / 15), 1 / 15):
+        compiled = best_share(margins, y, weights)
+        with monkeypatch.context() as patch:
+            patch.setattr(_wins, "has_numba", lambda: False)
+            np.testing.assert_array_equal(compiled, best_share(margins, y, weights))
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("place", [(4, 1, 1), (9, 0, 0), (0, 2, 1)])
+def test_nan_is_found_wherever_it_is(place, numba, monkeypatch):
+    if numba:
+        pytest.importorskip("numba")
+    monkeypatch.setattr(_wins, "has_numba", lambda: numba)
+    margins = np.random.default_rng(4).random((10, 3, 2))
+    margins[place] = np.nan
+    with pytest.raises(ValueError, match="contain NaN"):
+        best_share(margins, np.zeros((10, 2), dtype=int), 0.1)
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_a_class_missing_from_training_is_refused(numba, monkeypatch):
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    X, regions, codes, runs = case("runs of one")
+    codes[3] = np.where(np.arange(12) == 5, 2, codes[3] % 2)
+    for name, match in (("nearest_centroid", "NaN"), ("ridge", "missing in fold")):
+        with pytest.raises(ValueError, match=match):
+            run(X, regions, plan_of(name, codes, runs))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_repeated_and_partial_tests_take_the_way_of_stored_margins():
+    """Only ridge is linear in the labels wherever its test points lie."""
+    X, regions, codes, _ = case("alike")
+    plan = plan_of("nearest_centroid", codes, np.arange(40) % 5)
+    design = unequal_design(40, 4)
+    plan = replace(plan, design=design)
+    assert not design.tests_each_once
+    for name in ("nearest_centroid", "ridge"):
+        plan = replace(plan, kernel=resolve_classifier(name))
+        best = run(X, regions, plan)
+        assert np.isfinite(best.score[[0, 8]]).all()
+        kernel = plan.kernel
+        state = kernel.prepare([X], design)
+        labelings = Labelings(codes, 4)
+        shares = kernel.best_shares(state, labelings, 1 / len(design.test))
+        assert (shares is None) == (name == "nearest_centroid")
