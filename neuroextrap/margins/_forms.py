@@ -43,16 +43,23 @@ class Forms(NamedTuple):
         return np.result_type(*dtypes)
 
 
-def split_by_form(xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any) -> Forms:
+def split_by_form(
+    xs: Sequence[np.ndarray],
+    design: Design,
+    *,
+    shrinkage: Any,
+    solves_classes: bool = False,
+) -> Forms:
     """Prepare the ridge fits of regions, each in the form that suits it.
 
     Few features beside many samples are tall. Training sets that grow share one
     factorization, unless there is next to no penalty. All others get operators.
+    `solves_classes` is that of :func:`is_tall`.
     """
     check_regions(xs, design)
     tall = {}
     for place, x in enumerate(xs):
-        if is_tall(x.shape[1], design):
+        if is_tall(x.shape[1], design, solves_classes=solves_classes):
             samples = centered(x)
             penalty, dtype = scatter_penalty(samples, shrinkage)
             tall[place] = tall_region(samples, design, penalty, dtype)

@@ -96,7 +96,8 @@ class LDAMargins(MarginKernel):
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
         _resolve_solver(self.solver)
-        return design, len(xs), split_by_form(xs, design, shrinkage=self.shrinkage)
+        forms = split_by_form(xs, design, shrinkage=self.shrinkage, solves_classes=True)
+        return design, len(xs), forms
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, forms = state
@@ -118,13 +119,13 @@ class LDAMargins(MarginKernel):
         return margins.reshape(len(design.test), K, n_regions * B)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if is_tall(n_features, design):
+        if is_tall(n_features, design, solves_classes=True):
             of_one = tall_workspace(n_features, design, of_a_point=16)
             return n_regions * of_one
         return super().workspace(n_features, n_regions, design)
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return tall_bytes(n_features, design, float)
+        return tall_bytes(n_features, design, float, solves_classes=True)
 
     def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
         """Whether labelings are many enough, and small enough, for compiled loops.

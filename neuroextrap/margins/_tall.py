@@ -16,13 +16,22 @@ from neuroextrap.margins._design import Design, Labelings
 
 # fewer samples are in good hands elsewhere: many labelings at once, compiled
 MIN_SAMPLES = 1024
+# matrices of so many classes are no longer in good hands there
+MANY_CLASSES = 32
 
 
-def is_tall(n_features: float, design: Design) -> bool:
-    """Whether a region has few features beside the samples that a fold holds out."""
+def is_tall(n_features: float, design: Design, *, solves_classes: bool = False) -> bool:
+    """Whether a region has few features beside the samples that a fold holds out.
+
+    Fewer samples will do for a classifier that else inverts a matrix of the size of the
+    classes for every labeling (`solves_classes`), where features are fewer than many
+    classes.
+    """
     n_held = np.mean([len(held) for held in design.held_out])
-    n = design.n_samples
-    return bool(n >= MIN_SAMPLES and n_features <= n_held and 2 * n_features < n)
+    n, n_classes = design.n_samples, design.n_classes
+    many = solves_classes and n_classes >= max(n_features, MANY_CLASSES)
+    enough = n >= MIN_SAMPLES or many
+    return bool(enough and n_features <= n_held and 2 * n_features < n)
 
 
 class ClassSums:
@@ -178,9 +187,12 @@ def tall_workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
     return points + 8 * (systems + sums + design.n_samples * n_features + 7 * held)
 
 
-def tall_bytes(n_features: int, design: Design, dtype: Any) -> int | None:
+def tall_bytes(
+    n_features: int, design: Design, dtype: Any, *, solves_classes: bool = False
+) -> int | None:
     """Return the bytes of a margin if a region is tall, else None."""
-    return np.dtype(dtype).itemsize if is_tall(n_features, design) else None
+    tall = is_tall(n_features, design, solves_classes=solves_classes)
+    return np.dtype(dtype).itemsize if tall else None
 
 
 def centered(x: Any) -> np.ndarray:

@@ -164,3 +164,43 @@ def test_classes_without_spread_need_a_penalty(n_features):
     kernel = LDAMargins(shrinkage=1e-30)
     with pytest.raises(ValueError, match=r"larger shrinkage|needs shrinkage > 0"):
         kernel.margins(kernel.prepare([x], unequal_design()), Labelings([codes], K))
+
+
+def test_many_classes_are_solved_by_features(monkeypatch):
+    """48 classes, 20 features, 144 samples: as refits, and as by classes."""
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    n_classes, p, runs = 48, 20, np.repeat(np.arange(3), 48)
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([rng.permutation(n_classes) for _ in range(3)])
+    x = rng.normal(size=(n_classes, p))[codes] + rng.normal(size=(144, p))
+    folds = [(np.flatnonzero(runs != r), np.flatnonzero(runs == r)) for r in range(3)]
+    design = Design(tuple(folds), 144, n_classes)
+    labelings = Labelings(np.stack([codes, np.roll(codes, 48)]), n_classes)
+    kernel, make_twin = KERNELS["lda"]
+    found = {}
+    for least in (_tall.MANY_CLASSES, 1000):
+        monkeypatch.setattr(_tall, "MANY_CLASSES", least)
+        state = kernel.prepare([x], design)
+        assert bool(state[-1].tall) == (least < 1000)
+        found[least] = kernel.margins(state, labelings)
+    by_features, by_classes = found.values()
+    np.testing.assert_allclose(
+        about_first(by_features), about_first(by_classes), atol=1e-9
+    )
+    for number, one in enumerate(labelings.codes):
+        expected = about_first(naive(make_twin, x, one, design))
+        np.testing.assert_allclose(
+            about_first(by_features[..., number]), expected, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("name", ["ridge", "nearest_centroid", "gaussian_nb"])
+def test_only_what_solves_for_classes_minds_their_number(name):
+    folds = [(np.arange(48, 144), np.arange(48)), (np.arange(48), np.arange(48, 144))]
+    design = Design(tuple(folds), 144, 48)
+    assert is_tall(20, design, solves_classes=True)
+    assert not is_tall(20, design)
+    assert not is_tall(49, design, solves_classes=True)  # more features than classes
+    assert KERNELS[name][0].workspace(20, 1, design) != KERNELS["lda"][0].workspace(
+        20, 1, design
+    )
