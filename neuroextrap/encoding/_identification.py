@@ -65,11 +65,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     rule : {"mahalanobis", "correlation", "auto"}, default="mahalanobis"
         Margins: the distance above, or the Pearson correlation of response and
         prediction over voxels, about their training means and in units of the standard
-        deviation of their residuals. It needs no covariance, and is the better one
-        where residuals are far fewer than voxels. "auto" lets the training data choose
-        one of the two for all regions: the one that identifies more of the training
-        stimuli in five folds, on average over the regions that are predicted best. It
-        takes five more fits of the encoder.
+        deviation of their residuals, which needs no covariance and is better where
+        residuals are far fewer than voxels. "auto": whichever identifies more of the
+        training stimuli, in five folds with a fit of the encoder for each.
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
