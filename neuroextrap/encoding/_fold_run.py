@@ -36,17 +36,7 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     EncodingRun.
     """
     parameters = RunParameters.of(model)
-    if model.rule == "auto":
-        raise ValueError(
-            "rule='auto' chooses by training data and needs a test set of its own; in "
-            "folds, compare the rules, or name one"
-        )
-    if model.n_permutations:
-        raise ValueError(
-            f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
-            "come out too small, as what is tested in one fold trains the models of "
-            "the others; use fit and identify with a test set of its own"
-        )
+    _check_model(model)
     X, names = check_features(features), candidate_names(features)
     stimuli = rows_of_stimuli(stimuli, names)
     check_candidates(X, 0, frozenset())
@@ -96,6 +86,21 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         location=samples.location,
         test_stimuli=_tested(paired.codes, parts, names),
     )
+
+
+def _check_model(model):
+    """Raise ValueError for what folds cannot give."""
+    if model.rule == "auto":
+        raise ValueError(
+            "rule='auto' chooses by training data and needs a test set of its own; in "
+            "folds, compare the rules, or name one"
+        )
+    if model.n_permutations:
+        raise ValueError(
+            f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
+            "come out too small, as what is tested in one fold trains the models of "
+            "the others; use fit and identify with a test set of its own"
+        )
 
 
 def _candidates_per_fold(n_stimuli, n_folds):

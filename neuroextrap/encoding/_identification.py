@@ -67,7 +67,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         prediction over voxels, about their training means and in units of the standard
         deviation of their residuals, which needs no covariance and is better where
         residuals are far fewer than voxels. "auto": whichever identifies more of the
-        training stimuli, in five folds with a fit of the encoder for each.
+        training stimuli, in five folds, each with a fit of the encoder.
     residuals : {"cross_validated", "training"}, default="cross_validated"
         Residuals of training data: out of fold, or of the fit itself.
     standardize : bool, default=True
