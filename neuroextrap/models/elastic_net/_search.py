@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._folds import fold_grams
-from neuroextrap.models.elastic_net._grid import fit_block
+from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
+from neuroextrap.models.elastic_net._grid import refit_block, search_block
 from neuroextrap.models.elastic_net._solvers import SOLVERS, choose_solver
 from neuroextrap.stats._warn import warn
 
@@ -80,9 +80,12 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     solver_class = SOLVERS[choose_solver(options, X.shape[1])]()
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
-    Yc = (Y - y_mean).astype(Xc.dtype)
+    folds = fold_grams(Xc, splits)
+    del Xc  # the folds have a copy in their order
     fit = _empty_fit(X, Y.shape[1], options)
-    _fit_blocks(solver_class, fold_grams(Xc, splits), Xc, Yc, options, fit)
+    _in_blocks(search_block, solver_class, folds, Y, y_mean, options, fit)
+    everything = all_samples(folds)
+    _in_blocks(refit_block, solver_class, everything, Y, y_mean, options, fit)
     # row by row: no copy of all coefficients in float64
     fit.intercept[:] = y_mean - [weights @ x_mean for weights in fit.coef]
     fit.cv_predictions[:] += y_mean
@@ -111,19 +114,23 @@ def _check_options(options):
     return options._replace(l1_ratios=tuple(ratios))
 
 
-def _fit_blocks(solver_class, folds, X, Y, options, out):
-    """Fit all targets block by block; log what is done and how long the rest takes."""
+def _in_blocks(function, solver_class, grams, Y, y_mean, options, out):
+    """Do something to all targets block by block; log what is done and what is left."""
     from joblib import Parallel, delayed
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     n_targets = Y.shape[1]
-    size = solver_class.block_size(X.shape[1], len(folds.count))
+    size = solver_class.block_size(len(grams.features), len(grams.count))
     blocks = [slice(b, min(b + size, n_targets)) for b in range(0, n_targets, size)]
+    # centered here: no copy of all targets is needed
     jobs = (
-        delayed(fit_block)(solver_class, folds, X, Y[:, b], options, out.of_targets(b))
+        delayed(function)(
+            solver_class, grams, Y[:, b] - y_mean[b], options, out.of_targets(b)
+        )
         for b in blocks
     )
+    doing = function.__name__.partition("_")[0]
     started = time.monotonic()
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # stalled problems are counted and reported once, by `_warn_about`
@@ -132,8 +139,8 @@ def _fit_blocks(solver_class, folds, X, Y, options, out):
         for done, _ in enumerate(runner(jobs), 1):
             spent = time.monotonic() - started
             left = spent * (len(blocks) - done) / done
-            message = "elastic net: %d of %d targets, %.0f s spent, about %.0f s left"
-            _LOGGER.info(message, blocks[done - 1].stop, n_targets, spent, left)
+            message = "elastic net, %s: %d of %d targets, %.0f s spent, %.0f s left"
+            _LOGGER.info(message, doing, blocks[done - 1].stop, n_targets, spent, left)
 
 
 def _empty_fit(X, n_targets, options):
