@@ -10,8 +10,8 @@ MAX_ROUNDS = 20
 class FeatureProblems:
     """Targets given by features: nothing of size n_features squared is needed.
 
-    `X` of shape (n_samples, n_features) and `Y` of shape (n_targets, n_samples) are
-    centered; `Y` is float64.
+    `X` of shape (n_samples, n_features), best contiguous in its columns, and `Y` of
+    shape (n_targets, n_samples) are centered; `Y` is float64.
     """
 
     def __init__(self, X, Y):
@@ -20,8 +20,8 @@ class FeatureProblems:
 
     def system(self, v, active):
         """X'X and X'y of the active features, float64."""
-        columns = self.X[:, active].astype(np.float64)
-        return columns.T @ columns, columns.T @ self.Y[v]
+        columns = self.X.T[active].astype(np.float64)
+        return columns @ columns.T, columns @ self.Y[v]
 
     def fitted(self, which, weights):
         """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw).
@@ -31,7 +31,7 @@ class FeatureProblems:
         predictions = np.empty((len(which), len(self.X)))
         for prediction, w in zip(predictions, weights, strict=True):
             active = np.flatnonzero(w)
-            prediction[:] = self.X[:, active].astype(np.float64) @ w[active]
+            prediction[:] = w[active] @ self.X.T[active].astype(np.float64)
         residuals = self.Y[which] - predictions
         gradient = (residuals.astype(self.X.dtype) @ self.X).astype(np.float64)
         fitted = (predictions * self.Y[which]).sum(axis=1)

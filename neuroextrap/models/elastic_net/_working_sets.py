@@ -402,13 +402,12 @@ def solve_folds(state, problem, l1, l2, limits, out):
 def _predict(state, problem, f, out):
     """Write the fold's test predictions, (n_samples,) in the order of the folds."""
     begin, end = problem.start[f], problem.start[f + 1]
-    values = out[begin:end]
-    values[:] = 0.0
+    support = np.flatnonzero(state.weights[f, : state.size[f]])
+    members, weights = state.members[f][support], state.weights[f][support]
+    values = np.zeros(end - begin, problem.features.dtype)
+    scales = -weights.astype(values.dtype)
+    subtract_rows(values, scales, problem.features[:, begin:end], members)
     offset = problem.y_mean[f]
-    for i in range(state.size[f]):
-        w = state.weights[f, i]
-        if w != 0.0:
-            j = state.members[f, i]
-            offset -= w * problem.x_mean[f, j]
-            subtract(values, -w, problem.features[j, begin:end])
-    values += offset
+    for i in range(members.size):
+        offset -= weights[i] * problem.x_mean[f, members[i]]
+    out[begin:end] = values + offset
