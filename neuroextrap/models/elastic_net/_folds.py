@@ -89,20 +89,18 @@ def fold_grams(X, splits):
 
 
 def all_samples(folds):
-    """Return the training set of all rows; takes the place of the first fold's Gram.
-
-    The folds cannot be used afterwards: their largest array is changed in place.
+    """Return the training set of all rows, made from that of the first fold.
 
     >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
     >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
     >>> all_samples(folds).gram.ravel()
     array([2.])
     """
-    gram, rows = folds.gram[0], folds.excluded[0]
+    gram, rows = folds.gram[0].copy(), folds.excluded[0]
     _add_rows(gram, folds.features[:, rows], folds.x_mean[0], 1.0, folds.count[0])
     n_features, n_samples = folds.features.shape
     return folds._replace(
-        gram=folds.gram[:1],
+        gram=gram[None],
         x_mean=np.zeros((1, n_features), dtype=gram.dtype),
         count=np.array([n_samples]),
         start=np.array([0]),

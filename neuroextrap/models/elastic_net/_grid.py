@@ -1,6 +1,7 @@
 """The grid of penalties: its points, the way through them, and a block's search."""
 
 import numpy as np
+import scipy.sparse
 
 from neuroextrap.models.elastic_net._active_set import polish
 from neuroextrap.models.elastic_net._folds import prepare_targets
@@ -14,8 +15,8 @@ MAX_RISE = 1.005
 def search_block(solver_class, folds, Y, options, out):
     """Choose the penalties of a block of targets; fill its views `out` of the result.
 
-    `Y` (n_samples, n_targets) is centered. Coefficients are the means over folds of the
-    best solutions, from which `refit_block` starts.
+    `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
+    solutions, from which `refit_block` starts, a sparse array (n_targets, n_features).
     """
     ratios = np.asarray(options.l1_ratios, dtype=np.float64)
     targets = prepare_targets(folds, Y)
@@ -23,23 +24,24 @@ def search_block(solver_class, folds, Y, options, out):
         targets.total, len(Y), ratios, options.n_alphas, options.eps
     )
     solver = solver_class(folds, targets, options)
-    everyone = np.arange(Y.shape[1])
+    everyone, starts = np.arange(Y.shape[1]), []
     for group in [everyone] if solver.together else np.split(everyone, everyone[1:]):
         solver.begin(group)
         _search(solver, _walks(group, ratios, options), ratios, folds, targets, out)
-        out.coef[group] = solver.average(group)
+        starts.append(scipy.sparse.csr_array(solver.average(group)))
+    return scipy.sparse.vstack(starts, format="csr")
 
 
-def refit_block(solver_class, everything, Y, options, out):
+def refit_block(solver_class, everything, Y, options, out, starts):
     """Fit the chosen models of a block on all samples, exactly; fill in coefficients.
 
     `everything` is the training set of all samples, `Y` (n_samples, n_targets) is
-    centered.
+    centered, `starts` is what `search_block` returned.
     """
     solver = solver_class(everything, prepare_targets(everything, Y), options)
     l1 = out.alpha * out.l1_ratio
     l2 = out.alpha - l1
-    nearly = solver.refit(out.coef.astype(np.float64), l1, l2)
+    nearly = solver.refit(starts.toarray(), l1, l2)
     out.coef[:], out.dual_gap[:] = polish(
         solver.problems(), nearly, l1 * len(Y), l2 * len(Y)
     )

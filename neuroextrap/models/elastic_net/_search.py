@@ -76,6 +76,8 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     >>> fit.coef.shape, bool(fit.dual_gap.max() < 1e-12)
     ((1, 5), True)
     """
+    from joblib import delayed
+
     options = _check_options(options or SearchOptions())
     solver_class = SOLVERS[choose_solver(options, X.shape[1])]()
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
@@ -83,9 +85,23 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     folds = fold_grams(Xc, splits)
     del Xc  # the folds have a copy in their order
     fit = _empty_fit(X, Y.shape[1], options)
-    _in_blocks(search_block, solver_class, folds, Y, y_mean, options, fit)
+    size = solver_class.block_size(X.shape[1], len(splits))
+    blocks = [slice(b, min(b + size, len(y_mean))) for b in range(0, len(y_mean), size)]
+
+    def given(block):
+        # centered here: no copy of all targets is needed
+        return Y[:, block] - y_mean[block], options, fit.of_targets(block)
+
+    jobs = (delayed(search_block)(solver_class, folds, *given(b)) for b in blocks)
+    starts = _run(jobs, "search", blocks, options.n_jobs)
     everything = all_samples(folds)
-    _in_blocks(refit_block, solver_class, everything, Y, y_mean, options, fit)
+    # several times as large as one Gram matrix: gone before coefficients take room
+    del folds
+    jobs = (
+        delayed(refit_block)(solver_class, everything, *given(block), start)
+        for block, start in zip(blocks, starts, strict=True)
+    )
+    _run(jobs, "refits", blocks, options.n_jobs)
     # row by row: no copy of all coefficients in float64
     fit.intercept[:] = y_mean - [weights @ x_mean for weights in fit.coef]
     fit.cv_predictions[:] += y_mean
@@ -114,33 +130,24 @@ def _check_options(options):
     return options._replace(l1_ratios=tuple(ratios))
 
 
-def _in_blocks(function, solver_class, grams, Y, y_mean, options, out):
-    """Do something to all targets block by block; log what is done and what is left."""
-    from joblib import Parallel, delayed
+def _run(jobs, what, blocks, n_jobs):
+    """Run a job a block, return all results; log what is done and how long is left."""
+    from joblib import Parallel
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    n_targets = Y.shape[1]
-    size = solver_class.block_size(len(grams.features), len(grams.count))
-    blocks = [slice(b, min(b + size, n_targets)) for b in range(0, n_targets, size)]
-    # centered here: no copy of all targets is needed
-    jobs = (
-        delayed(function)(
-            solver_class, grams, Y[:, b] - y_mean[b], options, out.of_targets(b)
-        )
-        for b in blocks
-    )
-    doing = function.__name__.partition("_")[0]
-    started = time.monotonic()
+    started, results, n_targets = time.monotonic(), [], blocks[-1].stop
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # stalled problems are counted and reported once, by `_warn_about`
         warnings.simplefilter("ignore", ConvergenceWarning)
-        runner = Parallel(options.n_jobs, prefer="threads", return_as="generator")
-        for done, _ in enumerate(runner(jobs), 1):
+        runner = Parallel(n_jobs, prefer="threads", return_as="generator")
+        for block, result in zip(blocks, runner(jobs), strict=True):
+            results.append(result)
             spent = time.monotonic() - started
-            left = spent * (len(blocks) - done) / done
-            message = "elastic net, %s: %d of %d targets, %.0f s spent, %.0f s left"
-            _LOGGER.info(message, doing, blocks[done - 1].stop, n_targets, spent, left)
+            left = spent * (n_targets - block.stop) / block.stop
+            message = "elastic net, %s: %d of %d targets, %.0f s spent, about %.0f left"
+            _LOGGER.info(message, what, block.stop, n_targets, spent, left)
+    return results
 
 
 def _empty_fit(X, n_targets, options):
