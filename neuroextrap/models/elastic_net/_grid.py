@@ -9,7 +9,7 @@ from neuroextrap.models.elastic_net._folds import prepare_targets
 # early stopping: points beyond the lowest error, or error relative to it, that end a
 # path
 PATIENCE = 5
-MAX_RISE = 1.005
+MAX_RISE = 1.01
 
 
 def search_block(solver_class, folds, Y, options, out):
