@@ -30,7 +30,12 @@ class Shares(NamedTuple):
 
 
 class BestClasses(ABC):
-    """What a classifier adds that finds best classes without storing margins."""
+    """What a classifier adds that finds best classes without storing margins.
+
+    With numba, it does for short designs if ``counts_short``.
+    """
+
+    counts_short: bool = False
 
     def stores_margins(self, state: Any) -> bool:
         """Whether margins of many samples may have to be stored after all."""

@@ -69,6 +69,7 @@ class LDAMargins(BestClasses, MarginKernel):
     """
 
     name = "lda"
+    indicator_bytes = 8
     shrinks = True
 
     def __init__(

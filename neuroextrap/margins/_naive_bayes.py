@@ -44,6 +44,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
     """
 
     name = "gaussian_nb"
+    indicator_bytes = 8
 
     def __init__(
         self, *, variance_floor: float = 1e-3, priors: str = "frequency"

@@ -38,6 +38,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     """
 
     name = "nearest_centroid"
+    indicator_bytes = 8
+    counts_short = True
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
         features = np.ascontiguousarray(X.T, dtype=np.float32)

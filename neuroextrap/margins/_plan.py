@@ -18,7 +18,7 @@ PASS_SIZE = 2**18
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
 # where margins are not stored: labelings together, and numbers in the margins of these
-_WIDEST, _WIDE_SIZE = 16, 2**22
+_WIDEST, _WIDE_SIZE = 8, 2**22
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,11 @@ class Plan:
         return -(-self.n_trained // self.n_batches)
 
     @property
+    def wide_batch(self) -> int:
+        """Number of labelings in a batch whose margins are not stored."""
+        return min(_WIDEST, max(1, _WIDE_SIZE // self.size))
+
+    @property
     def n_kept(self) -> int:
         """Number of trained labelings whose indicators are in memory together."""
         all_fit = self.n_trained * self.size <= KEPT_INDICATORS
@@ -136,8 +141,7 @@ class Plan:
             return self._kept["batches"]
         n_batches = self.n_batches
         if not stores_margins:
-            width = min(_WIDEST, max(1, _WIDE_SIZE // self.size))
-            n_batches = min(n_batches, -(-self.n_trained // width))
+            n_batches = min(n_batches, -(-self.n_trained // self.wide_batch))
         codes = np.array_split(self.codes[: self.n_trained], n_batches)
         batches = (Labelings(part, self.design.n_classes) for part in codes)
         if self.n_kept < self.n_trained or not stores_margins:

@@ -34,6 +34,8 @@ class RidgeMargins(BestClasses, MarginKernel):
     """
 
     name = "ridge"
+    indicator_bytes = 4
+    counts_short = True
     shrinks = True
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
