@@ -1,6 +1,7 @@
 """Discriminant analysis of many samples with few features."""
 
 import numpy as np
+from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from neuroextrap.margins._design import Design, Labelings
@@ -47,19 +48,22 @@ def _from_features(
     ``sums`` (F, K, p) are those of the classes about the mean, ``n`` (F, K) counts.
     """
     shifts = sums / n[:, :, None]
-    within = region.systems - sums.swapaxes(1, 2) @ shifts  # its lower half is read
-    weights = shifts @ np.stack([_inverse(matrix) for matrix in within])
+    within = region.systems - sums.swapaxes(1, 2) @ shifts
+    weights = np.stack([_solved(*fold) for fold in zip(within, shifts, strict=True)])
     return weights, -0.5 * np.einsum("fkp,fkp->fk", weights, shifts)
 
 
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Invert a symmetric positive definite matrix (p, p), whose lower half is read."""
-    lower, n_done = dpotrf(matrix, lower=True)
+def _solved(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Multiply rows (K, p) by the inverse of a positive definite matrix (p, p).
+
+    The matrix is symmetric up to rounding: half of it is read.
+    """
+    lower, n_done = dpotrf(matrix.T, lower=True)
     smallest = 10 * len(matrix) * np.finfo(float).eps * np.diag(matrix)
     if n_done != 0 or not (np.diag(lower) ** 2 > smallest).all():
         raise ValueError(SINGULAR)
-    half, _ = dpotri(lower, lower=True, overwrite_c=True)
-    return np.tril(half) + np.tril(half, -1).T
+    inverse, _ = dpotri(lower, lower=True, overwrite_c=True)  # its lower half
+    return dsymm(1.0, inverse, rows.T, lower=True).T
 
 
 def _from_classes(
