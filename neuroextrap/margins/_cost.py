@@ -194,8 +194,9 @@ def _counts_best(plan: Plan) -> bool:
 
 def _keeps_no_margins(plan: Plan) -> bool:
     """Whether it does for short designs, so that no margins are stored."""
-    if not (_counts_best(plan) and isinstance(plan.design, Design)):
+    kernel = plan.kernel
+    if not (isinstance(kernel, BestClasses) and isinstance(plan.design, Design)):
         return False
-    kernel = type(plan.kernel)
     in_place = is_compact(plan.design) and plan.design.tests_each_once
-    return kernel.counts_short and has_numba() and in_place
+    short = kernel.counts_short and has_numba() and in_place
+    return short and plan.needs_best_only

@@ -49,7 +49,9 @@ def fill_shares(products: Any, offsets: Any, truth: Any, shares: Any) -> bool:
     for i in range(n_points):
         row = products[i]
         own = row[truth[i]] + offsets[truth[i]]
-        n_above, n_equal, n_bad = np.int32(0), np.int32(0), np.int32(0)
+        n_above: Any = np.int32(0)
+        n_equal: Any = np.int32(0)
+        n_bad: Any = np.int32(0)
         for k in range(n_classes):
             margin = row[k] + offsets[k]
             n_above += np.int32(margin > own)
