@@ -27,7 +27,9 @@ def planning_table(units):
     rows = [[f"{N_PERMUTATIONS:,} permutations", *CENTERS]]
     rows.append(["centers", *(f"{n:,}" for n in centers)])
     hours = {
-        name: [n * seconds_of_a_sphere(unit, N_PERMUTATIONS) / 3600 for n in centers]
+        name.replace("_", " "): [
+            n * seconds_of_a_sphere(unit, N_PERMUTATIONS) / 3600 for n in centers
+        ]
         for name, unit in units.items()
     }
     for name, of_classifier in hours.items():
