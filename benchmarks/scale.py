@@ -4,19 +4,24 @@ Every point runs in a process of its own, on simulated regions: CPU time, how fa
 rises above the data, and what the plan estimated beforehand. One number varies, the
 others are those of the first line. First, regions analyzed alone must give the scores
 that they have among others, and the first permutations must not depend on how many
-follow. Exponents are slopes of log cost against log number.
+follow. Exponents are slopes of log cost against log number. Last, from what a region, a
+feature and a permutation cost, the table of the page on planning large studies. Where a
+feature costs something in every permutation, the unit is that of both.
 
     python benchmarks/scale.py [--quick] [--classifiers NAME ...]
 """
 
 import argparse
+import datetime
 import time
 from unittest import mock
 
 import numpy as np
 import scipy.sparse
+from _planning import planning_table, seconds_of_a_sphere
 from _process import in_a_process, memory_rise
-from _table import add_row
+from _table import add_row, machine
+from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.margins import _cost
@@ -27,24 +32,23 @@ from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
 
 CLASSIFIERS = ("nearest_centroid", "gaussian_nb", "ridge", "lda")
-BASE = {"regions": 64, "runs": 12, "features": 100, "classes": 8, "permutations": 100}
+PER_FEATURE = {"gaussian_nb"}  # whose permutations cost something for every feature
+PLANNED = ("nearest_centroid", "ridge", "lda")
+BASE = {"regions": 32, "runs": 12, "features": 100, "classes": 8, "permutations": 100}
 POINTS = {
-    "regions": (64, 128, 256),
-    "runs": (6, 12, 24, 48),
-    "features": (50, 200, 800, 3200),
-    "classes": (8, 32, 128),
-    "permutations": (50, 200, 800),
+    "regions": (32, 64, 128),
+    "runs": (6, 12, 24),
+    "features": (50, 200, 800),
+    "classes": (8, 16, 32),
+    "permutations": (100, 400, 1600),
 }
-QUICK = {
-    "regions": (16, 64),
-    "runs": (6, 12),
-    "features": (50, 200),
-    "classes": (4, 16),
-    "permutations": (50, 200),
-}
+QUICK = {"regions": (8, 16), "features": (50, 200), "permutations": (100, 1000)}
+QUICK_BASE = BASE | {"regions": 16}
 # many classes: few runs, regions and permutations, so that a point takes seconds
 FEW = {"regions": 4, "runs": 3, "permutations": 5}
 MANY_CLASSES = (250, 500, 1000)
+ESTIMATED = {"regions", "classes"}  # axes at whose end estimates are compared
+total = 0.0  # CPU seconds of all processes
 
 
 def problem(classifier, regions, runs, features, classes, permutations):
@@ -87,7 +91,10 @@ def check(classifier):
 
 
 def point(classifier, size, is_last):
-    """Return CPU seconds and MiB of data and run, with the estimates if ``is_last``."""
+    """Return CPU seconds and MiB of data and run, with the estimates if ``is_last``.
+
+    And the CPU seconds of the process.
+    """
     X, members, plan = problem(classifier, **size)
     null = np.empty((plan.n_permutations, members.shape[0]), dtype=np.float32)
     few = Plan(plan.kernel, plan.design, plan.codes[:2], plan.statistic)
@@ -98,7 +105,7 @@ def point(classifier, size, is_last):
         if is_last:
             found.append(_cost.estimate_seconds(X, members, plan))
             found.append(_cost.estimate_memory(X, members, plan) / 2**20)
-    return found
+    return found, time.process_time()
 
 
 class CpuClock:
@@ -109,10 +116,14 @@ class CpuClock:
 
 def vary(classifier, name, values, base):
     """Print the points of one axis, and the exponents."""
+    global total
     found = []
     for value in values:
-        size = base | {name: value}
-        found.append(in_a_process(point, classifier, size, value == values[-1]))
+        size, is_last = base | {name: value}, value == values[-1]
+        is_last &= name in ESTIMATED
+        row, of_process = in_a_process(point, classifier, size, is_last)
+        total += of_process
+        found.append(row)
         spent, mebibytes, *estimates = found[-1]
         text = f"{classifier:<18}{name:>13}{value:>7,}{spent:>10.3f}{mebibytes:>9.0f}"
         if estimates:
@@ -125,25 +136,31 @@ def vary(classifier, name, values, base):
     return found
 
 
-def print_units(classifier, points, measured):
-    """Print what a region costs: once, for a feature, for a permutation."""
+def print_units(classifier, points, measured, base):
+    """Print and return what a region costs: once, for a feature, for a permutation."""
     rows, spent = [], []
     for name in ("features", "permutations"):
         for value, seconds in zip(points[name], measured[name], strict=True):
-            size = BASE | {name: value}
-            rows.append([1, size["features"], size["permutations"]])
-            spent.append(seconds / BASE["regions"])
+            size = base | {name: value}
+            n_features, n_permutations = size["features"], size["permutations"]
+            row = [1, n_features, n_permutations]
+            if classifier in PER_FEATURE:
+                row = [1, 0, n_features * n_permutations]
+            rows.append(row)
+            spent.append(seconds / base["regions"])
     rows, spent = np.array(rows, dtype=float), np.array(spent)
     # relative errors count: points differ by orders of magnitude
-    units = np.linalg.lstsq(rows / spent[:, None], np.ones(len(rows)), rcond=None)[0]
-    once, feature, permutation = 1e6 * units
-    print(
-        f"{'':18}a region of 8 classes x 12 runs: {once:.0f} us, and {feature:.2f} us "
-        f"a feature, {permutation:.2f} us a permutation"
-    )
+    units = 1e6 * nnls(rows / spent[:, None], np.ones(len(rows)))[0]
+    once, feature, permutation = units
+    text = f"{feature:.2f} us a feature, {permutation:.2f} us a permutation"
+    if classifier in PER_FEATURE:
+        text = f"{permutation:.2f} us a feature and permutation"
+    print(f"{'':18}a region of 8 classes x 12 runs: {once:.0f} us, and {text}")
     size = "8 classes x 12 runs; 1,000 regions"
     equality = "regions alone, fewer permutations"
-    add_row(f"{classifier}, a permutation", size, 1e3 * units[2], "", None, equality)
+    each = 1e-6 * permutation * (100 if classifier in PER_FEATURE else 1)
+    add_row(f"{classifier}, a permutation", size, 1000 * each, "", None, equality)
+    return units
 
 
 def main():
@@ -153,7 +170,8 @@ def main():
     parser.add_argument("--classifiers", nargs="+", default=CLASSIFIERS)
     args = parser.parse_args()
     points, classes = (QUICK, (60,)) if args.quick else (POINTS, MANY_CLASSES)
-    print(", ".join(f"{value} {name}" for name, value in BASE.items()))
+    base, units = QUICK_BASE if args.quick else BASE, {}
+    print(", ".join(f"{value} {name}" for name, value in base.items()))
     print(
         f"{'classifier':<18}{'':>20}{'CPU s':>10}{'MiB':>9}{'estimated time':>16}"
         f"{'and memory':>13}"
@@ -162,10 +180,18 @@ def main():
         check(classifier)
         measured = {}
         for name, values in points.items():
-            found = vary(classifier, name, values, BASE)
+            found = vary(classifier, name, values, base)
             measured[name] = [row[0] for row in found]
-        print_units(classifier, points, measured)
-        vary(classifier, "classes", classes, BASE | FEW)
+        units[classifier] = print_units(classifier, points, measured, base)
+        vary(classifier, "classes", classes, base | FEW)
+    planned = {name: units[name] for name in PLANNED if name in units}
+    for name, of_classifier in planned.items():
+        spent = 1e3 * seconds_of_a_sphere(of_classifier, 1000)
+        print(f"{name}: {spent:.1f} CPU ms a sphere of 257 voxels, 1,000 permutations")
+    print(f"\n{planning_table(planned)}\n")
+    whole = total + time.process_time()
+    print(f"{machine()}; {datetime.datetime.now(datetime.UTC).date()}")
+    print(f"{whole:.0f} CPU seconds in all; memory is that of all data and the run")
 
 
 if __name__ == "__main__":

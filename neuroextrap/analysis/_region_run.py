@@ -124,12 +124,13 @@ class RegionRun:
         A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`), and
         memory in bytes.
         """
+        n_workers = self.n_workers  # what would not fit is not tried
         return {
             "n_regions": len(self.analyzed),
             "n_features": self.rows.shape[1],
             "n_permutations": self.plan.n_permutations,
-            "seconds": estimate_seconds(*self._data) / self.n_workers,
-            "memory": estimate_memory(*self._data, self.n_workers),
+            "seconds": estimate_seconds(*self._data) / n_workers,
+            "memory": estimate_memory(*self._data, n_workers),
         }
 
     def margins(self, region):

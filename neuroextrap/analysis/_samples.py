@@ -10,7 +10,7 @@ from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.stats._validation import check_numbers
 
-_PART_SIZE = 2**24  # numbers that are centered at a time, in float64
+_PART_SIZE = 2**20  # numbers that are centered at a time, in float64
 
 
 class Samples(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, MarginKernel
 from neuroextrap.margins._plan import Plan
@@ -31,7 +30,17 @@ class Shares(NamedTuple):
 
 
 class BestClasses(ABC):
-    """What a classifier adds that finds best classes without storing margins."""
+    """What a classifier adds that finds best classes without storing margins.
+
+    With numba, it does for short designs if ``counts_short``.
+    """
+
+    counts_short: bool = False
+
+    def stores_margins(self, state: Any) -> bool:
+        """Whether margins of many samples may have to be stored after all."""
+        del state
+        return True
 
     @abstractmethod
     def best_shares(
@@ -74,12 +83,13 @@ def times_equal_weight(counts: np.ndarray, weights: Any) -> np.ndarray:
 def shares_of_regions(plan: Plan, xs: list[np.ndarray]) -> Iterator[Shares]:
     """Yield the shares of some regions, one batch of labelings after the other."""
     kernel = plan.kernel
-    if not (isinstance(kernel, BestClasses) and has_numba()):
+    if not isinstance(kernel, BestClasses):
         yield from shares_of_margins(plan, len(xs), kernel.batches(xs, plan))
         return
     assert isinstance(kernel, MarginKernel)
     state, start = kernel.prepare(xs, plan.design), 0
-    for labelings in plan.batches():
+    stores_margins = kernel.stores_margins(state)
+    for labelings in plan.batches(stores_margins=stores_margins):
         width = labelings.n_labelings
         weights = plan.weights_of(slice(start, start + width), 1)
         share = kernel.best_shares(state, labelings, weights)

@@ -19,7 +19,11 @@ from neuroextrap.margins._task import largest_batch, run_task
 
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0
-_FEW_LABELINGS, _TIMED_REGIONS = 5, 32
+# of an indicator of a class, in some orders and precisions, where a classifier that
+# has no `indicator_bytes` may keep them
+_INDICATOR_BYTES = 12
+_BEST_BYTES = 36  # of a sample and labeling, where its best class is counted
+_FEW_LABELINGS, _TIMED_REGIONS = 4, 128
 
 
 def estimate_seconds(
@@ -67,7 +71,8 @@ def _first_look(
     filled = np.flatnonzero(np.diff(regions.indptr))
     one = filled[len(filled) // 2 :][:1]
     few = min(_FEW_LABELINGS, plan.n_trained)
-    _seconds(X, regions, _with_labelings(plan, 1), one)  # fills caches and imports
+    # fills caches, imports and compiles: what permutations need, too
+    _seconds(X, regions, _with_labelings(plan, min(2, plan.n_trained)), one)
     first = _seconds(X, regions, _with_labelings(plan, 1), one)
     more = _seconds(X, regions, _with_labelings(plan, few), one)
     return one, first, max(0.0, more - first) / max(1, few - 1)
@@ -85,7 +90,9 @@ def _seconds_of_one(
 
     ``each`` is a guess at the seconds of a labeling, ``first`` those of the first.
     """
-    some = int(np.clip(_SECONDS / each, 2, plan.n_trained))
+    if plan.n_trained == 1:
+        return first
+    some = int(np.clip(_SECONDS / max(each, 1e-9), 2, plan.n_trained))
     seconds = _seconds(X, regions, _with_labelings(plan, some), one)
     return first + (plan.n_trained - 1) * max(0.0, seconds - first) / (some - 1)
 
@@ -121,7 +128,8 @@ def estimate_memory(
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
     if not plan.by_sums and _direct_bytes(plan, regions) is None:
-        labels += 12 * plan.size * plan.n_kept
+        each = getattr(plan.kernel, "indicator_bytes", _INDICATOR_BYTES)
+        labels += each * plan.size * plan.n_kept
     work = work_of_a_task(plan, regions, task_size(plan))
     task = (
         _sums_bytes(plan.size, work) if plan.by_sums else _passes_bytes(plan, regions)
@@ -173,13 +181,22 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_batches, 2) + 2
     margins = each * max(plan.size, PASS_SIZE)
+    if direct is not None and _counts_best(plan):  # the observed margins alone
+        margins = (direct + 2) * plan.size + _BEST_BYTES * plan.wide_batch * n
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
     return samples + workspace + margins + null
 
 
+def _counts_best(plan: Plan) -> bool:
+    """Whether a classifier may find best classes as margins are made."""
+    return plan.needs_best_only and isinstance(plan.kernel, BestClasses)
+
+
 def _keeps_no_margins(plan: Plan) -> bool:
-    """Whether best classes are found as margins are made, none of which is stored."""
-    if not (isinstance(plan.kernel, BestClasses) and isinstance(plan.design, Design)):
+    """Whether it does for short designs, so that no margins are stored."""
+    kernel = plan.kernel
+    if not (isinstance(kernel, BestClasses) and isinstance(plan.design, Design)):
         return False
     in_place = is_compact(plan.design) and plan.design.tests_each_once
-    return plan.needs_best_only and has_numba() and in_place
+    short = kernel.counts_short and has_numba() and in_place
+    return short and plan.needs_best_only

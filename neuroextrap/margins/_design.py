@@ -221,7 +221,7 @@ class Labelings:
         """
         codes = self.codes[:, order]
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)
-        counts = self._counts(slice(None)).T.astype(np.int32)
+        counts = self._counts(slice(None))[0].T.astype(np.int32)
         edges = np.zeros((self.n_labelings, self.n_classes + 1), dtype=np.int32)
         np.cumsum(counts, axis=1, out=edges[:, 1:])
         return members, edges
@@ -230,15 +230,18 @@ class Labelings:
         """Count training samples of each class and fold; float32 (n_folds, K, B)."""
 
         def make() -> np.ndarray:
-            total = self._counts(slice(None))
-            held_out = [self._counts(held) for held in design.held_out]
-            return np.stack([total - held for held in held_out])
+            sizes = [len(held) for held in design.held_out]
+            fold = np.repeat(np.arange(len(sizes)), sizes)
+            held_out = self._counts(np.concatenate(design.held_out), fold, len(sizes))
+            return self._counts(slice(None)) - held_out
 
         return self.keep("counts", make)
 
-    def _counts(self, samples: Any) -> np.ndarray:
-        """Count some samples of each class, float32 of shape (K, B)."""
+    def _counts(self, samples: Any, fold: Any = 0, n_folds: int = 1) -> np.ndarray:
+        """Count samples of each class, fold by fold, float32 of shape (F, K, B)."""
         K, B = self.n_classes, self.n_labelings
-        flat = self.codes[:, samples].astype(np.intp) + K * np.arange(B)[:, None]
-        counts = np.bincount(flat.reshape(-1), minlength=K * B)
-        return counts.reshape(B, K).T.astype(np.float32)
+        first = n_folds * np.arange(B)[:, None] + fold
+        flat = self.codes[:, samples].astype(np.intp) + K * first
+        counts = np.bincount(flat.reshape(-1), minlength=B * n_folds * K)
+        counts = counts.reshape(B, n_folds, K).transpose(1, 2, 0)
+        return counts.astype(np.float32, order="C")

@@ -22,6 +22,7 @@ class EstimatorMargins(MarginKernel):
     #: fits hold the interpreter, so threads would wait for one another
     prefer = "processes"
     refits = True
+    indicator_bytes = 0
 
     def __init__(self, estimator: Any) -> None:
         methods = ("decision_function", "predict_proba")

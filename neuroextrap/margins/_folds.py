@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
+
+_CHECKED = 2**22  # class codes of labelings that are checked together
 
 
 def make_design(
@@ -179,16 +181,13 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
 
     ``codes`` (n_labelings, n_samples) are class codes 0..K-1.
     """
-    classes = np.arange(design.n_classes)
-    for train, _ in design.folds:
-        for batch in np.array_split(codes[:, train], max(1, codes.size // 2**22)):
-            present = (batch[:, :, None] == classes).any(axis=1).all(axis=1)
-            if not present.all():
-                raise ValueError(
-                    "a permuted labeling leaves a class without training samples in a "
-                    "fold; give groups so that labels are permuted within runs, or use "
-                    "stratified folds with more samples"
-                )
+    for batch in np.array_split(codes, -(-codes.size // _CHECKED)):
+        if Labelings(batch, design.n_classes).training_counts(design).min() < 1:
+            raise ValueError(
+                "a permuted labeling leaves a class without training samples in a "
+                "fold; give groups so that labels are permuted within runs, or use "
+                "stratified folds with more samples"
+            )
 
 
 def point_weights(

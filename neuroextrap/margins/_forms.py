@@ -34,6 +34,11 @@ class Forms(NamedTuple):
     tall: dict[int, TallRegion]
 
     @property
+    def all_tall(self) -> bool:
+        """Whether all regions have few features."""
+        return not self.operators and self.growing is None
+
+    @property
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every form."""
         if self.growing is not None:

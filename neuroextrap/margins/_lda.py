@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.margins._best_classes import BestClasses
 from neuroextrap.margins._class_sums import MAX_TABLE
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
@@ -19,7 +20,8 @@ from neuroextrap.margins._lda_algebra import (
     margin_constants,
     prior_constants,
 )
-from neuroextrap.margins._lda_tall import fill_tall
+from neuroextrap.margins._lda_tall import linear_tall
+from neuroextrap.margins._linear import fill_linear, shares_of_linear
 from neuroextrap.margins._operators import (
     RegionOperators,
     check_priors,
@@ -41,7 +43,7 @@ MAX_COMPILED_SIZE = 2**14
 BATCH_SIZE, MAX_WIDTH = 2**16, 64
 
 
-class LDAMargins(MarginKernel):
+class LDAMargins(BestClasses, MarginKernel):
     """Out-of-fold linear discriminant analysis with a ridge-shrunk covariance.
 
     With W the within-class sum of squares of the training samples, m their mean
@@ -67,6 +69,7 @@ class LDAMargins(MarginKernel):
     """
 
     name = "lda"
+    indicator_bytes = 8
     shrinks = True
 
     def __init__(
@@ -113,10 +116,23 @@ class LDAMargins(MarginKernel):
                 margins, forms.growing, design, labelings, counts, self.priors
             )
         for place, region in forms.tall.items():
-            fill_tall(
-                margins[:, :, place], region, design, labelings, counts, self.priors
-            )
+            linear = linear_tall(region, design, labelings, counts, self.priors)
+            fill_linear(margins[:, :, place], linear, design)
         return margins.reshape(len(design.test), K, n_regions * B)
+
+    def stores_margins(self, state: Any) -> bool:
+        return not state[2].all_tall
+
+    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        design, _, forms = state
+        if not forms.all_tall:
+            return None
+        counts = checked_counts(design, labelings)
+        linear = (
+            linear_tall(region, design, labelings, counts, self.priors)
+            for region in forms.tall.values()
+        )
+        return shares_of_linear(linear, design, labelings, weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design, solves_classes=True):

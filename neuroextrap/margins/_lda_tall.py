@@ -1,6 +1,8 @@
 """Discriminant analysis of many samples with few features."""
 
 import numpy as np
+from scipy.linalg.blas import dsymm
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda_algebra import (
@@ -9,18 +11,18 @@ from neuroextrap.margins._lda_algebra import (
     margin_constants,
     prior_constants,
 )
-from neuroextrap.margins._tall import TallRegion, fill_linear
+from neuroextrap.margins._linear import Linear
+from neuroextrap.margins._tall import TallRegion
 
 
-def fill_tall(
-    margins: np.ndarray,
+def linear_tall(
     region: TallRegion,
     design: Design,
     labelings: Labelings,
     counts: np.ndarray,
     priors: str,
-) -> None:
-    """Fill the margins (n_test, K, B) of a region with few features.
+) -> Linear:
+    """Return the margins of a region with few features; counts (F, K, B).
 
     What is inverted for every labeling is K x K, or of the size of the features where
     there are more classes than those.
@@ -35,7 +37,7 @@ def fill_tall(
         one = weights[:, labeling], n[:, labeling]
         weights[:, labeling], offsets = linear(region, *one)
         constants[:, labeling] += offsets
-    fill_linear(margins, points, weights, constants, design)
+    return Linear(points, weights, constants)
 
 
 def _from_features(
@@ -45,20 +47,23 @@ def _from_features(
 
     ``sums`` (F, K, p) are those of the classes about the mean, ``n`` (F, K) counts.
     """
-    roots = sums / np.sqrt(n)[:, :, None]
-    within = region.systems - roots.swapaxes(1, 2) @ roots
     shifts = sums / n[:, :, None]
-    try:
-        lower = np.linalg.cholesky(within)
-    except np.linalg.LinAlgError:
-        raise ValueError(SINGULAR) from None
-    pivots = np.einsum("fpp->fp", lower) ** 2
-    smallest = 10 * within.shape[-1] * np.finfo(float).eps
-    if not (pivots > smallest * np.einsum("fpp->fp", within)).all():
+    within = region.systems - sums.swapaxes(1, 2) @ shifts
+    weights = np.stack([_solved(*fold) for fold in zip(within, shifts, strict=True)])
+    return weights, -0.5 * np.einsum("fkp,fkp->fk", weights, shifts)
+
+
+def _solved(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Multiply rows (K, p) by the inverse of a positive definite matrix (p, p).
+
+    The matrix is symmetric up to rounding: half of it is read.
+    """
+    lower, n_done = dpotrf(matrix.T, lower=True)
+    smallest = 10 * len(matrix) * np.finfo(float).eps * np.diag(matrix)
+    if n_done != 0 or not (np.diag(lower) ** 2 > smallest).all():
         raise ValueError(SINGULAR)
-    upward = np.linalg.inv(lower)
-    half = shifts @ upward.swapaxes(1, 2)
-    return half @ upward, -0.5 * np.einsum("fkp,fkp->fk", half, half)
+    inverse, _ = dpotri(lower, lower=True, overwrite_c=True)  # its lower half
+    return dsymm(1.0, inverse, rows.T, lower=True).T
 
 
 def _from_classes(

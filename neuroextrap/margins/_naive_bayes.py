@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._best_classes import BestClasses
+from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins._operators import (
     check_priors,
     check_regions,
@@ -14,7 +16,6 @@ from neuroextrap.margins._operators import (
 )
 from neuroextrap.margins._tall import (
     ClassSums,
-    fill_linear,
     is_tall,
     tall_bytes,
     tall_workspace,
@@ -26,7 +27,7 @@ LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
 
-class GaussianNBMargins(AdditiveKernel):
+class GaussianNBMargins(BestClasses, AdditiveKernel):
     """Out-of-fold log densities of independent Gaussian features.
 
     The margin of class l is the sum over features of
@@ -43,6 +44,7 @@ class GaussianNBMargins(AdditiveKernel):
     """
 
     name = "gaussian_nb"
+    indicator_bytes = 8
 
     def __init__(
         self, *, variance_floor: float = 1e-3, priors: str = "frequency"
@@ -101,7 +103,8 @@ class GaussianNBMargins(AdditiveKernel):
         margins = np.empty((len(design.test), K, len(regions), B))
         priors = self._log_priors(counts)
         for place, region in tall.items():
-            _fill_tall(margins[:, :, place], region, design, labelings, priors)
+            linear = _linear(region, labelings, counts, priors)
+            fill_linear(margins[:, :, place], linear, design)
         others = [place for place in range(len(regions)) if place not in tall]
         if others:
             members = labelings.one_hot(np.float64)
@@ -115,6 +118,19 @@ class GaussianNBMargins(AdditiveKernel):
                 scores = scores.reshape(len(scores), K, -1) + of_points[:, :, batch]
                 margins[:, :, place, batch] = scores
         return margins.reshape(len(design.test), K, -1)
+
+    def stores_margins(self, state: Any) -> bool:
+        _, regions, tall = state
+        return len(tall) < len(regions)
+
+    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        design, _, tall = state
+        if self.stores_margins(state):
+            return None
+        counts = checked_counts(design, labelings)
+        priors = self._log_priors(counts)
+        linear = (_linear(x, labelings, counts, priors) for x in tall.values())
+        return shares_of_linear(linear, design, labelings, weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         """Count the samples, their squares, and the indicators of a batch."""
@@ -145,8 +161,10 @@ class GaussianNBMargins(AdditiveKernel):
     def _tall(self, x: Any, design: Design) -> "_TallDensity":
         """Prepare a region of few features beside many samples."""
         x, floor = self._features(x)
+        n_features = x.shape[1]
         x = np.concatenate([x, x * x], axis=1)
-        return _TallDensity(ClassSums(x, design), x[design.test], floor)
+        sums = ClassSums(x, design, n_squared=n_features)
+        return _TallDensity(sums, x[as_slice(design.test)], floor)
 
     def _check(self) -> None:
         """Raise unless the options are in range."""
@@ -180,12 +198,13 @@ class _TallDensity(NamedTuple):
     floor: np.ndarray
 
 
-def _fill_tall(
-    out: Any, region: _TallDensity, design: Design, labelings: Any, priors: Any
-) -> None:
-    """Fill log posteriors (n_test, K, B), which are linear in points and squares."""
+def _linear(region: _TallDensity, labelings: Any, counts: Any, priors: Any) -> Linear:
+    """Return log posteriors, which are linear in points and squares.
+
+    ``counts`` and log ``priors`` are (F, K, B).
+    """
     moments = region.sums.of(labelings)  # (F, B, K, 2 p)
-    moments /= labelings.training_counts(design).swapaxes(1, 2)[..., None]
+    moments /= counts.swapaxes(1, 2)[..., None]
     mean, variance = np.split(moments, 2, axis=3)
     variance -= mean * mean
     np.maximum(variance, region.floor, out=variance)
@@ -196,7 +215,7 @@ def _fill_tall(
     mean *= precision
     precision *= -0.5
     offsets = priors.swapaxes(1, 2) - 0.5 * level
-    fill_linear(out, region.points, moments, offsets, design)
+    return Linear(region.points, moments, offsets)
 
 
 def _check_variance(variance: np.ndarray) -> None:

@@ -13,11 +13,11 @@ from neuroextrap.margins._class_sums import is_compact, round_terms
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins._operators import centered_gram
 from neuroextrap.margins._tall import (
     ClassSums,
     centered,
-    fill_linear,
     is_tall,
     tall_bytes,
     tall_workspace,
@@ -38,6 +38,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     """
 
     name = "nearest_centroid"
+    indicator_bytes = 8
+    counts_short = True
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
         features = np.ascontiguousarray(X.T, dtype=np.float32)
@@ -98,9 +100,17 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, np.float32)
 
+    def stores_margins(self, state: Any) -> bool:
+        grams, *_ = state
+        return len(grams) > 0
+
     def best_shares(self, state: Any, labelings: Any, weights: Any) -> Any:
         grams, tall, design = state
-        if tall or not _is_exact(design):
+        if not self.stores_margins(state):
+            counts = labelings.training_counts(design)
+            linear = (_linear(region, labelings, counts) for region in tall.values())
+            return shares_of_linear(linear, design, labelings, weights)
+        if tall or not (_is_exact(design) and has_numba()):
             return None
         from neuroextrap.margins._centroid_kernel import fill_centroid_shares
 
@@ -124,7 +134,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
         counts = labelings.training_counts(design)
         for place, region in tall.items():
-            _fill_tall(margins[:, :, place], region, design, labelings, counts)
+            linear = _linear(region, labelings, counts)
+            fill_linear(margins[:, :, place], linear, design)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
             of_grams = _gram_margins(grams, design, labelings)
@@ -137,16 +148,14 @@ def _tall(x: np.ndarray, design: Design) -> tuple[ClassSums, np.ndarray]:
     return ClassSums(x, design), x[design.test].astype(np.float32)
 
 
-def _fill_tall(
-    out: Any, region: tuple[ClassSums, Any], design: Any, labelings: Any, n: Any
-) -> None:
-    """Fill margins (n_test, K, B) of few features; ``n`` (F, K, B) training counts."""
+def _linear(region: tuple[ClassSums, Any], labelings: Any, n: Any) -> Linear:
+    """Return the margins of a region of few features; ``n`` (F, K, B) are counts."""
     sums, points = region
     means = sums.of(labelings)
     means /= n.swapaxes(1, 2)[..., None]
     squares = np.einsum("fbkp,fbkp->fbk", means, means)
     means *= 2.0
-    fill_linear(out, points, means, -squares, design)
+    return Linear(points, means, -squares)
 
 
 def _is_exact(design: Design) -> bool:

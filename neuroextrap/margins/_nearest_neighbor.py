@@ -25,6 +25,7 @@ class NearestNeighborMargins(MarginKernel):
     """
 
     name = "nearest_neighbor"
+    indicator_bytes = 0
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute squared distances (n_regions, n_samples, n_test) to test points.

@@ -17,6 +17,8 @@ PASS_SIZE = 2**18
 # indicators of the classes of all labelings, kept for the next region up to this size
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
+# where margins are not stored: labelings together, and numbers in the margins of these
+_WIDEST, _WIDE_SIZE = 8, 2**22
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Plan:
     def needs_best_only(self) -> bool:
         """Whether permuted labels need the best class of each test point only."""
         best_only = getattr(self.statistic, "needs_best_only", False)
-        return bool(best_only) and not self.pairing
+        return bool(best_only) and not self.pairing and self.n_permutations > 0
 
     @property
     def size(self) -> int:
@@ -95,6 +97,11 @@ class Plan:
     def batch_width(self) -> int:
         """Number of trained labelings in the widest batch."""
         return -(-self.n_trained // self.n_batches)
+
+    @property
+    def wide_batch(self) -> int:
+        """Number of labelings in a batch whose margins are not stored."""
+        return min(_WIDEST, max(1, _WIDE_SIZE // self.size))
 
     @property
     def n_kept(self) -> int:
@@ -123,17 +130,21 @@ class Plan:
             )
         return self._kept["forward"]
 
-    def batches(self) -> Iterable[Labelings]:
+    def batches(self, *, stores_margins: bool = True) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
 
         They are kept, with the indicators made of them, for the next regions as long as
-        they are small together, and made anew otherwise.
+        they are small together, and made anew otherwise. Where the margins of a batch
+        are not stored, batches of many samples are wider, and never kept.
         """
         if "batches" in self._kept:
             return self._kept["batches"]
-        codes = np.array_split(self.codes[: self.n_trained], self.n_batches)
+        n_batches = self.n_batches
+        if not stores_margins:
+            n_batches = min(n_batches, -(-self.n_trained // self.wide_batch))
+        codes = np.array_split(self.codes[: self.n_trained], n_batches)
         batches = (Labelings(part, self.design.n_classes) for part in codes)
-        if self.n_kept < self.n_trained:
+        if self.n_kept < self.n_trained or not stores_margins:
             return batches
         return self._kept.setdefault("batches", list(batches))
 

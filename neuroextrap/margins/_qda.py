@@ -42,6 +42,7 @@ class QDAMargins(MarginKernel):
     """
 
     name = "qda"
+    indicator_bytes = 0
     shrinks = True
     #: many small steps hold the interpreter, so threads would wait for one another
     prefer = "processes"

@@ -15,9 +15,10 @@ from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins._nearest_centroid import batch_last
 from neuroextrap.margins._operators import RegionOperators, checked_counts
-from neuroextrap.margins._tall import fill_linear, is_tall, tall_bytes, tall_workspace
+from neuroextrap.margins._tall import TallRegion, is_tall, tall_bytes, tall_workspace
 
 
 class RidgeMargins(BestClasses, MarginKernel):
@@ -33,6 +34,8 @@ class RidgeMargins(BestClasses, MarginKernel):
     """
 
     name = "ridge"
+    indicator_bytes = 4
+    counts_short = True
     shrinks = True
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
@@ -61,17 +64,23 @@ class RidgeMargins(BestClasses, MarginKernel):
         if forms.growing is not None:
             _fill_growing(margins, forms.growing, design, labelings)
         for place, region in forms.tall.items():
-            n = counts.swapaxes(1, 2)
-            sums = region.class_sums(labelings, n)
-            shares = n / n.sum(axis=2, keepdims=True)
-            fill_linear(margins[:, :, place], region.projected, sums, shares, design)
+            linear = _linear(region, labelings, counts)
+            fill_linear(margins[:, :, place], linear, design)
         for part, group in zip(parts, forms.operators, strict=True):
             margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
         return margins.reshape(-1, K, n_regions * B)
 
+    def stores_margins(self, state: Any) -> bool:
+        return not state[2].all_tall
+
     def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
         design, n_regions, forms, predictors = state
-        if not is_compact(design) or forms.tall or forms.growing is not None:
+        if forms.all_tall:
+            counts = checked_counts(design, labelings)
+            linear = (_linear(x, labelings, counts) for x in forms.tall.values())
+            return shares_of_linear(linear, design, labelings, weights)
+        compiled = is_compact(design) and has_numba()
+        if not compiled or forms.tall or forms.growing is not None:
             return None
         from neuroextrap.margins._class_sums_kernel import fill_shares_of_sums
 
@@ -94,6 +103,13 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, float)
+
+
+def _linear(region: TallRegion, labelings: Labelings, counts: np.ndarray) -> Linear:
+    """Return the predictions of a region of few features; counts (F, K, B)."""
+    n = counts.swapaxes(1, 2)
+    sums = region.class_sums(labelings, n)
+    return Linear(region.projected, sums, n / n.sum(axis=2, keepdims=True))
 
 
 def _fill_growing(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings
 
 # fewer samples are in good hands elsewhere: many labelings at once, compiled
@@ -37,12 +38,13 @@ def is_tall(n_features: float, design: Design, *, solves_classes: bool = False) 
 class ClassSums:
     """Sums over the training samples of each class, for every fold of a design.
 
-    ``x`` (n_samples, n_features) are the samples of a region in float64.
+    ``x`` (n_samples, n_columns) are the samples of a region in float64; the last
+    ``n_squared`` columns are the squares of the first ones.
     """
 
-    def __init__(self, x: np.ndarray, design: Design) -> None:
+    def __init__(self, x: np.ndarray, design: Design, n_squared: int = 0) -> None:
         self.n_folds, n_classes = len(design.folds), design.n_classes
-        self.x = np.ascontiguousarray(x)
+        self.x, self.n_squared = np.ascontiguousarray(x), n_squared
         held = np.concatenate(design.held_out)
         sizes = [len(samples) for samples in design.held_out]
         first_row = np.repeat(np.arange(self.n_folds) * n_classes, sizes)
@@ -55,52 +57,31 @@ class ClassSums:
 
     def of(self, labelings: Labelings) -> np.ndarray:
         """Sum the training samples by class, shape (F, B, K, p)."""
-        K, p = labelings.n_classes, self.x.shape[1]
-        sums = np.empty((self.n_folds, labelings.n_labelings, K, p))
-        everyone = np.arange(len(self.x) + 1)
-        for labeling, codes in enumerate(labelings.codes):
-            rows = self.first_row + codes[self.samples]
-            held = _sums(rows, self.edges, self.x, self.n_folds * K).reshape(-1, K, p)
-            if self.is_partition:
-                total = held.sum(axis=0)
-            else:
-                total = _sums(codes, everyone, self.x, K)
-            np.subtract(total, held, out=sums[:, labeling])
-        return sums
-
-
-def _sums(
-    rows: np.ndarray, edges: np.ndarray, x: np.ndarray, n_rows: int
-) -> np.ndarray:
-    """Add samples (n, p) to rows, sample i to ``rows[edges[i] : edges[i + 1]]``."""
-    members = np.ones(len(rows)), rows, edges
-    return scipy.sparse.csc_array(members, shape=(n_rows, len(x))) @ x
-
-
-def fill_linear(
-    margins: np.ndarray,
-    points: np.ndarray,
-    weights: np.ndarray,
-    offsets: np.ndarray,
-    design: Design,
-) -> None:
-    """Fill margins (n_test, K, B) of a region that are linear in its test points.
-
-    points : (n_test, p), in the order of the design; weights : (F, B, K, p);
-    offsets : (F, B, K). Margins are made in the precision of the points, and one
-    labeling's do not depend on the others.
-    """
-    weights = weights.astype(points.dtype, copy=False).swapaxes(2, 3)
-    offsets = offsets.astype(points.dtype, copy=False)
-    direct = margins.flags.c_contiguous and margins.dtype == points.dtype
-    for rows, of_fold, offset in zip(design.fold_slices, weights, offsets, strict=True):
-        if direct and len(of_fold) == 1:
-            out = margins[rows, :, 0]
-            np.matmul(points[rows], of_fold[0], out=out)
-            out += offset
+        K, codes = labelings.n_classes, labelings.codes
+        rows = self.first_row + codes[:, self.samples]
+        held = self._sums(rows, self.edges, self.n_folds * K)
+        held = held.reshape(len(held), self.n_folds, K, -1)
+        if self.is_partition:
+            total = held.sum(axis=1)
         else:
-            scores = points[rows] @ of_fold + offset[:, None]
-            margins[rows] = np.moveaxis(scores, 0, -1)
+            total = self._sums(codes, np.arange(len(self.x) + 1), K)
+        return np.subtract(total[:, None], held, out=held).swapaxes(0, 1)
+
+    def _sums(self, rows: np.ndarray, edges: np.ndarray, n_rows: int) -> np.ndarray:
+        """Add samples to rows, the rows of sample i in every labeling (B, :).
+
+        They are ``rows[:, edges[i] : edges[i + 1]]``; returns (B, n_rows, p).
+        """
+        sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
+        if has_numba():
+            from neuroextrap.margins._linear_kernel import add_rows
+
+            add_rows(rows, edges, self.x, sums, self.n_squared)
+            return sums
+        ones, shape = np.ones(rows.shape[1]), (n_rows, len(self.x))
+        for of_labeling, out in zip(rows, sums, strict=True):
+            out[:] = scipy.sparse.csc_array((ones, of_labeling, edges), shape) @ self.x
+        return sums
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.margins import (
-    _best_classes,
     _class_sums,
     _lda,
+    _linear,
     _nearest_centroid,
     _plan,
     _ridge,
+    _tall,
     _wins,
 )
 from neuroextrap.margins._class_sums import round_terms
@@ -26,7 +27,7 @@ from neuroextrap.margins._wins import best_share, class_weights
 from tests.margins.cases import unequal_design
 from tests.margins.twins import TWINS
 
-USERS = (_best_classes, _nearest_centroid, _ridge, _lda, _wins)
+USERS = (_linear, _tall, _nearest_centroid, _ridge, _lda, _wins)
 COUNTED = ("score", "n_reached", "maxima", "n_best", "null")
 RESULTS = (*COUNTED, "wins", "weighted_wins")
 CLASSIFIERS = ["nearest_centroid", "ridge", "lda", "gaussian_nb"]
@@ -119,6 +120,79 @@ def test_best_classes_equal_the_ranks(name, design, numba, monkeypatch):
     best = run(X, regions, plan_of(name, codes, runs))
     monkeypatch.setattr(AccuracyStatistic, "needs_best_only", False)
     assert_same(best, run(X, regions, plan_of(name, codes, runs)))
+
+
+def tall_case(ties, seed=0):
+    """Four regions of few features, classes of unequal sizes, and folds in no order."""
+    rng = np.random.default_rng(seed)
+    y, runs = np.arange(110) % 5, rng.permutation(np.arange(110) // 22)
+    X = rng.standard_normal((110, 6)).astype(np.float32)
+    if ties:
+        X[:, 1:] = 0.0
+        X[:, 0] = np.round(X[:, 0])  # many classes with the same mean
+    codes = np.stack([y, *(rng.permutation(y) for _ in range(40))])
+    codes[:, codes[0] == 4] = np.maximum(codes[:, codes[0] == 4], 1)
+    member = np.array([[1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
+    return X - X.mean(axis=0), scipy.sparse.csr_array(member.astype(bool)), codes, runs
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_few_features_give_the_ranks_whatever_the_batches(
+    name, ties, numba, monkeypatch
+):
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
+    X, regions, codes, runs = tall_case(ties)
+    best = run(X, regions, plan_of(name, codes, runs))
+    for size in (2**7, 2**11):  # of a block, several in a fold
+        monkeypatch.setattr(_linear, "_BLOCK_SIZE", size)
+        with monkeypatch.context() as patch:
+            patch.setattr(_plan, "PASS_SIZE", 110)
+            patch.setattr(_plan, "_WIDEST", 5 if size == 2**7 else 16)
+            batches = run(X, regions, plan_of(name, codes, runs))
+            some = run(X, regions, plan_of(name, codes[:7], runs))
+        np.testing.assert_array_equal(batches.null[:6], some.null)
+        with monkeypatch.context() as patch:
+            patch.setattr(AccuracyStatistic, "needs_best_only", False)
+            ranks = run(X, regions, plan_of(name, codes, runs))
+        assert_same(batches, ranks, COUNTED)
+        np.testing.assert_allclose(batches.wins, ranks.wins, rtol=1e-13)
+    # blocks of another size are other products of matrices: rounding may differ
+    np.testing.assert_allclose(best.null, batches.null, atol=0.02)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_few_features_give_the_same_bits_without_numba(name, monkeypatch):
+    monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
+    X, regions, codes, runs = tall_case(ties=False)
+    compiled = run(X, regions, plan_of(name, codes, runs))
+    without_numba(monkeypatch)
+    assert_same(compiled, run(X, regions, plan_of(name, codes, runs)))
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_margins_that_are_no_numbers_are_an_error(n_classes, numba, monkeypatch):
+    if numba:
+        pytest.importorskip("numba")
+    else:
+        without_numba(monkeypatch)
+    codes = np.arange(80) % n_classes
+    design = make_design(codes, n_classes, groups=np.arange(80) // 40)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(2, 1, n_classes, 4))
+    weights[1, 0, 2, 3] = np.nan
+    points = rng.normal(size=(80, 4))
+    linear = _linear.Linear(points, weights, np.zeros((2, 1, n_classes)))
+    labelings = Labelings(codes[None], n_classes)
+    with pytest.raises(ValueError, match="margins contain NaN"):
+        _linear.shares_of_linear([linear], design, labelings, 1 / 80)
 
 
 @pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])

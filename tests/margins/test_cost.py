@@ -149,6 +149,16 @@ def test_seconds_of_a_classifier_that_is_refitted(n_permutations, monkeypatch):
     assert n_permutations < 1000 or taken < 0.01 * estimate
 
 
+def test_seconds_of_a_single_labeling_that_takes_long(monkeypatch):
+    plan = make_plan("nearest_centroid", 4, 5, 0)
+    kernel = SlowMargins(plan.kernel)
+    monkeypatch.setattr(_cost, "_SECONDS", 1.0)  # less than a region takes
+    monkeypatch.setattr(_cost.time, "perf_counter", lambda: kernel.seconds)
+    X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
+    seconds = estimate_seconds(X, slabs(6, 60), replace(plan, kernel=kernel))
+    assert seconds == pytest.approx(6 * 2.0)
+
+
 def test_tasks_of_a_classifier_that_is_refitted_are_small():
     fast = make_plan("nearest_centroid", 4, 5, 1000)
     slow = replace(fast, kernel=SlowMargins(fast.kernel), by_sums=False)
