@@ -11,6 +11,7 @@ from neuroextrap.margins._growing_folds import GrowingRegions, growing_chains
 from neuroextrap.margins._operators import (
     RegionOperators,
     check_regions,
+    dense_residuals,
     penalized_grams,
     residual_operators,
     scatter_penalty,
@@ -93,4 +94,5 @@ def _operators_or_growing(
     if not len(grown):
         return operators, None
     grams = grams if large.all() else grams[grown]
-    return operators, GrowingRegions(grown, grams, penalties[grown], chains)
+    dense = dense_residuals(grams, penalties[grown])
+    return operators, GrowingRegions(grown, dense, chains)

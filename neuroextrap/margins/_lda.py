@@ -271,19 +271,17 @@ def _fill_growing(
         d = counts[:, :, None, labeling, None]  # (F, K, 1, 1)
         shares = d / d.sum(axis=1, keepdims=True)
         indicators = np.eye(labelings.n_classes)[codes]
-        for chain in growing.chains:
-            fits = list(ridge_fits(*growing[1:3], indicators, chain))
-            part = slice(chain.first_fold, chain.first_fold + len(fits))
-            residual = np.stack([fit.residual for fit in fits])  # (F, S, K, K)
-            moments = residual.transpose(2, 3, 0, 1)[..., None]
-            between = d[part][:, None] * shares[part][:, :, None]
-            inverses = inverse(moments + between.transpose(1, 2, 0, 3, 4))
-            constants = margin_constants(inverses, d[part], shares[part], priors)
-            for fold, fit in enumerate(fits):
-                precision = batch_first(inverses[:, :, fold])[:, 0]
-                scores = (fit.predicted @ precision).transpose(1, 2, 0)
-                rows = design.fold_slices[chain.first_fold + fold]
-                margins[rows, :, regions, labeling] = scores + constants[fold, ..., 0]
+        fits = ridge_fits(growing, indicators, design)
+        between = d[:, None] * shares[:, :, None]  # (F, K, K, 1, 1)
+        moments = fits.residual.transpose(2, 3, 1, 0)[..., None]  # (K, K, F, S, 1)
+        inverses = inverse(moments + between.transpose(1, 2, 0, 3, 4))
+        constants = margin_constants(inverses, d, shares, priors)
+        precision = inverses[..., 0].transpose(2, 3, 0, 1)  # (F, S, K, K)
+        for fold, rows in enumerate(design.fold_slices):
+            scores = fits.predicted[:, rows] @ np.ascontiguousarray(precision[fold])
+            margins[rows, :, regions, labeling] = (
+                scores.transpose(1, 2, 0) + constants[fold, ..., 0]
+            )
 
 
 class _Batch:

@@ -217,7 +217,7 @@ def residual_operators(
         wide = np.flatnonzero(chosen & ~thin)
         if len(wide):
             chosen_grams = grams if len(wide) == len(xs) else grams[wide]
-            dense = _dense_residuals(chosen_grams, penalties[wide])
+            dense = dense_residuals(chosen_grams, penalties[wide])
             groups.append(_with_inverses(wide, dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
             factor = _smoother_factor(xs[int(s)], penalties[s])
@@ -249,7 +249,7 @@ def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
             )
 
 
-def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+def dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky.
 
     K has no part along 1; a level as large as its mean eigenvalue is put there, and

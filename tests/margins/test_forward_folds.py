@@ -7,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins import _growing_folds
+from neuroextrap.margins import _forms, _growing_folds
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
@@ -306,7 +306,7 @@ def test_growing_folds_equal_folds_one_by_one(classifier, shrinkage, monkeypatch
     kernel = resolve_classifier(classifier, shrinkage=shrinkage)
     codes = np.stack([y, np.roll(y, 1)])
     fast = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
-    monkeypatch.setattr(_growing_folds, "growing_chains", lambda design: ())
+    monkeypatch.setattr(_forms, "growing_chains", lambda design: ())
     slow = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
     tolerance = 2e-5 * np.abs(slow).max(axis=(0, 1))
     assert (np.abs(fast - slow) <= tolerance).all()
