@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 
 
@@ -49,11 +48,12 @@ class GrowingRegions(NamedTuple):
 class RidgeFits(NamedTuple):
     """What the training samples of each of F folds say, for S regions and K classes.
 
-    ``predicted`` (S, n_test, K) indicators of the test points, ``residual``
-    (S, F, K, K) inner products of the training indicators with their residuals.
+    ``errors`` (S, n_test, K) are the indicators of the test points minus those
+    predicted, ``residual`` (S, F, K, K) inner products of the training indicators with
+    their residuals.
     """
 
-    predicted: np.ndarray
+    errors: np.ndarray
     residual: np.ndarray
 
 
@@ -78,19 +78,25 @@ def growing_chains(design: Design) -> tuple[Chain, ...]:
 
 
 def ridge_fits(
-    growing: GrowingRegions, indicators: np.ndarray, design: Design
+    growing: GrowingRegions, indicators: np.ndarray, design: Design, *, compiled: bool
 ) -> RidgeFits:
-    """Fit class indicators (n, K) by ridge regression, with a free intercept."""
+    """Fit class indicators (n, K) by ridge regression, with a free intercept.
+
+    ``compiled`` loops need numba; both ways are equal up to rounding in float64.
+    """
     n_regions, n_classes = len(growing.dense), indicators.shape[1]
     residuals = growing.dense @ indicators
     errors = np.empty((n_regions, len(design.test), n_classes))
     moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
     # Y'RY of all samples, of which the held-out ones are taken off
     moments[:] = (indicators.T @ residuals)[:, np.newaxis]
-    fill = _fill_compiled if has_numba() else _fill
-    for chain in growing.chains:
-        fill(growing.dense, residuals, chain, design, RidgeFits(errors, moments))
-    return RidgeFits(indicators[design.test] - errors, moments)
+    fits = RidgeFits(errors, moments)
+    if compiled:
+        _fill_compiled(growing, residuals, design, fits)
+    else:
+        for chain in growing.chains:
+            _fill(growing.dense, residuals, chain, design, fits)
+    return fits
 
 
 def _fill(
@@ -106,7 +112,7 @@ def _fill(
         products += block.swapaxes(1, 2) @ block
         out.residual[:, fold] -= products
         upper = lower[:, start:stop, start:stop].swapaxes(1, 2)
-        out.predicted[:, design.fold_slices[fold]] = np.linalg.solve(upper, block)
+        out.errors[:, design.fold_slices[fold]] = np.linalg.solve(upper, block)
 
 
 def _factors(
@@ -129,22 +135,21 @@ def _factors(
 
 
 def _fill_compiled(
-    dense: np.ndarray, residuals: np.ndarray, chain: Chain, design: Design, out: Any
+    growing: GrowingRegions, residuals: np.ndarray, design: Design, out: RidgeFits
 ) -> None:
-    """Fill the same in a compiled loop over regions."""
-    from neuroextrap.margins._growing_kernel import fill_chain
+    """Fill the same in a compiled loop over regions and chains."""
+    from neuroextrap.margins._growing_kernel import Chains, fill_chains
 
-    folds = slice(chain.first_fold, chain.first_fold + chain.n_folds)
-    rows = slice(
-        design.fold_slices[folds.start].start, design.fold_slices[folds.stop - 1].stop
-    )
-    regular = fill_chain(
-        dense,
-        residuals,
-        chain.held,
-        chain.edges,
-        out.predicted[:, rows],
-        out.residual[:, folds],
-    )
-    if not regular:
+    def make() -> Any:
+        chains = growing.chains
+        return Chains(
+            np.concatenate([chain.held for chain in chains]),
+            np.cumsum([0, *(len(chain.held) for chain in chains)]),
+            np.array([*(chain.first_fold for chain in chains), len(design.folds)]),
+            np.concatenate([chain.edges for chain in chains]),
+            np.array([0, *(rows.stop for rows in design.fold_slices)]),
+        )
+
+    chains = design.keep("compiled chains", make)
+    if not fill_chains(growing.dense, residuals, chains, *out):
         raise ValueError("a region's scatter is singular; use a larger shrinkage")

@@ -4,10 +4,16 @@ Importing this module needs numba (the extra ``fast``). One region after the oth
 is factored stays in the first cache. ``_growing_folds.py`` has the formulas.
 """
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
+
+# held-out samples of all chains and where each chain's begin, (C + 1,); its folds,
+# (C + 1,); edges among its held-out samples, one after the other; where the test points
+# of every fold begin, (F + 1,)
+Chains = namedtuple("Chains", "held held_edges folds edges rows")
 
 # no fast math but fused multiply-add: sums keep their order
 _compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -25,7 +31,8 @@ def _factorize(a: Any) -> bool:
     for i in range(len(a)):
         row, k = a[i, i:], 0
         while k + 4 <= i:
-            first, second, third, fourth = a[k, i:], a[k + 1, i:], a[k + 2, i:], a[k + 3, i:]
+            first, second = a[k, i:], a[k + 1, i:]
+            third, fourth = a[k + 2, i:], a[k + 3, i:]
             w, x, y, z = first[0], second[0], third[0], fourth[0]
             for j in range(len(row)):
                 change = w * first[j] + x * second[j]
@@ -74,34 +81,52 @@ def _add_products(a: Any, start: int, stop: int, products: Any) -> None:
 
 
 @_compile
-def fill_chain(
-    dense: Any, residuals: Any, held: Any, edges: Any, errors: Any, moments: Any
-) -> bool:
-    """Fill the errors of all regions in a chain's folds; reduce their moments.
+def _gather(dense: Any, residuals: Any, held: Any, a: Any) -> None:
+    """Fill (h, h + K): the upper triangle of R_oo, and R Y of the held-out samples."""
+    for i in range(len(held)):
+        source, row = dense[held[i]], a[i]
+        for j in range(i, len(held)):
+            row[j] = source[held[j]]
+        row[len(held) :] = residuals[held[i]]
 
-    ``dense`` (S, n, n) and ``residuals`` (S, n, K) are R and R Y, ``held`` and
-    ``edges`` the chain's, ``errors`` (S, n_test, K) of its test points, and ``moments``
-    (S, F, K, K) lose the held-out samples' part. False if an R_oo is singular.
+
+@_compile
+def _fill_chain(a: Any, edges: Any, errors: Any, moments: Any) -> None:
+    """Fill the errors of a chain's folds from the factor; reduce their moments."""
+    n_folds, row = len(moments), len(errors)
+    products = np.zeros(moments.shape[1:])
+    _add_products(a, 0, edges[0], products)
+    for t in range(n_folds):
+        start, stop = edges[t], edges[t + 1]
+        _add_products(a, start, stop, products)
+        moments[n_folds - 1 - t] -= products
+        row -= stop - start
+        _fill_errors(a, start, stop, errors[row : row + stop - start])
+
+
+@_compile
+def fill_chains(
+    dense: Any, residuals: Any, chains: Any, errors: Any, moments: Any
+) -> bool:
+    """Fill the errors of all regions in all folds; reduce their moments.
+
+    ``dense`` (S, n, n) and ``residuals`` (S, n, K) are R and R Y, ``errors``
+    (S, n_test, K) those of the test points, and ``moments`` (S, F, K, K) lose the
+    held-out samples' part. False if an R_oo is singular.
     """
-    n_classes, n_held, n_folds = residuals.shape[2], len(held), len(edges) - 1
-    a = np.empty((n_held, n_held + n_classes))
-    products = np.empty((n_classes, n_classes))
+    n_classes = residuals.shape[2]
+    largest = np.diff(chains.held_edges).max()
+    space = np.empty(largest * (largest + n_classes))
     for s in range(len(dense)):
-        for i in range(n_held):
-            source = dense[s, held[i]]
-            for j in range(i, n_held):
-                a[i, j] = source[held[j]]
-            for k in range(n_classes):
-                a[i, n_held + k] = residuals[s, held[i], k]
-        if not _factorize(a):
-            return False
-        products[:] = 0.0
-        _add_products(a, 0, edges[0], products)
-        row = errors.shape[1]
-        for t in range(n_folds):
-            start, stop = edges[t], edges[t + 1]
-            _add_products(a, start, stop, products)
-            moments[s, n_folds - 1 - t] -= products
-            row -= stop - start
-            _fill_errors(a, start, stop, errors[s, row : row + stop - start])
+        for c in range(len(chains.folds) - 1):
+            held = chains.held[chains.held_edges[c] : chains.held_edges[c + 1]]
+            width = len(held) + n_classes
+            a = space[: len(held) * width].reshape(len(held), width)
+            _gather(dense[s], residuals[s], held, a)
+            if not _factorize(a):
+                return False
+            first, stop = chains.folds[c], chains.folds[c + 1]
+            edges = chains.edges[first + c : stop + c + 1]
+            rows = slice(chains.rows[first], chains.rows[stop])
+            _fill_chain(a, edges, errors[s, rows], moments[s, first:stop])
     return True

@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -31,6 +31,43 @@ class Batch(NamedTuple):
     margins: np.ndarray
     first_labeling: int
     n_labelings: int
+
+
+class RegionSamples(list[np.ndarray]):
+    """Samples of some regions, with what was made of them without labels or folds.
+
+    ``kept`` holds arrays of all regions of a task, and which of them are filled;
+    ``rows`` says which regions these are. It serves the next design: forward tests come
+    after the plan's own folds.
+    """
+
+    def __init__(
+        self, xs: Iterable[np.ndarray], kept: dict[str, Any], rows: slice, n_all: int
+    ) -> None:
+        super().__init__(xs)
+        self.kept, self.rows, self.n_all = kept, rows, n_all
+
+
+def kept_with(
+    xs: Sequence[np.ndarray], name: str, make: Callable[[], np.ndarray]
+) -> np.ndarray:
+    """Return what is kept with the samples of regions, one array a region, or make it.
+
+    It is not to be changed.
+    """
+    if not isinstance(xs, RegionSamples):
+        return make()
+    if name in xs.kept:
+        arrays, filled = xs.kept[name]
+        if filled[xs.rows].all():
+            return arrays[xs.rows]
+    made = make()
+    if name not in xs.kept:
+        empty = np.empty((xs.n_all, *made.shape[1:]), made.dtype)
+        xs.kept[name] = empty, np.zeros(xs.n_all, dtype=bool)
+    arrays, filled = xs.kept[name]
+    arrays[xs.rows], filled[xs.rows] = made, True
+    return arrays[xs.rows]
 
 
 class MarginSource(ABC):

@@ -10,7 +10,6 @@ from neuroextrap.margins._class_sums import MAX_TABLE
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
-from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda_algebra import (
     SINGULAR,
@@ -19,6 +18,7 @@ from neuroextrap.margins._lda_algebra import (
     margin_constants,
     prior_constants,
 )
+from neuroextrap.margins._lda_growing import fill_growing
 from neuroextrap.margins._lda_tall import fill_tall
 from neuroextrap.margins._operators import (
     RegionOperators,
@@ -90,7 +90,7 @@ class LDAMargins(MarginKernel):
     @property
     def prefer(self) -> str:  # type: ignore[override]
         """Workers: many small steps hold the interpreter, unless they are compiled."""
-        return "threads" if _resolve_solver(self.solver) == "numba" else "processes"
+        return "threads" if _is_numba(self.solver) else "processes"
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's residual operator and its held-out inverses."""
@@ -109,8 +109,14 @@ class LDAMargins(MarginKernel):
         for group in forms.operators:
             fill(margins, group, design, labelings, counts, self.priors)
         if forms.growing is not None:
-            _fill_growing(
-                margins, forms.growing, design, labelings, counts, self.priors
+            fill_growing(
+                margins,
+                forms.growing,
+                design,
+                labelings,
+                counts,
+                priors=self.priors,
+                compiled=_is_numba(self.solver) and K <= MAX_COMPILED_CLASSES,
             )
         for place, region in forms.tall.items():
             fill_tall(
@@ -136,8 +142,7 @@ class LDAMargins(MarginKernel):
         K = labelings.n_classes
         size = max(design.n_samples, len(design.test)) * K
         fits = K <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
-        numba = _resolve_solver(self.solver) == "numba"
-        return numba and fits and labelings.n_labelings > 1
+        return _is_numba(self.solver) and fits and labelings.n_labelings > 1
 
 
 def _resolve_solver(solver: str) -> str:
@@ -151,6 +156,11 @@ def _resolve_solver(solver: str) -> str:
             "neuroextrap[fast] or use solver='auto'"
         )
     return "numba" if installed and solver != "numpy" else "numpy"
+
+
+def _is_numba(solver: str) -> bool:
+    """Return whether compiled loops are asked for, or at hand."""
+    return _resolve_solver(solver) == "numba"
 
 
 def _fill_compiled(
@@ -255,33 +265,6 @@ def _fill(
         batch = _Batch(group, design, labelings.codes[part], counts[..., part])
         for rows, fold_margins in batch.margins(priors):
             margins[rows, :, regions, part] = fold_margins
-
-
-def _fill_growing(
-    margins: np.ndarray,
-    growing: GrowingRegions,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    priors: str,
-) -> None:
-    """Fill the margins of regions in folds whose training sets grow."""
-    regions = as_slice(growing.regions)
-    for labeling, codes in enumerate(labelings.codes):
-        d = counts[:, :, None, labeling, None]  # (F, K, 1, 1)
-        shares = d / d.sum(axis=1, keepdims=True)
-        indicators = np.eye(labelings.n_classes)[codes]
-        fits = ridge_fits(growing, indicators, design)
-        between = d[:, None] * shares[:, :, None]  # (F, K, K, 1, 1)
-        moments = fits.residual.transpose(2, 3, 1, 0)[..., None]  # (K, K, F, S, 1)
-        inverses = inverse(moments + between.transpose(1, 2, 0, 3, 4))
-        constants = margin_constants(inverses, d, shares, priors)
-        precision = inverses[..., 0].transpose(2, 3, 0, 1)  # (F, S, K, K)
-        for fold, rows in enumerate(design.fold_slices):
-            scores = fits.predicted[:, rows] @ np.ascontiguousarray(precision[fold])
-            margins[rows, :, regions, labeling] = (
-                scores.transpose(1, 2, 0) + constants[fold, ..., 0]
-            )
 
 
 class _Batch:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._kernel import kept_with
 
 MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
 # products may be taken in float32 where the penalty is at least this multiple of the
@@ -212,12 +213,15 @@ def residual_operators(
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
     thin = (2 * n_features < n) | (penalties == 0)
+    everything = None if thin.any() else dense_residuals(xs, grams, penalties)
     groups = []
     for chosen, dtype in ((single, np.float32), (~single, np.float64)):
         wide = np.flatnonzero(chosen & ~thin)
         if len(wide):
-            chosen_grams = grams if len(wide) == len(xs) else grams[wide]
-            dense = dense_residuals(chosen_grams, penalties[wide])
+            if everything is None:
+                dense = _dense_residuals(grams[wide], penalties[wide])
+            else:
+                dense = everything if len(wide) == len(xs) else everything[wide]
             groups.append(_with_inverses(wide, dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
             factor = _smoother_factor(xs[int(s)], penalties[s])
@@ -233,9 +237,7 @@ def penalized_grams(
     check_shrinkage(shrinkage)
     check_regions(xs, design)
     n_features = np.array([x.shape[1] for x in xs])
-    grams = np.empty((len(xs), design.n_samples, design.n_samples))
-    for gram, x in zip(grams, xs, strict=True):
-        gram[:] = centered_gram(x)
+    grams = kept_with(xs, "grams", lambda: np.stack([centered_gram(x) for x in xs]))
     return grams, _gram_penalties(grams, n_features, shrinkage)
 
 
@@ -249,7 +251,14 @@ def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
             )
 
 
-def dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+def dense_residuals(
+    xs: Sequence[np.ndarray], grams: np.ndarray, penalties: np.ndarray
+) -> np.ndarray:
+    """Return I - H of all regions (n_regions, n, n), kept with their samples."""
+    return kept_with(xs, "residuals", lambda: _dense_residuals(grams, penalties))
+
+
+def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky.
 
     K has no part along 1; a level as large as its mean eigenvalue is put there, and

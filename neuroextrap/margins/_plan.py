@@ -9,7 +9,7 @@ import scipy.sparse
 
 from neuroextrap.margins._design import Labelings, TestedRows
 from neuroextrap.margins._forward_folds import ForwardFolds
-from neuroextrap.margins._kernel import AdditiveKernel, MarginSource
+from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
 from neuroextrap.margins._wins import class_weights
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
@@ -17,6 +17,8 @@ PASS_SIZE = 2**18
 # indicators of the classes of all labelings, kept for the next region up to this size
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
+# products of samples of a task's regions, kept for forward tests up to this size
+KEPT_PRODUCTS = 2**21
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,9 @@ class TaskData:
     features: np.ndarray
     regions: scipy.sparse.csr_array
     columns: np.ndarray
+    _kept: dict[str, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def n_regions(self) -> int:
@@ -189,6 +194,14 @@ class TaskData:
         """Return where the features of a region lie among those of the task."""
         start, stop = self.regions.indptr[region : region + 2]
         return self.regions.indices[start:stop]
+
+    def with_kept(self, xs: list[np.ndarray], first: int) -> list[np.ndarray]:
+        """Return samples of regions that keep what is made of them, if it is small."""
+        if self.n_regions * self.features.shape[1] ** 2 > KEPT_PRODUCTS:
+            return xs
+        return RegionSamples(
+            xs, self._kept, slice(first, first + len(xs)), self.n_regions
+        )
 
     def samples(self, region: int) -> np.ndarray:
         """Return a region's data, shape (n_samples, n_features of the region)."""

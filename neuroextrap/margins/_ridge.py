@@ -103,8 +103,9 @@ def _fill_growing(
     regions = as_slice(growing.regions)
     for labeling, codes in enumerate(labelings.codes):
         indicators = np.eye(labelings.n_classes)[codes]
-        fits = ridge_fits(growing, indicators, design)
-        margins[:, :, regions, labeling] = fits.predicted.transpose(1, 2, 0)
+        fits = ridge_fits(growing, indicators, design, compiled=has_numba())
+        predicted = indicators[design.test] - fits.errors
+        margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
 
 
 def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:

@@ -203,7 +203,7 @@ def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, list[np.ndarray]
                 plan.whitener(data.columns[data.members(region)], x)
                 for region, x in zip(regions, xs, strict=True)
             ]
-        yield first, xs
+        yield first, data.with_kept(xs, first)
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
