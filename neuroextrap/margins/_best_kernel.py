@@ -104,3 +104,45 @@ def add_best_shares(margins: Any, y: Any, weights: Any, out: Any) -> bool:
                     column = min(start + b, weights.shape[1] - 1)
                     out[start + b] += 1.0 / n_best[b] * weight[column]
     return is_number
+
+
+@_compile
+def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> bool:
+    """Count the classes below the true one, and those not above; False if NaN.
+
+    ``margins`` (n_test, K, M), the rest (n_test, M), counts filled with zeros.
+    """
+    n_test, n_classes, n_batch = margins.shape
+    truth, is_number = np.empty(_COLUMNS, margins.dtype), True
+    for i in range(n_test):
+        for start in range(0, n_batch, _COLUMNS):
+            part = margins[i, :, start : start + _COLUMNS]
+            below, reached = beaten[i, start:], up_to[i, start:]
+            for b in range(part.shape[1]):
+                truth[b] = part[y[i, start + b], b]
+                is_number &= truth[b] == truth[b]
+            for k in range(n_classes):
+                row = part[k]
+                for b in range(len(row)):
+                    below[b] += row[b] < truth[b]
+                    reached[b] += row[b] <= truth[b]
+    return is_number
+
+
+@_compile
+def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> bool:
+    """Add the weights of untied points to wins (K, M); return whether any is tied.
+
+    ``weights`` (n_test, M), or one row or one column for all; added point by point, as
+    a sum over the points is.
+    """
+    n_test, n_batch = beaten.shape
+    any_tied = False
+    for i in range(n_test):
+        weight = weights[min(i, weights.shape[0] - 1)]
+        for b in range(n_batch):
+            if tied[i, b] == 0:
+                wins[beaten[i, b], b] += weight[min(b, len(weight) - 1)]
+            else:
+                any_tied = True
+    return any_tied

@@ -9,10 +9,11 @@ from neuroextrap.margins._best_classes import (
     sort_by_class,
     times_equal_weight,
 )
-from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._centroid_growing import chains_of, fill_growing
+from neuroextrap.margins._class_sums import MAX_TABLE, is_compact, round_terms
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
-from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._kernel import AdditiveKernel, Work, kept_with
 from neuroextrap.margins._operators import centered_gram
 from neuroextrap.margins._tall import (
     ClassSums,
@@ -80,14 +81,16 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             if is_tall(x.shape[1], design)
         }
         others = [x for place, x in enumerate(xs) if place not in tall]
-        grams = np.empty((len(others), design.n_samples, design.n_samples))
-        for gram, x in zip(grams, others, strict=True):
-            gram[:] = centered_gram(x, design.order)
-        if _is_exact(design):  # at most 4 n^2 of them are added and subtracted
-            round_terms(grams, 4 * design.n_samples**2)
-        else:
-            grams = grams.astype(np.float32)
-        return grams, tall, design
+        if not others:
+            return np.empty((0, design.n_samples, design.n_samples)), tall, design
+        whole = xs if not tall else others
+        grams = kept_with(whole, "grams", lambda: _grams(whole))
+        if not (_is_exact(design) or _is_growing(design)):
+            return _ordered(grams, design).astype(np.float32), tall, design
+        # at most 4 n^2 of them are added and subtracted
+        n_terms = 4 * design.n_samples**2
+        grams = kept_with(whole, "rounded", lambda: round_terms(grams.copy(), n_terms))
+        return _ordered(grams, design), tall, design
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
@@ -115,10 +118,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         grams, tall, design = state
-        if _is_exact(design) and not tall:
-            return _exact_margins(grams, design, labelings)
         if not tall:
-            return _gram_margins(grams, design, labelings)
+            return _margins(grams, design, labelings)
         n_regions = len(grams) + len(tall)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
@@ -127,7 +128,7 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             _fill_tall(margins[:, :, place], region, design, labelings, counts)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
-            of_grams = _gram_margins(grams, design, labelings)
+            of_grams = _margins(grams, design, labelings)
             margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
         return margins.reshape(-1, K, n_regions * B)
 
@@ -152,6 +153,37 @@ def _fill_tall(
 def _is_exact(design: Design) -> bool:
     """Whether sums of inner products are exact, and best classes counted at once."""
     return is_compact(design) and design.tests_each_once
+
+
+def _is_growing(design: Design) -> bool:
+    """Whether training sets grow from fold to fold, among few samples."""
+    return design.n_samples**2 <= MAX_TABLE and bool(chains_of(design))
+
+
+def _grams(xs: list[np.ndarray]) -> np.ndarray:
+    """Return the inner products of the samples of every region, (S, n, n)."""
+    return np.stack([centered_gram(x) for x in xs])
+
+
+def _ordered(grams: np.ndarray, design: Design) -> np.ndarray:
+    """Return inner products with the samples in the design's order, or as they are."""
+    if (np.diff(design.order) == 1).all():
+        return grams
+    return grams[:, design.order[:, np.newaxis], design.order]
+
+
+def _margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
+    """Return the margins of regions from inner products, in the form that suits."""
+    if _is_exact(design):
+        return _exact_margins(grams, design, labelings)
+    if not _is_growing(design):
+        return _gram_margins(grams, design, labelings)
+    if labelings.training_counts(design).min() < 1:
+        raise ValueError(NAN_MARGINS)
+    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
+    margins = np.empty(shape, dtype=np.float32)
+    fill_growing(margins, grams, design, labelings)
+    return margins.reshape(*shape[:2], -1)
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:

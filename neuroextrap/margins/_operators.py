@@ -91,12 +91,13 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     a region as large as a brain takes no memory but its own.
     """
     x = np.asarray(x)
-    gram = np.zeros((len(x) if order is None else len(order),) * 2)
+    gram: Any = 0.0
     for start in range(0, x.shape[1], _GRAM_FEATURES):
         part = x[:, start : start + _GRAM_FEATURES]
         part = np.array(part if order is None else part[order], dtype=float)
-        part -= part.mean(axis=0)
-        gram += part @ part.T
+        part -= np.add.reduce(part, axis=0) / len(part)
+        product = part @ part.T
+        gram = product if start == 0 else gram + product
     return gram
 
 

@@ -55,7 +55,7 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     }
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    if plan.needs_best_only:
+    if plan.needs_best_only and plan.n_permutations:
         for first, n_regions, shares in _all_shares(plan, data):
             _score_best(plan, slice(first, first + n_regions), shares, result)
     else:
@@ -224,11 +224,14 @@ def _score(
     """Fill the results of one pass: wins, observed statistic, permuted statistics."""
     n_regions, n_classes = rows.stop - rows.start, plan.design.n_classes
     for beaten, tied, start, width in counts:
+        if start == 0:
+            _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
+        if start + width == 1:  # the observed labels alone
+            continue
         weights = plan.weights_of(slice(start, start + width), n_regions)
         wins = win_histogram(beaten, tied, weights, n_classes)
         scores = plan.statistic(wins).reshape(n_regions, width)
         if start == 0:
-            _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
             scores, start = scores[:, 1:], 1
         _compare(scores, start - 1, rows, result)
 

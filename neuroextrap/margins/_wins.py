@@ -48,10 +48,17 @@ def beaten_and_tied(
     ([2, 0], [0, 1])
     """
     n_test, n_classes, n_batch = margins.shape
+    count = np.int8 if n_classes < 128 else np.int32
+    if has_numba():
+        from neuroextrap.margins._best_kernel import count_beaten
+
+        beaten, up_to = np.zeros((2, n_test, n_batch), dtype=count)
+        if not count_beaten(margins, y, beaten, up_to):
+            raise ValueError(NAN_MARGINS)
+        return beaten, up_to - beaten - 1
     row = np.arange(n_test)[:, None] * (n_classes * n_batch)
     position = row + y * n_batch + np.arange(n_batch)
     truth = np.ascontiguousarray(margins).reshape(-1).take(position)[:, None, :]
-    count = np.int8 if n_classes < 128 else np.int32
     beaten = np.add.reduce((margins < truth).view(np.int8), axis=1, dtype=count)
     up_to = np.add.reduce((margins <= truth).view(np.int8), axis=1, dtype=count)
     if not up_to.all():
@@ -139,6 +146,14 @@ def win_histogram(
     array([[0.25, 0.25, 0.5 ]])
     """
     counting = np.ndim(weights) == 0
+    if has_numba():
+        from neuroextrap.margins._best_kernel import add_wins
+
+        wins = np.zeros((n_classes, beaten.shape[1]))
+        each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
+        if add_wins(beaten, tied, each, wins):
+            _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
+        return (wins * weights if counting else wins).T
     has_ties = bool(tied.any())
     count = _count_by_bins if n_classes <= _MAX_BINS else _count_by_points
     wins = count(beaten, tied == 0 if has_ties else None, weights, n_classes)
