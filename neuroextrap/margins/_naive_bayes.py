@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._operators import (
@@ -238,6 +239,12 @@ def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     """Write log densities of each feature; test (p, m), the others (p, K)."""
     precision = (-0.5 / variance).astype(np.float32)
     level = (-0.5 * np.log(variance)).astype(np.float32)
+    if has_numba():
+        from neuroextrap.margins._feature_kernel import fill_density_fold
+
+        single = np.ascontiguousarray(test), mean.astype(np.float32)
+        fill_density_fold(*single, precision, level, out)
+        return
     np.subtract(test[:, :, None], mean.astype(np.float32)[:, None], out=out)
     out *= out
     out *= precision[:, None]

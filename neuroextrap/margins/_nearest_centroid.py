@@ -294,27 +294,23 @@ def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
 
 def _fill_feature_margins(features: Any, codes: Any, design: Design, out: Any) -> None:
     """Fill (n_features, n_test, K) with (2 x - mu) mu, fold by fold."""
-    n_classes = design.n_classes
-    total = _class_sums(features, codes, np.arange(design.n_samples), n_classes)
-    counts = np.bincount(codes, minlength=n_classes)
-    folds = zip(design.folds, design.held_out, design.fold_slices, strict=True)
-    for (_, test), held, rows in folds:
-        n_train = counts - np.bincount(codes[held], minlength=n_classes)
-        sums = total - _class_sums(features, codes, held, n_classes)
-        means = np.tile((sums / n_train).astype(np.float32), (1, len(test)))
-        # one long row per feature: test points x classes
-        margins = np.repeat(2.0 * features[:, test], n_classes, axis=1)
-        margins -= means
-        margins *= means
-        out[:, rows] = margins.reshape(len(features), len(test), n_classes)
+    exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
+    fill = _fill_fold
+    if has_numba():
+        from neuroextrap.margins._feature_kernel import fill_centroid_fold as fill
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        members = np.zeros_like(classes)
+        members[train] = classes[train]
+        means = (exact @ members / members.sum(axis=0)).astype(np.float32)
+        fill(features, test, means, out[:, rows])
 
 
-def _class_sums(features: Any, codes: Any, samples: Any, n_classes: int) -> np.ndarray:
-    """Sum every feature (rows) over some samples of each class, in float64."""
-    ordered = samples[np.argsort(codes[samples], kind="stable")]
-    present, starts = np.unique(codes[ordered], return_index=True)
-    sums = np.zeros((len(features), n_classes))
-    sums[:, present] = np.add.reduceat(
-        features[:, ordered], starts, axis=1, dtype=np.float64
-    )
-    return sums
+def _fill_fold(features: Any, test: Any, means: Any, out: Any) -> None:
+    """Fill the margins of one fold."""
+    n_classes = means.shape[1]
+    tiled = np.tile(means, (1, len(test)))
+    # one long row per feature: test points x classes
+    margins = np.repeat(2.0 * features[:, test], n_classes, axis=1)
+    margins -= tiled
+    margins *= tiled
+    out[:] = margins.reshape(out.shape)

@@ -10,6 +10,7 @@ import scipy.sparse
 from neuroextrap.margins._design import Labelings, TestedRows
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
+from neuroextrap.margins._region_sums import RegionSums, share_sums
 from neuroextrap.margins._wins import class_weights
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
@@ -189,6 +190,13 @@ class TaskData:
     def n_regions(self) -> int:
         """Number of regions of the task."""
         return self.regions.shape[0]
+
+    @property
+    def sums(self) -> RegionSums:
+        """How features are summed over the regions, with arrays for the work."""
+        if "sums" not in self._kept:
+            self._kept["sums"] = share_sums(self.regions)
+        return self._kept["sums"]
 
     def members(self, region: int) -> np.ndarray:
         """Return where the features of a region lie among those of the task."""

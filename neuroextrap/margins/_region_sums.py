@@ -26,12 +26,14 @@ class RegionSums(NamedTuple):
     Features and parts are numbered together, the parts last. Row by row, ``parts``
     (n_parts, n_features + n_parts) says what a part is the sum of, earlier parts
     included, and ``regions`` (n_regions, n_features + n_parts) what a region is.
-    ``levels`` are the edges of parts that do not need one another.
+    ``levels`` are the edges of parts that do not need one another, ``workspace`` the
+    array of one call that serves the next.
     """
 
     parts: scipy.sparse.csr_array
     regions: scipy.sparse.csr_array
     levels: np.ndarray
+    workspace: list[np.ndarray]
 
     @property
     def n_additions(self) -> int:
@@ -40,14 +42,17 @@ class RegionSums(NamedTuple):
 
     def fill(self, features: np.ndarray, out: np.ndarray) -> None:
         """Fill the sums (n_columns, n_regions) of features (n_features, n_columns)."""
+        if not len(self.workspace):
+            self.workspace.append(np.zeros(self.parts.shape[1] * COLUMNS, np.float32))
         for start in range(0, features.shape[1], COLUMNS):
             columns = slice(start, start + COLUMNS)
             self._fill(features[:, columns], out[columns])
 
     def _fill(self, features: np.ndarray, out: np.ndarray) -> None:
         """Fill a few columns of sums."""
-        rows = np.zeros((self.parts.shape[1], features.shape[1]), dtype=np.float32)
-        n_features = len(features)
+        n_features, n_columns = features.shape
+        n_rows = self.parts.shape[1]
+        rows = self.workspace[0][: n_rows * n_columns].reshape(n_rows, n_columns)
         rows[:n_features] = features
         if has_numba():
             from neuroextrap.margins._sums_kernel import fill_parts, fill_sums
@@ -81,7 +86,7 @@ def share_sums(regions: scipy.sparse.csr_array) -> RegionSums:
     columns = np.where(run_of < n_single, index[first], n_features - n_single + run_of)
     parts, levels = _parts(keys[n_single:], n_features)
     shape = n_regions, n_features + len(keys) - n_single
-    shared = RegionSums(parts, _ones(columns, n_runs, shape), levels)
+    shared = RegionSums(parts, _ones(columns, n_runs, shape), levels, [])
     saves = shared.n_additions <= (1 - _LEAST_SAVED) * regions.nnz
     return shared if saves else _without_parts(regions)
 
@@ -90,7 +95,7 @@ def _without_parts(regions: scipy.sparse.csr_array) -> RegionSums:
     """Return regions as sums of their features alone."""
     none = _ones(np.empty(0), np.zeros(1), (0, regions.shape[1]))
     whole = _ones(regions.indices, regions.indptr, regions.shape)
-    return RegionSums(none, whole, np.zeros(1, dtype=int))
+    return RegionSums(none, whole, np.zeros(1, dtype=int), [])
 
 
 def _n_levels(lengths: np.ndarray) -> int:

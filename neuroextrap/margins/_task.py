@@ -21,6 +21,7 @@ from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
 from neuroextrap.margins._outcomes import correct_outcomes
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
+from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
@@ -78,10 +79,7 @@ def _run_forward(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     wins = np.zeros((data.n_regions, n_classes))
     for some in _fold_batches(plan):
         design = forward.design.some_folds(some)
-        points = slice(
-            forward.design.fold_slices[some.start].start,
-            forward.design.fold_slices[some.stop - 1].stop,
-        )
+        points = _points(forward.design, some)
         whole = design is forward.design
         part = tests if whole else replace(tests, design=design)
         for first, n_regions, counts in _all_counts(part, data):
@@ -207,15 +205,38 @@ def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, list[np.ndarray]
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sparse sums over features."""
-    members = data.regions.astype(np.float32)
+    """Yield the margins of all the task's regions as sums over features.
+
+    A few folds at a time, whose numbers stay in cache.
+    """
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
+    n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
-        margins = kernel.feature_margins(data.features.T, codes, design)
-        total = members @ margins.reshape(len(margins), -1)
-        total += kernel.constant(codes, design).reshape(1, -1)
-        total = np.ascontiguousarray(total.T)
-        yield Batch(total.reshape(*margins.shape[1:], -1), labeling, 1)
+        margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
+        for folds in _folds_at_once(design):
+            part, rows = design.some_folds(folds), _points(design, folds)
+            of_features = kernel.feature_margins(data.features.T, codes, part)
+            out = margins[rows].reshape(-1, n_regions)
+            data.sums.fill(of_features.reshape(len(of_features), -1), out)
+            margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
+        yield Batch(margins, labeling, 1)
+
+
+def _folds_at_once(design: Design) -> Iterator[slice]:
+    """Yield folds whose margins of a feature are few enough, at least one fold."""
+    start, edges = 0, design.fold_slices
+    for fold in range(len(edges)):
+        first = edges[start].start
+        if fold > start and (edges[fold].stop - first) * design.n_classes > COLUMNS:
+            yield slice(start, fold)
+            start = fold
+    yield slice(start, len(edges))
+
+
+def _points(design: Design, folds: slice) -> slice:
+    """Return where the test points of some folds lie."""
+    slices = design.fold_slices[folds]
+    return slice(slices[0].start, slices[-1].stop)
 
 
 def _score(
