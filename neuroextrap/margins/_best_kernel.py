@@ -110,22 +110,29 @@ def add_best_shares(margins: Any, y: Any, weights: Any, out: Any) -> bool:
 def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> bool:
     """Count the classes below the true one, and those not above; False if NaN.
 
-    ``margins`` (n_test, K, M), the rest (n_test, M), counts filled with zeros.
+    ``margins`` (n_test, K, M), the rest (n_test, M), less than 2^24 classes.
     """
     n_test, n_classes, n_batch = margins.shape
     truth, is_number = np.empty(_COLUMNS, margins.dtype), True
+    # counted in float32, in which a comparison and a sum are one instruction each
+    below, reached = np.empty(_COLUMNS, np.float32), np.empty(_COLUMNS, np.float32)
+    one, zero = np.float32(1), np.float32(0)
     for i in range(n_test):
         for start in range(0, n_batch, _COLUMNS):
-            part = margins[i, :, start : start + _COLUMNS]
-            below, reached = beaten[i, start:], up_to[i, start:]
-            for b in range(part.shape[1]):
-                truth[b] = part[y[i, start + b], b]
+            stop = min(start + _COLUMNS, n_batch)
+            # rows are contiguous to the compiler, which a slice of slices is not
+            classes = y[i, start:stop]
+            for b in range(len(classes)):
+                truth[b] = margins[i, classes[b], start + b]
                 is_number &= truth[b] == truth[b]
+                below[b], reached[b] = zero, zero
             for k in range(n_classes):
-                row = part[k]
+                row = margins[i, k, start:stop]
                 for b in range(len(row)):
-                    below[b] += row[b] < truth[b]
-                    reached[b] += row[b] <= truth[b]
+                    below[b] += one if row[b] < truth[b] else zero
+                    reached[b] += one if row[b] <= truth[b] else zero
+            for b in range(len(classes)):
+                beaten[i, start + b], up_to[i, start + b] = below[b], reached[b]
     return is_number
 
 

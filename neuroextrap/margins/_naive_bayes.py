@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._nearest_centroid import training_means
 from neuroextrap.margins._operators import (
     check_priors,
     check_regions,
@@ -21,8 +22,7 @@ from neuroextrap.margins._tall import (
     tall_workspace,
 )
 
-FEATURES = 1024  # features handled together for one labeling; changes no result
-REGION_FEATURES = 256  # the same for many labelings
+REGION_FEATURES = 256  # features handled together for many labelings
 LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
@@ -52,19 +52,30 @@ class GaussianNBMargins(AdditiveKernel):
         self.priors = priors
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
+        everything = [slice(0, len(design.folds))]
+        return next(self.margins_of_folds(X, codes, design, everything))
+
+    def margins_of_folds(
+        self, X: Any, codes: Any, design: Design, folds: Any
+    ) -> Iterator[np.ndarray]:
         self._check()
-        members, counts = _members(codes, design)
-        shape = X.shape[1], len(design.test), design.n_classes
-        margins = np.empty(shape, dtype=np.float32)
-        for start in range(0, X.shape[1], FEATURES):
-            part = slice(start, start + FEATURES)
-            x, floor = self._features(X[:, part])
-            statistics = _statistics(x, floor, members, counts, design)
-            for fold, (mean, variance) in enumerate(statistics):
-                test = x[design.folds[fold][1]].T.astype(np.float32)
-                out = margins[part, design.fold_slices[fold]]
-                _fill_log_density(test, mean, variance, out)
-        return margins
+        classes = _members(codes, design)[0]
+        x, floor = self._features(X)
+        x = np.ascontiguousarray(x.T)
+        single, floor = x.astype(np.float32), floor[:, np.newaxis]
+        means = training_means(x, classes, design)
+        mean_squares = training_means(x * x, classes, design)
+        for some in folds:
+            part = design.some_folds(some)
+            shape = len(x), len(part.test), design.n_classes
+            margins = np.empty(shape, dtype=np.float32)
+            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                mean = next(means)
+                variance = next(mean_squares) - mean * mean
+                np.maximum(variance, floor, out=variance)
+                _check_variance(variance)
+                _fill_log_density(single[:, test], mean, variance, margins[:, rows])
+            yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
         """Return the log prior, added once per region."""

@@ -1,5 +1,6 @@
 """Nearest class mean: sums over features for one labeling, Grams for many."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ from neuroextrap.margins._tall import (
 )
 from neuroextrap.margins._wins import NAN_MARGINS
 
-# features whose margins of one fold stay in the cache; changes no result
-_FEATURES_AT_ONCE = 2048
+_FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
 
 class NearestCentroidMargins(BestClasses, AdditiveKernel):
@@ -41,13 +41,25 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     name = "nearest_centroid"
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
+        everything = [slice(0, len(design.folds))]
+        return next(self.margins_of_folds(X, codes, design, everything))
+
+    def margins_of_folds(
+        self, X: Any, codes: Any, design: Design, folds: Any
+    ) -> Iterator[np.ndarray]:
         features = np.ascontiguousarray(X.T, dtype=np.float32)
-        shape = len(features), len(design.test), design.n_classes
-        margins = np.empty(shape, dtype=np.float32)
-        for start in range(0, len(features), _FEATURES_AT_ONCE):
-            part = slice(start, start + _FEATURES_AT_ONCE)
-            _fill_feature_margins(features[part], codes, design, margins[part])
-        return margins
+        exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
+        fill = _fill_fold
+        if has_numba():
+            from neuroextrap.margins._feature_kernel import fill_centroid_fold as fill
+        means = training_means(exact, classes, design)
+        for some in folds:
+            part = design.some_folds(some)
+            shape = len(features), len(part.test), design.n_classes
+            margins = np.empty(shape, dtype=np.float32)
+            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                fill(features, test, next(means).astype(np.float32), margins[:, rows])
+            yield margins
 
     def costs(self, work: Work, design: Design) -> tuple[float, float]:
         n, n_test, n_classes = design.n_samples, len(design.test), design.n_classes
@@ -292,17 +304,21 @@ def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
     return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
 
 
-def _fill_feature_margins(features: Any, codes: Any, design: Design, out: Any) -> None:
-    """Fill (n_features, n_test, K) with (2 x - mu) mu, fold by fold."""
-    exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
-    fill = _fill_fold
-    if has_numba():
-        from neuroextrap.margins._feature_kernel import fill_centroid_fold as fill
-    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
-        members = np.zeros_like(classes)
-        members[train] = classes[train]
-        means = (exact @ members / members.sum(axis=0)).astype(np.float32)
-        fill(features, test, means, out[:, rows])
+def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]:
+    """Yield means (p, K) of the training samples of each class, fold after fold.
+
+    ``x`` (p, n), ``classes`` (n, K) the indicators. One product makes those of several
+    folds.
+    """
+    trained = [train for train, _ in design.folds]
+    for start in range(0, len(trained), _FOLDS_AT_ONCE):
+        some = trained[start : start + _FOLDS_AT_ONCE]
+        shares = np.zeros((len(some), *classes.shape))
+        for share, train in zip(shares, some, strict=True):
+            share[train] = classes[train]
+            share /= share.sum(axis=0)
+        means = x @ shares.transpose(1, 0, 2).reshape(len(classes), -1)
+        yield from np.split(means, len(some), axis=1)
 
 
 def _fill_fold(features: Any, test: Any, means: Any, out: Any) -> None:

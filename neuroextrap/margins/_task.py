@@ -213,9 +213,10 @@ def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
     n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
         margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
-        for folds in _folds_at_once(design):
+        together = list(_folds_at_once(design))
+        blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
+        for folds, of_features in zip(together, blocks, strict=True):
             part, rows = design.some_folds(folds), _points(design, folds)
-            of_features = kernel.feature_margins(data.features.T, codes, part)
             out = margins[rows].reshape(-1, n_regions)
             data.sums.fill(of_features.reshape(len(of_features), -1), out)
             margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]

@@ -52,7 +52,7 @@ def beaten_and_tied(
     if has_numba():
         from neuroextrap.margins._best_kernel import count_beaten
 
-        beaten, up_to = np.zeros((2, n_test, n_batch), dtype=count)
+        beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
         if not count_beaten(margins, y, beaten, up_to):
             raise ValueError(NAN_MARGINS)
         return beaten, up_to - beaten - 1
