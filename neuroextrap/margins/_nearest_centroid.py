@@ -264,9 +264,63 @@ def _exact_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndar
             fill_centroid_margins(gram, _apart(gram, folds), by_class, folds, out)
     else:
         for columns, part in labelings.parts():
-            of_part = _gram_margins(grams, design, part)
-            margins[..., columns] = of_part.reshape(*shape[:3], -1)
+            for region, gram in enumerate(grams):
+                _fill_exact(margins[:, :, region, columns], gram, design, part)
     return margins.reshape(*shape[:2], -1)
+
+
+def _fill_exact(out: np.ndarray, gram: np.ndarray, design: Design, part: Any) -> None:
+    """Fill the margins (n, K, b) of one region under some labelings."""
+    one_hot = part.ordered_one_hot(design, float)
+    n, n_classes, width = one_hot.shape
+    same, place, of_fold, of_class = part.keep("pairs", lambda: _pairs(part, design))
+    of_sample = design.fold_of_test
+    # of every sample, its products with the sums of classes over other folds
+    cross = (gram * (of_sample[:, None] != of_sample)) @ one_hot.reshape(n, -1)
+    own = cross.reshape(-1).take(place)
+    within = np.zeros_like(own)
+    for samples, others, is_same in same:
+        within[samples] += gram[samples, others][:, np.newaxis] * is_same
+    # squared lengths over all samples, minus those of pairs with held-out samples
+    size = n_classes * width
+    within += own
+    total = np.bincount(of_class, within.reshape(-1), minlength=size)
+    within += own
+    held = np.bincount(of_fold, within.reshape(-1), len(design.folds) * size)
+    twice, inverse = part.keep("factors", lambda: _factors(part, design, float))
+    squares = (total - held.reshape(-1, size)).reshape(inverse.shape) * inverse
+    cross = cross.reshape(one_hot.shape)
+    for fold, rows in enumerate(design.fold_slices):
+        of_rows = cross[rows]
+        of_rows *= twice[fold]
+        of_rows -= squares[fold]
+        out[rows] = of_rows
+
+
+def _pairs(part: Any, design: Design) -> tuple:
+    """Return what `_fill_exact` asks of labels.
+
+    Pairs of samples of one fold and whether they are of one class; where, in flat
+    arrays (n, K, b), (F, K, b) and (K, b), the class of each sample is.
+    """
+    codes = part.codes[:, design.order].T.astype(np.intp)
+    width, n_classes = codes.shape[1], design.n_classes
+    fold = design.fold_of_test
+    same = []
+    for step in range(max(len(held) for held in design.held_out)):
+        samples = np.arange(len(fold) - step)
+        samples = samples[fold[samples] == fold[samples + step]]
+        is_same = codes[samples] == codes[samples + step]
+        found = is_same.any(axis=1)  # none, where a run has every class once
+        if found.any():
+            samples, is_same = samples[found], is_same[found].astype(float)
+            same.append((samples, samples + step, is_same))
+            if step:
+                same.append((samples + step, samples, is_same))
+    of_class = codes * width + np.arange(width)
+    of_fold = of_class + fold[:, np.newaxis] * (n_classes * width)
+    place = of_class + np.arange(len(fold))[:, np.newaxis] * (n_classes * width)
+    return same, place, of_fold.reshape(-1), of_class.reshape(-1)
 
 
 def _compiled_folds(labelings: Any, design: Design) -> Any:

@@ -92,18 +92,25 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
 
 def _best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     """Return the same by whole passes over the margins."""
-    n_test, _, n_batch = margins.shape
+    n_test, n_classes, n_batch = margins.shape
     best = np.maximum.reduce(margins, axis=1)
     if np.isnan(best).any():
         raise ValueError(NAN_MARGINS)
-    point = np.arange(n_test)[:, None]
-    column = np.arange(n_batch)
-    point, column = np.nonzero(margins[point, y, column] == best)
-    n_best = (margins[point, :, column] == best[point, column][:, None]).sum(axis=1)
+    # where the true class is the best, by places in the flat margins
+    place = y * np.intp(n_batch)
+    place += np.arange(n_batch)
+    place += np.arange(n_test)[:, np.newaxis] * (n_classes * n_batch)
+    flat = np.ascontiguousarray(margins).reshape(-1)
+    hit = np.flatnonzero(flat.take(place) == best)
+    best, column = best.reshape(-1)[hit], hit % n_batch
+    first = hit // n_batch * (n_classes * n_batch) + column
+    n_best = np.zeros(len(hit), dtype=np.intp)
+    for k in range(n_classes):
+        n_best += flat.take(first + k * n_batch) == best
     share = 1.0 / n_best
     if np.ndim(weights) == 0:
         return weights * np.bincount(column, share, minlength=n_batch)
-    share *= np.broadcast_to(weights, y.shape)[point, column]
+    share *= np.broadcast_to(weights, y.shape).reshape(-1)[hit]
     return np.bincount(column, share, minlength=n_batch)
 
 
