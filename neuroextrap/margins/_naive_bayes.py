@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._kernel import AdditiveKernel, Work, ns_of_sums
 from neuroextrap.margins._nearest_centroid import training_means
 from neuroextrap.margins._operators import (
     check_priors,
@@ -88,7 +88,7 @@ class GaussianNBMargins(AdditiveKernel):
         by_sums: float = (
             n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
         )
-        by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
         classes = len(design.folds) * n_classes * work.n_labelings
         by_regions: float = 15 * classes * work.n_memberships
         by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions

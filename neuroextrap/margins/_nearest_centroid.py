@@ -14,7 +14,12 @@ from neuroextrap.margins._centroid_growing import chains_of, fill_growing
 from neuroextrap.margins._class_sums import MAX_TABLE, is_compact, round_terms
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
-from neuroextrap.margins._kernel import AdditiveKernel, Work, kept_with
+from neuroextrap.margins._kernel import (
+    AdditiveKernel,
+    Work,
+    kept_with,
+    ns_of_sums,
+)
 from neuroextrap.margins._operators import centered_gram
 from neuroextrap.margins._tall import (
     ClassSums,
@@ -63,16 +68,21 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
 
     def costs(self, work: Work, design: Design) -> tuple[float, float]:
         n, n_test, n_classes = design.n_samples, len(design.test), design.n_classes
-        by_sums: float = (
-            n_test * work.n_labelings * (10 + 4 * n_classes) * work.n_features
-        )
-        by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        by_sums: float = n_test * work.n_labelings * (5 + 3 * n_classes)
+        by_sums *= work.n_features
+        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
         size = work.n_memberships / work.n_regions
         if is_tall(size, design):
             labeling = size * (4 * n + n_test * n_classes / 8)
             return by_sums, work.n_regions * (
                 10 * n * size + work.n_labelings * labeling
             )
+        if _is_growing(design):
+            added = sum(design.n_samples - len(c.held) for c in chains_of(design))
+            each = design.n_samples * (n_test + added) / 2 + 4 * n_test * n_classes
+            by_regions = work.n_memberships * n * (4 + n / 25)
+            by_regions += work.n_regions * (4e4 + each * work.n_labelings)
+            return by_sums, by_regions
         held = np.array([len(samples) for samples in design.held_out])
         blocks = float((held**2).sum())  # inner products within held-out samples
         by_regions = work.n_memberships * n * (4 + n / 25)
