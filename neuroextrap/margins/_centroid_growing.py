@@ -47,14 +47,14 @@ def _fill(
     folds = range(chain.first_fold, chain.first_fold + chain.n_folds)
     classes = np.eye(design.n_classes)
     new = design.folds[folds.start][0]
-    cross, squares = 0.0, 0.0
+    cross = np.zeros((*grams.shape[:2], design.n_classes))
+    squares = np.zeros((len(grams), design.n_classes))
     for fold in folds:
         members = classes[codes[new]]
         added = grams[:, :, new] @ members  # (S, n, K): all samples with new ones
-        within = np.einsum("sik,ik->sk", added[:, new], members)
-        if fold > folds.start:
-            within += 2 * np.einsum("sik,ik->sk", cross[:, new], members)
-        cross, squares = cross + added, squares + within
+        within = added[:, new] + 2 * cross[:, new]
+        squares += np.einsum("sik,ik->sk", within, members)
+        cross += added
         new = design.folds[fold][1]
         twice, inverse = factors[0][fold], factors[1][fold]
         of_fold = cross[:, new] * twice - (squares * inverse)[:, np.newaxis]
