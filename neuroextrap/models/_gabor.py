@@ -21,6 +21,10 @@ COMPRESSIONS = {
 }
 
 
+# pixels of the images that are filtered at once
+_CHUNK = 2**19
+
+
 class GaborPyramid(TransformerMixin, BaseEstimator):
     """Compute contrast energies of quadrature Gabor pairs on a pyramid of grids.
 
@@ -167,8 +171,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.luminance_scale_ = 1.0
         if self.normalize:
             gray = gray_levels(images)
-            levels = range(len(self.frequencies_))
-            means = [self._energies(gray, level).mean() for level in levels]
+            means = [energies.mean() for energies in self._energies(gray)]
             self.energy_scale_ = np.maximum(means, np.finfo(float).tiny)
             self.luminance_scale_ = float(gray.std(dtype=np.float64)) or 1.0
         self._describe()
@@ -201,8 +204,10 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         gray = gray_levels(images)
         compress = COMPRESSIONS[self.compression]
         features = [
-            compress(self._energies(gray, level) / scale)
-            for level, scale in enumerate(self.energy_scale_)
+            compress(energies / scale)
+            for energies, scale in zip(
+                self._energies(gray), self.energy_scale_, strict=True
+            )
         ]
         if self.luminance:
             features.append(cell_means(gray, self._luminance_grid()))
@@ -284,16 +289,28 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             centers = grid_centers(size, self.step * period)
             yield centers, gaussian_windows(size, centers, self.window * period)
 
-    def _energies(self, images, level):
-        """Energies of gray images, shape (n_images, n_orientations * n_positions)."""
-        frequency = self.frequencies_[level]
-        rate = 2 * np.pi * frequency / min(self.image_shape_[:2])
+    def _energies(self, images):
+        """Yield the energies (n_images, n_orientations * n_positions) by frequency."""
         if self.subtract_mean:
             images = images - images.mean(axis=(1, 2), keepdims=True)
+        for frequency in self.frequencies_:
+            waves = list(self._waves(frequency))
+            # some images at a time: what is made of them stays in the cache
+            step = max(1, _CHUNK // images[0].size)
+            parts = [
+                self._energies_of(images[i : i + step], waves)
+                for i in range(0, len(images), step)
+            ]
+            yield np.concatenate(parts)
+
+    def _waves(self, frequency):
+        """Yield the windowed waves down and across the image of each orientation.
+
+        Orientations beyond the upright one are mirror images of those before.
+        """
+        rate = 2 * np.pi * frequency / min(self.image_shape_[:2])
         sides = list(self._windows(frequency))
-        energies, n = [None] * self.n_orientations, self.n_orientations
-        # orientations beyond the upright one are mirror images of those before
-        for number, angle in enumerate(self._orientations()[: n // 2 + 1]):
+        for angle in self._orientations()[: self.n_orientations // 2 + 1]:
             # a plane wave is a product of one wave down and one across the image
             waves = []
             for (centers, weights), share in zip(
@@ -301,7 +318,14 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             ):
                 offset = np.arange(weights.shape[1])[None] - centers[:, None]
                 waves.append(weights * np.exp(-1j * rate * share * offset))
-            direct, mirrored = mirrored_energies(images, *waves)
+            yield waves
+
+    def _energies_of(self, images, waves):
+        """Energies of gray images of one frequency, by orientation, then position."""
+        n = self.n_orientations
+        energies = [None] * n
+        for number, (down, across) in enumerate(waves):
+            direct, mirrored = mirrored_energies(images, down, across)
             energies[number] = self._coarsened(direct)
             if 0 < number < n / 2:
                 energies[n - number] = self._coarsened(mirrored)

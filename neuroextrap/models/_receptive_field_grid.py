@@ -36,7 +36,11 @@ def check_images(images, shape=None):
 
 def gray_levels(images):
     """Return gray levels (n_images, height, width): colors are averaged."""
-    return images if images.ndim == 3 else images.mean(axis=3)
+    if images.ndim == 3:
+        return images
+    # several times as fast as the mean over an axis of three
+    red, green, blue = np.moveaxis(images, 3, 0)
+    return (red + green + blue) / images.dtype.type(3)
 
 
 def grid_centers(size, step):

@@ -13,13 +13,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap.models._encoder_folds import encoder_splits
 from neuroextrap.models.elastic_net._active_set import (
-    FeatureProblem,
-    GramProblem,
+    FeatureProblems,
+    GramProblems,
     polish,
     relative_gap,
 )
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
-from neuroextrap.models.elastic_net._folds import fold_grams, prepare_targets
+from neuroextrap.models.elastic_net._folds import (
+    all_samples,
+    fold_grams,
+    prepare_targets,
+)
 from neuroextrap.models.elastic_net._grid import grid_walk
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
@@ -147,11 +151,10 @@ def test_columns_solved_together_equal_exact_solutions(l2_share):
     columns = Columns(start, np.empty_like(start), products, norm, l1, l2_share * l1)
     weights, closed = solve_columns(gram, columns, 1e-13, 2000)
     assert closed.all()
-    for v in range(len(norm)):
-        problem = GramProblem(gram, products[v], norm[v])
-        exact, gap = polish(problem, weights[v], l1[v], l2_share * l1[v])
-        assert gap < 1e-12
-        np.testing.assert_allclose(weights[v], exact, atol=1e-5)
+    problems = GramProblems(gram, products, norm)
+    exact, gaps = polish(problems, weights, l1, l2_share * l1)
+    assert gaps.max() < 1e-12
+    np.testing.assert_allclose(weights, exact, atol=1e-5)
 
 
 def test_the_solver_follows_features_and_stopping():
@@ -238,14 +241,28 @@ def test_fold_grams_equal_direct_products():
     Xc, Yc = X - X.mean(0), Y - Y.mean(0)
     splits = list(KFold(3, shuffle=True, random_state=0).split(X))
     folds = fold_grams(Xc, splits)
-    products, y_mean, norm, _ = prepare_targets(folds, Xc, Yc)
-    for f, (train, _) in enumerate([*splits, (np.arange(len(X)), None)]):
+    targets = prepare_targets(folds, Yc)
+    _check_sets(folds, targets, Xc, Yc, [train for train, _ in splits])
+    np.testing.assert_array_equal(targets.values, Yc[folds.order].T)
+    # the total takes the place of the first fold, and is what it would be by itself
+    everything = all_samples(folds)
+    targets = prepare_targets(everything, Yc)
+    _check_sets(everything, targets, Xc, Yc, [np.arange(len(X))])
+    np.testing.assert_array_equal(targets.products[:, 0], targets.total)
+
+
+def _check_sets(sets, targets, Xc, Yc, trained):
+    """Compare training sets with products of their centered rows."""
+    assert len(sets.gram) == len(trained)
+    for f, train in enumerate(trained):
         x = Xc[train] - Xc[train].mean(0)
         y = Yc[train] - Yc[train].mean(0)
-        np.testing.assert_allclose(folds.gram[f], x.T @ x, atol=1e-10)
-        np.testing.assert_allclose(products[:, f], y.T @ x, atol=1e-10)
-        np.testing.assert_allclose(y_mean[:, f], Yc[train].mean(0), atol=1e-12)
-        np.testing.assert_allclose(norm[:, f], (y**2).sum(0), rtol=1e-12)
+        np.testing.assert_allclose(sets.gram[f], x.T @ x, atol=1e-10)
+        np.testing.assert_allclose(sets.x_mean[f], Xc[train].mean(0), atol=1e-12)
+        assert sets.count[f] == len(train)
+        np.testing.assert_allclose(targets.products[:, f], y.T @ x, atol=1e-10)
+        np.testing.assert_allclose(targets.y_mean[:, f], Yc[train].mean(0), atol=1e-12)
+        np.testing.assert_allclose(targets.norm[:, f], (y**2).sum(0), rtol=1e-12)
 
 
 def test_folds_may_leave_training_samples_out():
@@ -276,18 +293,43 @@ def test_polish_finds_the_minimum_from_a_poor_start():
     X, Y = _data(n_targets=1, seed=9)
     X, y = X - X.mean(0), Y[:, 0] - Y.mean()
     l1, l2 = 20.0, 5.0
-    problems = FeatureProblem(X, y), GramProblem(X.T @ X, X.T @ y, y @ y)
+    y, penalties = y[None], (np.array([l1]), np.array([l2]))
+    both = FeatureProblems(X, y), GramProblems(X.T @ X, y @ X, (y**2).sum(axis=1))
     naive = ElasticNet(
         alpha=(l1 + l2) / len(X),
         l1_ratio=l1 / (l1 + l2),
         fit_intercept=False,
         tol=1e-14,
         max_iter=10**6,
-    ).fit(X, y)
-    for problem in problems:
-        weights, gap = polish(problem, np.zeros(X.shape[1]), l1, l2)
-        np.testing.assert_allclose(weights, naive.coef_, atol=1e-9)
-        assert gap < 1e-13
+    ).fit(X, y[0])
+    for problems in both:
+        weights, gap = polish(problems, np.zeros((1, X.shape[1])), *penalties)
+        np.testing.assert_allclose(weights[0], naive.coef_, atol=1e-9)
+        assert gap[0] < 1e-13
+
+
+def test_polishing_together_is_polishing_alone():
+    X, Y = _data(n_targets=6, seed=31)
+    # of a feature of zeros the linear system of a pure lasso is singular
+    X, Y = X - X.mean(0), (Y - Y.mean(0)).T
+    X = np.concatenate([X, np.zeros((len(X), 1))], axis=1)
+    l1 = np.array([1.0, 5.0, 20.0, 50.0, 1e5, 5.0])
+    l2 = np.array([1.0, 5.0, 0.1, 5.0, 5.0, 0.0])
+    starts = np.zeros((6, X.shape[1]))
+    starts[5, [0, -1]] = 0.5, 0.3
+    both = FeatureProblems(X, Y), GramProblems(X.T @ X, Y @ X, (Y**2).sum(axis=1))
+    for problems in both:
+        weights, gaps = polish(problems, starts, l1, l2)
+        assert gaps[:5].max() < 1e-12
+        np.testing.assert_array_equal(weights[4], 0.0)
+        np.testing.assert_array_equal(weights[5], starts[5])
+        assert np.isfinite(gaps[5])
+        for v in range(6):
+            one = FeatureProblems(X, Y[v : v + 1])
+            some = slice(v, v + 1)
+            alone, gap = polish(one, starts[some], l1[some], l2[some])
+            np.testing.assert_allclose(weights[v], alone[0], atol=1e-9)
+            np.testing.assert_allclose(gaps[v], gap[0], atol=1e-12)
 
 
 def test_gap_bounds_the_excess_of_the_objective():
@@ -299,12 +341,14 @@ def test_gap_bounds_the_excess_of_the_objective():
         return 0.5 * ((y - X @ w) ** 2).sum() + l1 * abs(w).sum() + 0.5 * l2 * w @ w
 
     for l1, l2 in itertools.product((1.0, 30.0), (0.0, 10.0)):
-        problem = FeatureProblem(X, y)
-        best, _ = polish(problem, np.zeros(X.shape[1]), l1, l2)
+        problems = FeatureProblems(X, y[None])
+        penalties = np.array([[l1], [l2]])
+        best = polish(problems, np.zeros((1, X.shape[1])), *penalties)[0]
         for scale in (0.01, 0.3):
             w = best + scale * rng.normal(size=best.shape)
-            excess = objective(w, l1, l2) - objective(best, l1, l2)
-            assert relative_gap(problem, w, l1, l2)[0] * (y @ y) >= excess
+            excess = objective(w[0], l1, l2) - objective(best[0], l1, l2)
+            gap = relative_gap(problems, np.array([0]), w, *penalties)[0][0]
+            assert gap * (y @ y) >= excess
 
 
 def test_duplicated_features_with_a_pure_lasso_still_certify():

@@ -43,21 +43,24 @@ def subtract(target, scale, row):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _subtract_four(target, scales, rows, which):
-    """Subtract four scaled rows at once: four streams from memory, one target."""
+def _subtract_eight(target, scales, rows, which):
+    """Subtract eight scaled rows at once: eight streams from memory, one target."""
     a, b, c, d = rows[which[0]], rows[which[1]], rows[which[2]], rows[which[3]]
-    w, x, y, z = scales
+    e, f, g, h = rows[which[4]], rows[which[5]], rows[which[6]], rows[which[7]]
+    s, t, u, v, w, x, y, z = scales
     for k in range(target.size):
-        target[k] -= w * a[k] + x * b[k] + y * c[k] + z * d[k]
+        left = s * a[k] + t * b[k] + u * c[k] + v * d[k]
+        target[k] -= left + (w * e[k] + x * f[k] + y * g[k] + z * h[k])
 
 
 @njit(cache=True, nogil=True)
 def subtract_rows(target, scales, rows, which):
     """Subtract ``scales @ rows[which]`` in place, as far as `target` goes."""
-    together = scales.size - scales.size % 4
-    for i in range(0, together, 4):
-        four = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
-        _subtract_four(target, four, rows, which[i : i + 4])
+    together = scales.size - scales.size % 8
+    for i in range(0, together, 8):
+        q = scales[i : i + 8]
+        eight = q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7]
+        _subtract_eight(target, eight, rows, which[i : i + 8])
     for i in range(together, scales.size):
         subtract(target, scales[i], rows[which[i]])
 

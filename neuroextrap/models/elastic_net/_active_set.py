@@ -1,4 +1,4 @@
-"""What holds on the active set: the exact solution, its gap, its degrees of freedom."""
+"""What holds on the active set: exact solutions, their gaps, degrees of freedom."""
 
 import numpy as np
 
@@ -7,104 +7,124 @@ from neuroextrap.models.elastic_net._objective import duality_gap
 MAX_ROUNDS = 20
 
 
-class FeatureProblem:
-    """A target given by features: nothing of size n_features squared is needed.
+class FeatureProblems:
+    """Targets given by features: nothing of size n_features squared is needed.
 
-    `X` of shape (n_samples, n_features) and `y` of shape (n_samples,) are centered; `y`
-    is float64.
+    `X` of shape (n_samples, n_features), best contiguous in its columns, and `Y` of
+    shape (n_targets, n_samples) are centered; `Y` is float64.
     """
 
-    def __init__(self, X, y):
-        self.X, self.y = X, y
-        self.norm = y @ y
+    def __init__(self, X, Y):
+        self.X, self.Y = X, Y
+        self.norm = (Y**2).sum(axis=1)
 
-    def system(self, active):
+    def system(self, v, active):
         """X'X and X'y of the active features, float64."""
-        columns = self.X[:, active].astype(np.float64)
-        return columns.T @ columns, columns.T @ self.y
+        columns = self.X.T[active].astype(np.float64)
+        return columns @ columns.T, columns @ self.Y[v]
 
-    def fitted(self, active, weights):
-        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw)."""
-        prediction = self.X[:, active].astype(np.float64) @ weights
-        residual = self.y - prediction
-        gradient = (residual.astype(self.X.dtype) @ self.X).astype(np.float64)
-        return gradient, prediction @ self.y, prediction @ residual
+    def fitted(self, which, weights):
+        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw).
+
+        Of the targets `which` (n,) with coefficients `weights` (n, n_features).
+        """
+        predictions = np.empty((len(which), len(self.X)))
+        for prediction, w in zip(predictions, weights, strict=True):
+            active = np.flatnonzero(w)
+            prediction[:] = w[active] @ self.X.T[active].astype(np.float64)
+        residuals = self.Y[which] - predictions
+        gradient = (residuals.astype(self.X.dtype) @ self.X).astype(np.float64)
+        fitted = (predictions * self.Y[which]).sum(axis=1)
+        return gradient, fitted, (predictions * residuals).sum(axis=1)
 
 
-class GramProblem:
-    """A target given by products; cheaper where there are fewer features than samples.
+class GramProblems:
+    """Targets given by products; cheaper where there are fewer features than samples.
 
-    `gram` is X'X in float64, `products` X'y, `norm` y'y.
+    `gram` is X'X in float64, `products` X'y of shape (n_targets, n_features), `norm`
+    y'y of shape (n_targets,).
     """
 
     def __init__(self, gram, products, norm):
         self.gram, self.products, self.norm = gram, products, norm
 
-    def system(self, active):
+    def system(self, v, active):
         """X'X and X'y of the active features."""
-        return self.gram[active[:, None], active], self.products[active]
+        return self.gram[active[:, None], active], self.products[v, active]
 
-    def fitted(self, active, weights):
-        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw)."""
-        gradient = self.products - weights @ self.gram[active]
-        right = self.products[active]
-        return gradient, weights @ right, weights @ gradient[active]
+    def fitted(self, which, weights):
+        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw), as above."""
+        products = self.products[which]
+        gradient = products - weights @ self.gram
+        fitted = (weights * products).sum(axis=1)
+        return gradient, fitted, (weights * gradient).sum(axis=1)
 
 
-def polish(problem, weights, l1, l2):
+def polish(problems, weights, l1, l2):
     """Minimize 1/2 ||y - Xw||^2 + l1 |w|_1 + l2/2 |w|^2 exactly, in float64.
 
     With the support and the signs fixed the elastic net is a linear system. Features
     whose sign flips leave, features that break their optimality condition enter, until
     none does (feature-sign search: Lee, Battle, Raina & Ng 2007, "Efficient sparse
     coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights` of
-    shape (n_features,), returns the best round by duality gap, or the start if all are
-    singular, and its gap relative to y'y.
+    shape (n_targets, n_features), and penalties of shape (n_targets,), returns the best
+    round of each target by duality gap, or its start if all are singular, and the gaps
+    relative to y'y. A round's gradients of all targets are one product.
 
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    >>> problem = FeatureProblem(X, np.array([2.0, 0.1, -2.1]))
-    >>> polish(problem, np.array([1.0, 0.0]), 0.5, 0.0)[0]
-    array([1.8, 0. ])
+    >>> problems = FeatureProblems(X, np.array([[2.0, 0.1, -2.1]]))
+    >>> start = np.array([[1.0, 0.0]])
+    >>> polish(problems, start, np.array([0.5]), np.array([0.0]))[0]
+    array([[1.8, 0. ]])
     """
     signs = np.sign(weights).astype(np.float64)
-    best, best_gap = np.asarray(weights, dtype=np.float64), np.inf
+    best, best_gap = np.array(weights, dtype=np.float64), np.full(len(weights), np.inf)
+    which = np.arange(len(weights))
     for _ in range(MAX_ROUNDS):
-        solved = _solve_signs(problem, signs, l1, l2)
-        if solved is None:
+        solved = [_solve_signs(problems, v, signs[v], l1[v], l2[v]) for v in which]
+        regular = np.array([values is not None for values in solved], dtype=bool)
+        which = which[regular]
+        if not which.size:
             break
-        flipped = solved * signs < 0
+        solved = np.stack([values for values in solved if values is not None])
+        flipped = solved * signs[which] < 0
         trial = np.where(flipped, 0.0, solved)
-        gap, gradient = relative_gap(problem, trial, l1, l2)
-        if gap <= best_gap:
-            best, best_gap = trial, gap
-        entering = (signs == 0) & (np.abs(gradient) > l1 * (1 + 1e-10))
-        if not flipped.any() and not entering.any():
-            break
-        signs[flipped] = 0.0
-        signs[entering] = np.sign(gradient[entering])
-    if best_gap == np.inf:
-        best_gap = relative_gap(problem, best, l1, l2)[0]
+        gap, gradient = relative_gap(problems, which, trial, l1[which], l2[which])
+        better = gap <= best_gap[which]
+        best[which[better]], best_gap[which[better]] = trial[better], gap[better]
+        limit = l1[which, None] * (1 + 1e-10)
+        entering = (signs[which] == 0) & (np.abs(gradient) > limit)
+        signs[which] = np.where(flipped, 0.0, signs[which])
+        signs[which] = np.where(entering, np.sign(gradient), signs[which])
+        which = which[(flipped | entering).any(axis=1)]
+    left = np.flatnonzero(best_gap == np.inf)
+    if left.size:
+        best_gap[left] = relative_gap(problems, left, best[left], l1[left], l2[left])[0]
     return best, best_gap
 
 
-def relative_gap(problem, weights, l1, l2):
-    """Duality gap relative to y'y, and the gradient X'(y - Xw) of shape (n_features,).
+def relative_gap(problems, which, weights, l1, l2):
+    """Duality gaps relative to y'y (n,), and the gradients X'(y - Xw) (n, n_features).
 
-    The gap is at least the excess of the objective over its minimum.
+    Of the targets `which` (n,). A gap is at least the excess of the objective over its
+    minimum.
     """
-    active = np.flatnonzero(weights)
-    gradient, fitted, left = problem.fitted(active, weights[active])
-    dual_norm = np.abs(gradient - l2 * weights).max()
-    sums = fitted, left, np.abs(weights).sum(), weights @ weights
-    gap = duality_gap(sums, dual_norm, problem.norm, l1, l2)
-    return max(gap, 0.0) / problem.norm, gradient
+    gradient, fitted, left = problems.fitted(which, weights)
+    dual_norm = np.abs(gradient - l2[:, None] * weights).max(axis=1)
+    gaps = np.empty(len(which))
+    for i, v in enumerate(which):
+        w = weights[i]
+        sums = fitted[i], left[i], np.abs(w).sum(), w @ w
+        gap = duality_gap(sums, dual_norm[i], problems.norm[v], l1[i], l2[i])
+        gaps[i] = max(gap, 0.0) / problems.norm[v]
+    return gaps, gradient
 
 
-def _solve_signs(problem, signs, l1, l2):
+def _solve_signs(problems, v, signs, l1, l2):
     """Solve the linear system of the given signs; None when it is singular."""
     active = np.flatnonzero(signs)
     weights = np.zeros(len(signs))
-    gram, right = problem.system(active)
+    gram, right = problems.system(v, active)
     gram.flat[:: len(active) + 1] += l2
     try:
         weights[active] = np.linalg.solve(gram, right - l1 * signs[active])

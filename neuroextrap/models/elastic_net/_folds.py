@@ -1,4 +1,7 @@
-"""What all targets share: centered fold Gram matrices, computed once."""
+"""What all targets share: centered Gram matrices of the training sets, computed once.
+
+A training set is that of a fold; the last model of a target is trained on all samples.
+"""
 
 from typing import NamedTuple
 
@@ -6,21 +9,24 @@ import numpy as np
 
 from neuroextrap.models._encoder_folds import partition_order
 
+# rows of a Gram matrix that are changed at once: products of them stay small
+_STEP = 512
 
-class FoldGrams(NamedTuple):
-    """Training Gram matrices of every fold, then of all samples (last entry)."""
 
-    # centered Gram matrices, (n_folds + 1, n_features, n_features)
+class TrainingGrams(NamedTuple):
+    """Gram matrices and means of some training sets."""
+
+    # centered Gram matrices, (n_sets, n_features, n_features)
     gram: np.ndarray
-    # training means about the mean of all rows, (n_folds + 1, n_features)
+    # training means about the mean of all rows, (n_sets, n_features)
     x_mean: np.ndarray
-    # numbers of training rows, (n_folds + 1,)
+    # numbers of training rows, (n_sets,)
     count: np.ndarray
     # rows sorted by the fold that tests them, (n_samples,)
     order: np.ndarray
-    # fold f tests the rows order[start[f]:start[f + 1]], (n_folds + 1,)
+    # set f is tested on the rows order[start[f]:start[f + 1]], (n_sets + 1,)
     start: np.ndarray
-    # per entry the rows that are not trained on (none for the last)
+    # per set its rows that are not trained on, as places in `order`
     excluded: tuple
     # centered features, rows in `order`, feature-major, (n_features, n_samples)
     features: np.ndarray
@@ -29,9 +35,11 @@ class FoldGrams(NamedTuple):
 class Targets(NamedTuple):
     """What a solver needs of a block of targets, centered on training means."""
 
-    # X'y of the training rows, (n_targets, n_folds + 1, n_features)
+    # X'y of all rows, (n_targets, n_features), and of each training set, (n_targets,
+    # n_sets, n_features)
+    total: np.ndarray
     products: np.ndarray
-    # training means and sums of squares, (n_targets, n_folds + 1)
+    # training means and sums of squares, (n_targets, n_sets)
     y_mean: np.ndarray
     norm: np.ndarray
     # the targets in float64, rows in the order of the folds, (n_targets, n_samples)
@@ -48,56 +56,79 @@ def fold_grams(X, splits):
     >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
     >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
     >>> folds.gram.ravel()
-    array([0.5, 0.5, 2. ])
+    array([0.5, 0.5])
     """
     n_samples, n_features = X.shape
     order, start = partition_order(splits, n_samples)
-    shape = (len(splits) + 1, n_features, n_features)
-    gram = np.empty(shape, dtype=X.dtype)
-    x_mean = np.zeros(shape[:2], dtype=X.dtype)
-    np.matmul(X.T, X, out=gram[-1])
+    place = np.argsort(order)
+    features = np.ascontiguousarray(X[order].T)
+    gram = np.empty((len(splits), n_features, n_features), dtype=X.dtype)
+    x_mean = np.empty((len(splits), n_features), dtype=X.dtype)
+    np.matmul(features, features.T, out=gram[0])
     counts, excluded = [], []
-    for fold, (train, _) in enumerate(splits):
-        left_out = np.setdiff1d(np.arange(n_samples), train)
-        n_train = n_samples - left_out.size
-        mean = -X[left_out].sum(axis=0, dtype=np.float64) / n_train
+    # the first holds the total until all others are made
+    for fold in [*range(1, len(splits)), 0]:
+        left_out = np.setdiff1d(np.arange(n_samples), splits[fold][0])
+        rows, n_train = np.sort(place[left_out]), n_samples - left_out.size
+        mean = -features[:, rows].sum(axis=1, dtype=np.float64) / n_train
         x_mean[fold] = mean
-        np.matmul(X[left_out].T, X[left_out], out=gram[fold])
-        np.subtract(gram[-1], gram[fold], out=gram[fold])
-        _subtract_outer(gram[fold], mean * np.sqrt(n_train))
+        if fold:
+            np.copyto(gram[fold], gram[0])
+        _add_rows(gram[fold], features[:, rows], x_mean[fold], -1.0, n_train)
         counts.append(n_train)
-        excluded.append(left_out)
-    return FoldGrams(
+        excluded.append(rows)
+    return TrainingGrams(
         gram=gram,
         x_mean=x_mean,
-        count=np.array([*counts, n_samples]),
+        count=np.array([counts[-1], *counts[:-1]]),
         order=order,
         start=start,
-        excluded=(*excluded, np.empty(0, dtype=int)),
-        features=np.ascontiguousarray(X[order].T),
+        excluded=(excluded[-1], *excluded[:-1]),
+        features=features,
     )
 
 
-def prepare_targets(folds, X, Y):
+def all_samples(folds):
+    """Return the training set of all rows, made from that of the first fold.
+
+    >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
+    >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
+    >>> all_samples(folds).gram.ravel()
+    array([2.])
+    """
+    gram, rows = folds.gram[0].copy(), folds.excluded[0]
+    _add_rows(gram, folds.features[:, rows], folds.x_mean[0], 1.0, folds.count[0])
+    n_features, n_samples = folds.features.shape
+    return folds._replace(
+        gram=gram[None],
+        x_mean=np.zeros((1, n_features), dtype=gram.dtype),
+        count=np.array([n_samples]),
+        start=np.array([0]),
+        excluded=(np.empty(0, dtype=int),),
+    )
+
+
+def prepare_targets(folds, Y):
     """Multiply the centered training features with the centered training targets.
 
-    `X` and `Y` (n_samples, n_targets) are centered on their means over all samples,
-    rows in their first order.
+    `Y` (n_samples, n_targets) is centered on its means over all samples, rows in their
+    first order.
     """
-    total = Y.T @ X
+    values, X = Y[folds.order].T, folds.features.T
+    total = values.astype(X.dtype) @ X
     shape = (Y.shape[1], len(folds.count))
     products = np.empty((*shape, X.shape[1]), dtype=X.dtype)
     y_mean, norm = np.empty(shape), np.empty(shape)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    squares = (values**2).sum(axis=1)
     for fold, (rows, count) in enumerate(zip(folds.excluded, folds.count, strict=True)):
-        mean = -Y[rows].sum(axis=0, dtype=np.float64) / count
+        out = values[:, rows]
+        mean = -out.sum(axis=1) / count
         y_mean[:, fold] = mean
-        squares = (Y.astype(np.float64) ** 2).sum(axis=0)
-        squares -= (Y[rows].astype(np.float64) ** 2).sum(axis=0)
-        norm[:, fold] = squares - count * mean**2
+        norm[:, fold] = squares - (out**2).sum(axis=1) - count * mean**2
         correction = np.outer(count * mean, folds.x_mean[fold])
-        products[:, fold] = total - Y[rows].T @ X[rows] - correction
-    values = np.ascontiguousarray(Y[folds.order].T, dtype=np.float64)
-    return Targets(products, y_mean, norm, values)
+        products[:, fold] = total - out.astype(X.dtype) @ X[rows] - correction
+    return Targets(total, products, y_mean, norm, values)
 
 
 def predict_fold(folds, targets, fold, which, weights):
@@ -110,9 +141,14 @@ def predict_fold(folds, targets, fold, which, weights):
     return weights @ folds.features[:, rows] + offset[:, None]
 
 
-def _subtract_outer(matrix, vector, step=512):
-    """Subtract vector vector' in place, in rows of `step` to save memory."""
-    vector = vector.astype(matrix.dtype)
-    for begin in range(0, len(vector), step):
-        rows = slice(begin, begin + step)
-        matrix[rows] -= np.outer(vector[rows], vector)
+def _add_rows(gram, features, mean, sign, count):
+    """Add `sign` times what rows contribute to a centered Gram matrix, in place.
+
+    `features` (n_features, n_rows) are those rows, `mean` (n_features,) is the mean of
+    the `count` others, about the mean of all.
+    """
+    columns = np.concatenate([features, np.sqrt(count) * mean[:, None]], axis=1)
+    columns = np.ascontiguousarray(columns, dtype=gram.dtype)
+    for begin in range(0, len(gram), _STEP):
+        rows = slice(begin, begin + _STEP)
+        gram[rows] += (sign * columns[rows]) @ columns.T

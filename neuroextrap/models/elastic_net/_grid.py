@@ -1,6 +1,7 @@
 """The grid of penalties: its points, the way through them, and a block's search."""
 
 import numpy as np
+import scipy.sparse
 
 from neuroextrap.models.elastic_net._active_set import polish
 from neuroextrap.models.elastic_net._folds import prepare_targets
@@ -11,28 +12,39 @@ PATIENCE = 5
 MAX_RISE = 1.01
 
 
-def fit_block(solver_class, folds, X, Y, options, out):
-    """Search and refit a block of targets; fill its views `out` of the result.
+def search_block(solver_class, folds, Y, options, out):
+    """Choose the penalties of a block of targets; fill its views `out` of the result.
 
-    `X` (n_samples, n_features) and `Y` (n_samples, n_targets) are centered.
+    `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
+    solutions, from which `refit_block` starts, a sparse array (n_targets, n_features).
     """
     ratios = np.asarray(options.l1_ratios, dtype=np.float64)
-    targets = prepare_targets(folds, X, Y)
+    targets = prepare_targets(folds, Y)
     out.alphas[:] = alpha_grid(
-        targets.products[:, -1], len(X), ratios, options.n_alphas, options.eps
+        targets.total, len(Y), ratios, options.n_alphas, options.eps
     )
     solver = solver_class(folds, targets, options)
-    starts = np.zeros((Y.shape[1], X.shape[1]))
-    everyone = np.arange(Y.shape[1])
+    everyone, starts = np.arange(Y.shape[1]), []
     for group in [everyone] if solver.together else np.split(everyone, everyone[1:]):
         solver.begin(group)
         _search(solver, _walks(group, ratios, options), ratios, folds, targets, out)
-        starts[group] = solver.average(group)
+        starts.append(scipy.sparse.csr_array(solver.average(group)))
+    return scipy.sparse.vstack(starts, format="csr")
+
+
+def refit_block(solver_class, everything, Y, options, out, starts):
+    """Fit the chosen models of a block on all samples, exactly; fill in coefficients.
+
+    `everything` is the training set of all samples, `Y` (n_samples, n_targets) is
+    centered, `starts` is what `search_block` returned.
+    """
+    solver = solver_class(everything, prepare_targets(everything, Y), options)
     l1 = out.alpha * out.l1_ratio
     l2 = out.alpha - l1
-    for v, start in enumerate(solver.refit(starts, l1, l2)):
-        penalties = l1[v] * len(X), l2[v] * len(X)
-        out.coef[v], out.dual_gap[v] = polish(solver.problem(v), start, *penalties)
+    nearly = solver.refit(starts.toarray(), l1, l2)
+    out.coef[:], out.dual_gap[:] = polish(
+        solver.problems(), nearly, l1 * len(Y), l2 * len(Y)
+    )
 
 
 def alpha_grid(products, count, l1_ratios, n_alphas, eps):

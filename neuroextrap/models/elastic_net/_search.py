@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._folds import fold_grams
-from neuroextrap.models.elastic_net._grid import fit_block
+from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
+from neuroextrap.models.elastic_net._grid import refit_block, search_block
 from neuroextrap.models.elastic_net._solvers import SOLVERS, choose_solver
 from neuroextrap.stats._warn import warn
 
@@ -76,13 +76,32 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     >>> fit.coef.shape, bool(fit.dual_gap.max() < 1e-12)
     ((1, 5), True)
     """
+    from joblib import delayed
+
     options = _check_options(options or SearchOptions())
     solver_class = SOLVERS[choose_solver(options, X.shape[1])]()
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
-    Yc = (Y - y_mean).astype(Xc.dtype)
+    folds = fold_grams(Xc, splits)
+    del Xc  # the folds have a copy in their order
     fit = _empty_fit(X, Y.shape[1], options)
-    _fit_blocks(solver_class, fold_grams(Xc, splits), Xc, Yc, options, fit)
+    size = solver_class.block_size(X.shape[1], len(splits))
+    blocks = [slice(b, min(b + size, len(y_mean))) for b in range(0, len(y_mean), size)]
+
+    def given(block):
+        # centered here: no copy of all targets is needed
+        return Y[:, block] - y_mean[block], options, fit.of_targets(block)
+
+    jobs = (delayed(search_block)(solver_class, folds, *given(b)) for b in blocks)
+    starts = _run(jobs, "search", blocks, options.n_jobs)
+    everything = all_samples(folds)
+    # several times as large as one Gram matrix: gone before coefficients take room
+    del folds
+    jobs = (
+        delayed(refit_block)(solver_class, everything, *given(block), start)
+        for block, start in zip(blocks, starts, strict=True)
+    )
+    _run(jobs, "refits", blocks, options.n_jobs)
     # row by row: no copy of all coefficients in float64
     fit.intercept[:] = y_mean - [weights @ x_mean for weights in fit.coef]
     fit.cv_predictions[:] += y_mean
@@ -111,29 +130,24 @@ def _check_options(options):
     return options._replace(l1_ratios=tuple(ratios))
 
 
-def _fit_blocks(solver_class, folds, X, Y, options, out):
-    """Fit all targets block by block; log what is done and how long the rest takes."""
-    from joblib import Parallel, delayed
+def _run(jobs, what, blocks, n_jobs):
+    """Run a job a block, return all results; log what is done and how long is left."""
+    from joblib import Parallel
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    n_targets = Y.shape[1]
-    size = solver_class.block_size(X.shape[1], len(folds.count))
-    blocks = [slice(b, min(b + size, n_targets)) for b in range(0, n_targets, size)]
-    jobs = (
-        delayed(fit_block)(solver_class, folds, X, Y[:, b], options, out.of_targets(b))
-        for b in blocks
-    )
-    started = time.monotonic()
+    started, results, n_targets = time.monotonic(), [], blocks[-1].stop
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # stalled problems are counted and reported once, by `_warn_about`
         warnings.simplefilter("ignore", ConvergenceWarning)
-        runner = Parallel(options.n_jobs, prefer="threads", return_as="generator")
-        for done, _ in enumerate(runner(jobs), 1):
+        runner = Parallel(n_jobs, prefer="threads", return_as="generator")
+        for block, result in zip(blocks, runner(jobs), strict=True):
+            results.append(result)
             spent = time.monotonic() - started
-            left = spent * (len(blocks) - done) / done
-            message = "elastic net: %d of %d targets, %.0f s spent, about %.0f s left"
-            _LOGGER.info(message, blocks[done - 1].stop, n_targets, spent, left)
+            left = spent * (n_targets - block.stop) / block.stop
+            message = "elastic net, %s: %d of %d targets, %.0f s spent, about %.0f left"
+            _LOGGER.info(message, what, block.stop, n_targets, spent, left)
+    return results
 
 
 def _empty_fit(X, n_targets, options):

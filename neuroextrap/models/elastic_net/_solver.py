@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._active_set import FeatureProblem
+from neuroextrap.models.elastic_net._active_set import FeatureProblems
 
 
 class Solver(ABC):
@@ -13,8 +13,9 @@ class Solver(ABC):
     A solver keeps, per target and fold, the last solution (from which the next point
     starts) and the best so far (from which it can restart).
 
-    `folds` is what all targets share (a `FoldGrams`), `targets` the block's `Targets`,
-    `options` the `SearchOptions`, of which `tol` and `max_sweeps` count.
+    `folds` is what all targets share (a `TrainingGrams`), `targets` the block's
+    `Targets`, `options` the `SearchOptions`, of which `tol` and `max_sweeps` count. For
+    `refit` and `problems` the only training set are all samples.
     """
 
     # whether Gram matrices are needed in float64, whatever the features are
@@ -24,13 +25,13 @@ class Solver(ABC):
 
     def __init__(self, folds, targets, options):
         self._folds, self._targets, self._options = folds, targets, options
-        self._n_folds = len(folds.count) - 1
+        self._n_folds = len(folds.count)
 
     @staticmethod
-    def block_size(n_features, n_entries):
-        """Choose the targets per block; `n_entries` is one more than the folds."""
+    def block_size(n_features, n_sets):
+        """Choose the targets per block from the number of training sets."""
         # products of at most 200 MB in float64
-        return int(np.clip(2.5e7 / (n_features * n_entries), 1, 64))
+        return int(np.clip(2.5e7 / (n_features * n_sets), 1, 64))
 
     @abstractmethod
     def begin(self, which):
@@ -61,7 +62,7 @@ class Solver(ABC):
         Both have shape (n_targets, n_features); penalties are per sample.
         """
 
-    def problem(self, v):
-        """Target `v` on all samples, as `polish` takes it."""
+    def problems(self):
+        """Return all targets on all samples, as `polish` takes them."""
         # feature-major, rows in the order of the folds: columns are contiguous
-        return FeatureProblem(self._folds.features.T, self._targets.values[v])
+        return FeatureProblems(self._folds.features.T, self._targets.values)

@@ -19,7 +19,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     objective,
     subtract,
 )
-from neuroextrap.models.elastic_net._active_set import GramProblem
+from neuroextrap.models.elastic_net._active_set import GramProblems
 from neuroextrap.models.elastic_net._folds import predict_fold
 from neuroextrap.models.elastic_net._solver import Solver
 
@@ -45,7 +45,7 @@ class BatchSolver(Solver):
     together = True
 
     @staticmethod
-    def block_size(n_features, n_entries):  # noqa: ARG004
+    def block_size(n_features, n_sets):  # noqa: ARG004
         # a few megabytes of coefficients and gradients
         return int(np.clip(2**17 / n_features, 64, 1024))
 
@@ -75,12 +75,13 @@ class BatchSolver(Solver):
 
     def refit(self, start, l1, l2):
         everyone = np.arange(len(start))
-        return self._solve_entry(self._n_folds, everyone, start.copy(), l1, l2)[0]
+        return self._solve_entry(0, everyone, start.copy(), l1, l2)[0]
 
-    def problem(self, v):
+    def problems(self):
         targets = self._targets
-        products, norm = targets.products[v, -1], targets.norm[v, -1]
-        return GramProblem(self._folds.gram[-1], products, norm)
+        return GramProblems(
+            self._folds.gram[0], targets.products[:, 0], targets.norm[:, 0]
+        )
 
     def _start(self, f, which, restart):
         """Point along the path's last step, (n, n_features); remember that step."""

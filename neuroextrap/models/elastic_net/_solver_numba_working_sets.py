@@ -42,42 +42,41 @@ class WorkingSetSolver(Solver):
         if which.size:
             state = self._state
             self._best = [
-                (members[:size].copy(), weights[:size].copy(), gradient.copy())
-                for members, weights, gradient, size in zip(
+                (members[:size].copy(), weights[:size].copy(), gradient.copy(), last)
+                for members, weights, gradient, last, size in zip(
                     state.members,
                     state.weights,
                     state.gradient,
-                    state.size[: self._n_folds],
-                    strict=False,
+                    state.penalty[:, 0].copy(),
+                    state.size,
+                    strict=True,
                 )
             ]
 
     def average(self, which):  # noqa: ARG002
         mean = np.zeros((1, self._state.is_member.shape[1]))
-        for members, weights, _ in self._best:
+        for members, weights, *_ in self._best:
             mean[0, members] += weights / self._n_folds
         return mean
 
     def refit(self, start, l1, l2):
-        coefficients, last = np.zeros_like(start), self._n_folds
+        coefficients = np.zeros_like(start)
         for v in range(len(start)):
             self.begin([v])
             features = np.arange(len(start[v]))
-            self._state = start_from(
-                self._state, self._problem, last, features, start[v]
-            )
-            refresh(self._state, self._problem, last)
-            count = self._folds.count[last]
+            self._state = start_from(self._state, self._problem, 0, features, start[v])
+            refresh(self._state, self._problem, 0)
+            count = self._folds.count[0]
             self._state, _ = solve_entry(
                 self._state,
                 self._problem,
-                last,
+                0,
                 l1[v] * count,
                 l2[v] * count,
                 self._limits(),
             )
-            members = self._state.members[last, : self._state.size[last]]
-            coefficients[v, members] = self._state.weights[last, : len(members)]
+            members = self._state.members[0, : self._state.size[0]]
+            coefficients[v, members] = self._state.weights[0, : len(members)]
         return coefficients
 
     def _view(self, v):
@@ -99,9 +98,10 @@ class WorkingSetSolver(Solver):
 
     def _restore(self):
         """Go back to the solution kept."""
-        for f, (members, weights, gradient) in enumerate(self._best):
+        for f, (members, weights, gradient, last) in enumerate(self._best):
             self._state.gradient[f] = gradient
-            self._state.penalty[f] = 0.0
+            # the penalty before it is not known
+            self._state.penalty[f] = last, 0.0
             self._state = start_from(self._state, self._problem, f, members, weights)
             size = self._state.size[f]
             self._state.inner[f, :size] = gradient[self._state.members[f, :size]]

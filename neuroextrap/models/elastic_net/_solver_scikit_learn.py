@@ -36,10 +36,7 @@ class ScikitLearnSolver(Solver):
 
     def refit(self, start, l1, l2):
         return np.stack(
-            [
-                self._enet(v, self._n_folds, l1[v], l2[v], start[v])[0]
-                for v in range(len(start))
-            ]
+            [self._enet(v, 0, l1[v], l2[v], start[v])[0] for v in range(len(start))]
         )
 
     def _enet(self, v, f, l1, l2, start):

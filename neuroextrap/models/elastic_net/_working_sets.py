@@ -23,7 +23,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     subtract_rows,
 )
 
-# one target's view of the folds; the last entry of each is "all samples"
+# one target's view of the training sets, an entry each
 Problem = namedtuple("Problem", "gram products x_mean y_mean norm count features start")
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members; before
@@ -36,6 +36,11 @@ FIRST_CAPACITY = 64
 FEWEST_ADMITTED = 32
 # members per useful one from which on the others leave
 SPARE = 1.5
+# share of the penalty from which on features are admitted: those just below it often
+# break their condition once the others have moved, and a round later costs a gradient
+NEARLY = 0.97
+# maxima that are followed at once
+LANES = 16
 # rounds of admitting features after which a problem counts as stalled
 MAX_ROUNDS = 100
 
@@ -43,18 +48,18 @@ MAX_ROUNDS = 100
 @njit(cache=True, nogil=True)
 def new_state(problem):
     """Room for the working sets of all folds, empty."""
-    n_entries, n_features = problem.products.shape
+    n_sets, n_features = problem.products.shape
     capacity = min(FIRST_CAPACITY, n_features)
     return State(
-        np.zeros((n_entries, capacity), np.int64),
-        np.zeros((n_entries, capacity)),
-        np.zeros((n_entries, capacity, capacity), problem.gram.dtype),
-        np.zeros(n_entries, np.int64),
-        np.zeros((n_entries, n_features), np.bool_),
+        np.zeros((n_sets, capacity), np.int64),
+        np.zeros((n_sets, capacity)),
+        np.zeros((n_sets, capacity, capacity), problem.gram.dtype),
+        np.zeros(n_sets, np.int64),
+        np.zeros((n_sets, n_features), np.bool_),
         problem.products.copy(),
-        np.zeros((n_entries, capacity)),
+        np.zeros((n_sets, capacity)),
         problem.products.copy(),
-        np.zeros((n_entries, 2)),
+        np.zeros((n_sets, 2)),
     )
 
 
@@ -70,13 +75,13 @@ def empty(state, problem):
 @njit(cache=True, nogil=True)
 def _grow(state, needed):
     """Return the state with room for at least `needed` members."""
-    n_entries, old = state.members.shape
+    n_sets, old = state.members.shape
     # no multiple of a page: rows would compete for the same lines of the cache
     new = max(needed, 2 * old) + 16
-    members = np.zeros((n_entries, new), np.int64)
-    weights = np.zeros((n_entries, new))
-    inner = np.zeros((n_entries, new))
-    block = np.zeros((n_entries, new, new), state.block.dtype)
+    members = np.zeros((n_sets, new), np.int64)
+    weights = np.zeros((n_sets, new))
+    inner = np.zeros((n_sets, new))
+    block = np.zeros((n_sets, new, new), state.block.dtype)
     members[:, :old] = state.members
     weights[:, :old] = state.weights
     inner[:, :old] = state.inner
@@ -108,13 +113,17 @@ def _weight_sums(state, problem, f):
     return fitted, left, absolute, squares
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def _largest(values):
-    """Largest absolute value."""
-    largest = values.dtype.type(0)
-    for j in range(values.size):
-        largest = max(largest, abs(values[j]))
-    return largest
+    """Largest absolute value; several maxima side by side fill the vector units."""
+    largest = np.zeros(LANES, values.dtype)
+    together = values.size - values.size % LANES
+    for j in range(0, together, LANES):
+        for k in range(LANES):
+            largest[k] = max(largest[k], abs(values[j + k]))
+    for j in range(together, values.size):
+        largest[0] = max(largest[0], abs(values[j]))
+    return largest.max()
 
 
 @njit(cache=True, nogil=True)
@@ -207,8 +216,8 @@ def start_from(state, problem, f, features, weights):
 
 
 @njit(cache=True, nogil=True)
-def _admit(state, problem, f, l1, ahead):
-    """Add features that break the optimality condition; return the state.
+def _admit(state, problem, f, threshold, ahead):
+    """Add features whose gradient is above a threshold; return the state.
 
     Where the penalty has just moved by `ahead` times its last move, the gradient is
     taken to go on likewise: most features that break the condition now will obey it
@@ -217,18 +226,37 @@ def _admit(state, problem, f, l1, ahead):
     Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.
     """
-    gradient = state.gradient[f]
-    if ahead > 0.0:
-        gradient = gradient + gradient.dtype.type(ahead) * (gradient - state.before[f])
-    pull = np.abs(gradient)
-    breaks = np.flatnonzero((pull > l1) & ~state.is_member[f])
     most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
     most = max(FEWEST_ADMITTED, most)
-    if breaks.size > most:
+    pulls = _pulls(state.gradient[f], state.before[f], ahead)
+    above = _outside_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
+    if above.size > most:
         # in their order: rows of the Gram matrix are read from left to right
-        pulls = pull[breaks]
-        breaks = breaks[pulls >= np.partition(pulls, pulls.size - most)[-most]]
-    return _enter(state, problem, f, breaks)
+        pulls = pulls[above]
+        above = above[pulls >= np.partition(pulls, pulls.size - most)[-most]]
+    return _enter(state, problem, f, above)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _pulls(gradient, before, ahead):
+    """Absolute gradients, as far ahead of `before` as the line through both goes."""
+    pulls = np.empty_like(gradient)
+    ahead = gradient.dtype.type(ahead)
+    for j in range(pulls.size):
+        pulls[j] = abs(gradient[j] + ahead * (gradient[j] - before[j]))
+    return pulls
+
+
+@njit(cache=True, nogil=True)
+def _outside_above(pulls, is_member, threshold):
+    """Return the features above a threshold that are not members, in their order."""
+    above = np.empty(pulls.size, np.int64)
+    size = 0
+    for j in range(pulls.size):
+        # written always, kept if it is one: no branch to predict
+        above[size] = j
+        size += (pulls[j] > threshold) & (not is_member[j])
+    return above[:size]
 
 
 @njit(cache=True, nogil=True)
@@ -325,13 +353,16 @@ def solve_entry(state, problem, f, l1, l2, limits):
     """Minimize for one penalty; return the state and whether the gap closed.
 
     `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
-    features that break their condition, descend on the members, compute the gradient
-    of all features, check the gap over all.
+    features that break their condition or nearly do, descend on the members, compute
+    the gradient of all features, check the gap over all.
     """
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]
     _leave(state, f, l1)
-    ahead = _steps_ahead(state, f, l1)
+    ahead, threshold = _steps_ahead(state, f, l1), NEARLY * l1
+    if ahead == 0.0 and 0.0 < state.penalty[f, 0] < l1:
+        # gradients will grow with the penalty
+        threshold = NEARLY * state.penalty[f, 0]
     start = state.gradient[f].copy()
     for _ in range(MAX_ROUNDS):
         if _is_solved(state, problem, f, l1, l2, goal):
@@ -339,8 +370,8 @@ def solve_entry(state, problem, f, l1, l2, limits):
             state.penalty[f, 1] = state.penalty[f, 0]
             state.penalty[f, 0] = l1
             return state, True
-        state = _admit(state, problem, f, l1, ahead)
-        ahead = 0.0
+        state = _admit(state, problem, f, threshold, ahead)
+        ahead, threshold = 0.0, NEARLY * l1
         # half the goal: the members' own gap is the smaller one
         moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
         refresh(state, problem, f)
@@ -371,13 +402,12 @@ def solve_folds(state, problem, l1, l2, limits, out):
 def _predict(state, problem, f, out):
     """Write the fold's test predictions, (n_samples,) in the order of the folds."""
     begin, end = problem.start[f], problem.start[f + 1]
-    values = out[begin:end]
-    values[:] = 0.0
+    support = np.flatnonzero(state.weights[f, : state.size[f]])
+    members, weights = state.members[f][support], state.weights[f][support]
+    values = np.zeros(end - begin, problem.features.dtype)
+    scales = -weights.astype(values.dtype)
+    subtract_rows(values, scales, problem.features[:, begin:end], members)
     offset = problem.y_mean[f]
-    for i in range(state.size[f]):
-        w = state.weights[f, i]
-        if w != 0.0:
-            j = state.members[f, i]
-            offset -= w * problem.x_mean[f, j]
-            subtract(values, -w, problem.features[j, begin:end])
-    values += offset
+    for i in range(members.size):
+        offset -= weights[i] * problem.x_mean[f, members[i]]
+    out[begin:end] = values + offset
