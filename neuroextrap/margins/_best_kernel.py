@@ -104,3 +104,52 @@ def add_best_shares(margins: Any, y: Any, weights: Any, out: Any) -> bool:
                     column = min(start + b, weights.shape[1] - 1)
                     out[start + b] += 1.0 / n_best[b] * weight[column]
     return is_number
+
+
+@_compile
+def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> bool:
+    """Count the classes below the true one, and those not above; False if NaN.
+
+    ``margins`` (n_test, K, M), the rest (n_test, M), less than 2^24 classes.
+    """
+    n_test, n_classes, n_batch = margins.shape
+    truth, is_number = np.empty(_COLUMNS, margins.dtype), True
+    # counted in float32, in which a comparison and a sum are one instruction each
+    below, reached = np.empty(_COLUMNS, np.float32), np.empty(_COLUMNS, np.float32)
+    one, zero = np.float32(1), np.float32(0)
+    for i in range(n_test):
+        for start in range(0, n_batch, _COLUMNS):
+            stop = min(start + _COLUMNS, n_batch)
+            # rows are contiguous to the compiler, which a slice of slices is not
+            classes = y[i, start:stop]
+            for b in range(len(classes)):
+                truth[b] = margins[i, classes[b], start + b]
+                is_number &= truth[b] == truth[b]
+                below[b], reached[b] = zero, zero
+            for k in range(n_classes):
+                row = margins[i, k, start:stop]
+                for b in range(len(row)):
+                    below[b] += one if row[b] < truth[b] else zero
+                    reached[b] += one if row[b] <= truth[b] else zero
+            for b in range(len(classes)):
+                beaten[i, start + b], up_to[i, start + b] = below[b], reached[b]
+    return is_number
+
+
+@_compile
+def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> bool:
+    """Add the weights of untied points to wins (K, M); return whether any is tied.
+
+    ``weights`` (n_test, M), or one row or one column for all; added point by point, as
+    a sum over the points is.
+    """
+    n_test, n_batch = beaten.shape
+    any_tied = False
+    for i in range(n_test):
+        weight = weights[min(i, weights.shape[0] - 1)]
+        for b in range(n_batch):
+            if tied[i, b] == 0:
+                wins[beaten[i, b], b] += weight[min(b, len(weight) - 1)]
+            else:
+                any_tied = True
+    return any_tied

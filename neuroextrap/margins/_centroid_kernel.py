@@ -22,6 +22,11 @@ from neuroextrap.margins._class_sums_kernel import (
 # training samples and their squared lengths are multiplied by, (B, F, K)
 Folds = namedtuple("Folds", "of_sample edges twice inverse")
 
+# folds whose training sets grow: training samples of the first fold of each chain and
+# where each chain's begin, (C + 1,); its folds, (C + 1,); samples tested, fold after
+# fold, and where each fold's begin, (F + 1,)
+Growth = namedtuple("Growth", "first first_edges folds test edges")
+
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -106,3 +111,41 @@ def fill_centroid_margins(
         for b in range(start, stop):
             _fill_margins(grams, labelings, folds, b, margins[b - start])
         put_last(margins, out[:, :, start:stop])
+
+
+@_compile
+def _add_samples(gram: Any, samples: Any, codes: Any, cross: Any, squares: Any) -> None:
+    """Add training samples to the sums of their classes.
+
+    ``cross`` (K, n) are the inner products of all samples with these sums, ``squares``
+    (K,) the squared lengths of the sums.
+    """
+    for sample in samples:
+        k = codes[sample]
+        row, out = gram[sample], cross[k]
+        squares[k] += 2.0 * out[sample] + row[sample]
+        for i in range(len(out)):
+            out[i] += row[i]
+
+
+@_compile
+def fill_growing_margins(
+    grams: Any, codes: Any, growth: Any, factors: Any, out: Any
+) -> None:
+    """Fill the margins (n_test, K, S) of regions where training sets grow."""
+    twice, inverse = factors
+    n_classes = twice.shape[1]
+    cross, squares = np.empty((n_classes, grams.shape[1])), np.empty(n_classes)
+    for s in range(len(grams)):
+        gram = grams[s]
+        for c in range(len(growth.folds) - 1):
+            cross[:], squares[:] = 0.0, 0.0
+            new = growth.first[growth.first_edges[c] : growth.first_edges[c + 1]]
+            for f in range(growth.folds[c], growth.folds[c + 1]):
+                _add_samples(gram, new, codes, cross, squares)
+                start = growth.edges[f]
+                new = growth.test[start : growth.edges[f + 1]]
+                for k in range(n_classes):
+                    constant, factor = squares[k] * inverse[f, k], twice[f, k]
+                    for i in range(len(new)):
+                        out[start + i, k, s] = cross[k, new[i]] * factor - constant

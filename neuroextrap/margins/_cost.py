@@ -15,6 +15,7 @@ from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._plan import PASS_SIZE, Plan
+from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._task import largest_batch, run_task
 
 # what an estimate may take, as far as it can be known, and what it looks at
@@ -160,8 +161,12 @@ def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
 
 
 def _sums_bytes(size: int, work: Work) -> int:
-    """Bytes of a task that sums: margins of its features and of its regions."""
-    return 4 * size * (work.n_features + 3 * work.n_regions)
+    """Bytes of a task that sums: margins of its regions, of features some at a time.
+
+    Beside them samples in float64, and what sums share.
+    """
+    of_features = min(size, 8 * COLUMNS) * (work.n_features + work.n_regions)
+    return 4 * size * 2 * work.n_regions + 4 * of_features + 8 * work.n_memberships
 
 
 def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:

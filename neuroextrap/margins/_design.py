@@ -53,6 +53,17 @@ class Design:
         return self if len(folds) == len(self.folds) else replace(self, folds=folds)
 
     @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What was made of the folds, by name."""
+        return {}
+
+    def keep(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what was made of the folds under this name, or make it now."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
+    @cached_property
     def test(self) -> np.ndarray:
         """Sample index of every test point, fold after fold; shape (n_test,)."""
         return np.concatenate([test for _, test in self.folds])

@@ -21,8 +21,8 @@ Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
-_TASK_SIZE = 3 * 2**22
-_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 3 * 2**12
+_TASK_SIZE = 2**24
+_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 5 * 2**12
 _PERMUTED_TASK_REGIONS = 128
 _TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
 

@@ -11,6 +11,7 @@ from neuroextrap.margins._growing_folds import GrowingRegions, growing_chains
 from neuroextrap.margins._operators import (
     RegionOperators,
     check_regions,
+    dense_residuals,
     penalized_grams,
     residual_operators,
     scatter_penalty,
@@ -83,7 +84,7 @@ def _operators_or_growing(
     xs: Sequence[np.ndarray], design: Design, shrinkage: Any
 ) -> tuple[list[RegionOperators], GrowingRegions | None]:
     """Return residual operators of regions, or what fits growing training sets."""
-    chains = growing_chains(design)
+    chains = design.keep("chains", lambda: growing_chains(design))
     if not chains:
         return residual_operators(xs, design, shrinkage=shrinkage), None
     grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
@@ -97,5 +98,7 @@ def _operators_or_growing(
         operators = [replace(o, regions=rest[o.regions]) for o in operators]
     if not len(grown):
         return operators, None
-    grams = grams if large.all() else grams[grown]
-    return operators, GrowingRegions(grown, grams, penalties[grown], chains)
+    if len(rest):
+        xs, grams = [xs[int(i)] for i in grown], grams[grown]
+    dense = dense_residuals(xs, grams, penalties[grown])
+    return operators, GrowingRegions(grown, dense, chains)

@@ -1,14 +1,14 @@
 """Ridge fits of growing training sets: one factorization serves all of them.
 
-In forward tests each training set is the one before with the samples tested last. With
-the samples in this order, M = G + lambda I their penalized inner products and M = L L',
-the factor of every training set is a leading block of L, and the rows of L below it
-are what predicts the samples tested next.
+In forward tests each training set is the one before with the samples tested last, so
+that the samples held out become fewer. With R = I - H the residual operator of all
+samples and o the held-out ones, the out-of-fold errors are E = R_oo^-1 (R Y)_o. With
+held-out samples in the reversed order of their tests and R_oo = L L', the factor of
+every fold is a leading block of L, and the samples tested next are the last of it.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,36 +18,42 @@ from neuroextrap.margins._design import Design
 class Chain(NamedTuple):
     """Consecutive folds whose training sets grow by what was tested.
 
-    ``samples`` in the order in which they come; fold ``first_fold + t`` trains on those
-    before ``edges[t]`` and tests those from there to ``edges[t + 1]``.
+    ``held`` are the samples that the first fold holds out, those tested last first.
+    Counted from the last fold, which is 0, fold t holds out those before
+    ``edges[t + 1]`` and tests those from ``edges[t]`` on.
     """
 
     first_fold: int
-    samples: np.ndarray
+    held: np.ndarray
     edges: np.ndarray
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.edges) - 1
 
 
 class GrowingRegions(NamedTuple):
     """Regions whose folds are fitted along the chains of a design.
 
-    ``regions`` says where they lie in the list they came from; ``grams`` (S, n, n) and
-    ``penalties`` (S,) are theirs.
+    ``regions`` says where they lie in the list they came from; ``dense`` (S, n, n) are
+    their residual operators.
     """
 
     regions: np.ndarray
-    grams: np.ndarray
-    penalties: np.ndarray
+    dense: np.ndarray
     chains: tuple[Chain, ...]
 
 
-class RidgeFit(NamedTuple):
-    """What the training samples of one fold say, for S regions and K classes.
+class RidgeFits(NamedTuple):
+    """What the training samples of each of F folds say, for S regions and K classes.
 
-    ``predicted`` (S, n_test, K) indicators of the test points, ``residual`` (S, K, K)
-    inner products of the training indicators with their residuals.
+    ``errors`` (S, n_test, K) are the indicators of the test points minus those
+    predicted, ``residual`` (S, F, K, K) inner products of the training indicators with
+    their residuals.
     """
 
-    predicted: np.ndarray
+    errors: np.ndarray
     residual: np.ndarray
 
 
@@ -64,50 +70,86 @@ def growing_chains(design: Design) -> tuple[Chain, ...]:
         return ()
     chains = []
     for first, stop in pairwise([*starts, len(design.folds)]):
-        parts = [design.folds[first][0], *(f[1] for f in design.folds[first:stop])]
-        edges = np.cumsum([len(part) for part in parts])
-        chains.append(Chain(first, np.concatenate(parts), edges))
+        tested = [test for _, test in design.folds[first:stop]][::-1]
+        others = np.setdiff1d(design.held_out[stop - 1], tested[0])
+        edges = np.cumsum([len(others), *(len(test) for test in tested)])
+        chains.append(Chain(first, np.concatenate([others, *tested]), edges))
     return tuple(chains)
 
 
 def ridge_fits(
-    grams: np.ndarray, penalties: np.ndarray, indicators: np.ndarray, chain: Chain
-) -> Iterator[RidgeFit]:
-    """Fit class indicators by ridge regression, with a free intercept, fold by fold.
+    growing: GrowingRegions, indicators: np.ndarray, design: Design, *, compiled: bool
+) -> RidgeFits:
+    """Fit class indicators (n, K) by ridge regression, with a free intercept.
 
-    ``grams`` (S, n, n) are inner products of the samples about any origin, penalties
-    (S,), ``indicators`` (n, K).
+    ``compiled`` loops need numba; both ways are equal up to rounding in float64.
     """
-    lower, solved = _factors(grams, penalties, indicators, chain)
-    n_classes, start = indicators.shape[1], 0
-    products = np.zeros((len(grams), n_classes + 1, n_classes + 1))
-    for edge, stop in pairwise(chain.edges):
-        # [Y 1]' M^-1 [Y 1] of the training samples: add those tested last
-        block = solved[:, :, start:edge]
-        products += block @ block.swapaxes(1, 2)
-        past = lower[:, edge:stop, :edge] @ solved[:, :, :edge].swapaxes(1, 2)
-        intercept = products[:, -1:, :-1] / products[:, -1:, -1:]
-        predicted = past[:, :, :-1] + (1 - past[:, :, -1:]) * intercept
-        residual = products[:, :-1, :-1] - products[:, :-1, -1:] * intercept
-        yield RidgeFit(predicted, residual * penalties[:, None, None])
-        start = edge
+    n_regions, n_classes = len(growing.dense), indicators.shape[1]
+    residuals = growing.dense @ indicators
+    errors = np.empty((n_regions, len(design.test), n_classes))
+    moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
+    # Y'RY of all samples, of which the held-out ones are taken off
+    moments[:] = (indicators.T @ residuals)[:, np.newaxis]
+    fits = RidgeFits(errors, moments)
+    if compiled:
+        _fill_compiled(growing, residuals, design, fits)
+    else:
+        for chain in growing.chains:
+            _fill(growing.dense, residuals, chain, design, fits)
+    return fits
+
+
+def _fill(
+    dense: np.ndarray, residuals: np.ndarray, chain: Chain, design: Design, out: Any
+) -> None:
+    """Fill the errors of a chain's folds; take held-out samples off the moments."""
+    lower, solved = _factors(dense, residuals, chain.held)
+    block = solved[:, : chain.edges[0]]
+    products = block.swapaxes(1, 2) @ block
+    for t, (start, stop) in enumerate(pairwise(chain.edges)):
+        fold = chain.first_fold + chain.n_folds - 1 - t
+        block = solved[:, start:stop]
+        products += block.swapaxes(1, 2) @ block
+        out.residual[:, fold] -= products
+        upper = lower[:, start:stop, start:stop].swapaxes(1, 2)
+        out.errors[:, design.fold_slices[fold]] = np.linalg.solve(upper, block)
 
 
 def _factors(
-    grams: np.ndarray, penalties: np.ndarray, indicators: np.ndarray, chain: Chain
+    dense: np.ndarray, residuals: np.ndarray, held: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return L (S, n, n) and the transpose of L^-1 [Y 1], (S, K + 1, n).
+    """Return L (S, h, h) and L^-1 (R Y)_o, (S, h, K).
 
-    Both come from one factorization, of M with the indicators as further rows. Their
+    Both come from one factorization, of R_oo with the residuals as further rows. Their
     own block of it does not matter, as long as it is large enough.
     """
-    n, n_columns = len(chain.samples), indicators.shape[1] + 1
-    bordered = np.zeros((len(grams), n + n_columns, n + n_columns))
-    bordered[:, :n, :n] = grams[:, chain.samples[:, None], chain.samples]
-    bordered[:, n:-1, :n] = indicators[chain.samples].T
-    bordered[:, -1, :n] = 1
-    diagonal = np.einsum("sii->si", bordered)
-    diagonal[:, :n] += penalties[:, None]
-    diagonal[:, n:] = 4 * n / penalties[:, None]
+    n_held, n_classes = len(held), residuals.shape[2]
+    size = n_held + n_classes
+    bordered = np.zeros((len(dense), size, size))
+    bordered[:, :n_held, :n_held] = dense[:, held[:, np.newaxis], held]
+    bordered[:, n_held:, :n_held] = residuals[:, held].swapaxes(1, 2)
+    # the squared lengths of the rows of (L^-1 R Y)' are those of indicators at most
+    np.einsum("sii->si", bordered)[:, n_held:] = 4 * dense.shape[1]
     factor = np.linalg.cholesky(bordered)
-    return factor[:, :n, :n], factor[:, n:, :n]
+    return factor[:, :n_held, :n_held], factor[:, n_held:, :n_held].swapaxes(1, 2)
+
+
+def _fill_compiled(
+    growing: GrowingRegions, residuals: np.ndarray, design: Design, out: RidgeFits
+) -> None:
+    """Fill the same in a compiled loop over regions and chains."""
+    from neuroextrap.margins._growing_kernel import Chains, fill_chains
+
+    def make() -> Any:
+        chains = growing.chains
+        return Chains(
+            np.concatenate([chain.held for chain in chains]),
+            np.cumsum([0, *(len(chain.held) for chain in chains)]),
+            np.array([*(chain.first_fold for chain in chains), len(design.folds)]),
+            np.concatenate([chain.edges for chain in chains]),
+            np.array([0, *(rows.stop for rows in design.fold_slices)]),
+        )
+
+    chains = design.keep("compiled chains", make)
+    if not fill_chains(growing.dense, residuals, chains, *out):
+        raise ValueError("a region's scatter is singular; use a larger shrinkage")

@@ -2,11 +2,12 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, TestedRows
 
 
@@ -31,6 +32,43 @@ class Batch(NamedTuple):
     margins: np.ndarray
     first_labeling: int
     n_labelings: int
+
+
+class RegionSamples(list[np.ndarray]):
+    """Samples of some regions, with what was made of them without labels or folds.
+
+    ``kept`` holds arrays of all regions of a task, and which of them are filled;
+    ``rows`` says which regions these are. It serves the next design: forward tests come
+    after the plan's own folds.
+    """
+
+    def __init__(
+        self, xs: Iterable[np.ndarray], kept: dict[str, Any], rows: slice, n_all: int
+    ) -> None:
+        super().__init__(xs)
+        self.kept, self.rows, self.n_all = kept, rows, n_all
+
+
+def kept_with(
+    xs: Sequence[np.ndarray], name: str, make: Callable[[], np.ndarray]
+) -> np.ndarray:
+    """Return what is kept with the samples of regions, one array a region, or make it.
+
+    It is not to be changed.
+    """
+    if not isinstance(xs, RegionSamples):
+        return make()
+    if name in xs.kept:
+        arrays, filled = xs.kept[name]
+        if filled[xs.rows].all():
+            return arrays[xs.rows]
+    made = make()
+    if name not in xs.kept:
+        empty = np.empty((xs.n_all, *made.shape[1:]), made.dtype)
+        xs.kept[name] = empty, np.zeros(xs.n_all, dtype=bool)
+    arrays, filled = xs.kept[name]
+    arrays[xs.rows], filled[xs.rows] = made, True
+    return arrays[xs.rows]
 
 
 class MarginSource(ABC):
@@ -264,6 +302,14 @@ class Work(NamedTuple):
     n_labelings: int
 
 
+def ns_of_sums(work: Work) -> float:
+    """Estimate the nanoseconds in which numbers of features are summed over regions.
+
+    Spheres share most of their additions, compiled or not.
+    """
+    return work.n_memberships / (12 if has_numba() else 6)
+
+
 class AdditiveKernel(MarginKernel):
     """A classifier whose margins are sums over the features of a region.
 
@@ -281,6 +327,16 @@ class AdditiveKernel(MarginKernel):
         float32 of shape (n_features, n_test, K).
         """
 
+    def margins_of_folds(
+        self, X: np.ndarray, codes: np.ndarray, design: Design, folds: Iterable[slice]
+    ) -> Iterator[np.ndarray]:
+        """Yield every feature's own margins in some folds, then in the next.
+
+        What all folds need is made once by a kernel that overrides this.
+        """
+        for some in folds:
+            yield self.feature_margins(X, codes, design.some_folds(some))
+
     def constant(self, codes: np.ndarray, design: Design) -> np.ndarray:
         """Return what is added once per region, float32 of shape (n_test, K)."""
         del codes
@@ -292,5 +348,5 @@ class AdditiveKernel(MarginKernel):
         Only which of the two is smaller matters.
         """
         numbers = len(design.test) * design.n_classes * work.n_labelings
-        by_sums = numbers * (5 * work.n_features + work.n_memberships / 4)
+        by_sums = numbers * (5 * work.n_features + ns_of_sums(work))
         return by_sums, 5.0 * numbers * work.n_memberships

@@ -11,7 +11,6 @@ from neuroextrap.margins._class_sums import MAX_TABLE
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
-from neuroextrap.margins._growing_folds import GrowingRegions, ridge_fits
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda_algebra import (
     SINGULAR,
@@ -20,6 +19,7 @@ from neuroextrap.margins._lda_algebra import (
     margin_constants,
     prior_constants,
 )
+from neuroextrap.margins._lda_growing import fill_growing
 from neuroextrap.margins._lda_tall import linear_tall
 from neuroextrap.margins._linear import fill_linear, shares_of_linear
 from neuroextrap.margins._operators import (
@@ -93,7 +93,7 @@ class LDAMargins(BestClasses, MarginKernel):
     @property
     def prefer(self) -> str:  # type: ignore[override]
         """Workers: many small steps hold the interpreter, unless they are compiled."""
-        return "threads" if _resolve_solver(self.solver) == "numba" else "processes"
+        return "threads" if _is_numba(self.solver) else "processes"
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's residual operator and its held-out inverses."""
@@ -112,8 +112,14 @@ class LDAMargins(BestClasses, MarginKernel):
         for group in forms.operators:
             fill(margins, group, design, labelings, counts, self.priors)
         if forms.growing is not None:
-            _fill_growing(
-                margins, forms.growing, design, labelings, counts, self.priors
+            fill_growing(
+                margins,
+                forms.growing,
+                design,
+                labelings,
+                counts,
+                priors=self.priors,
+                compiled=_is_numba(self.solver) and K <= MAX_COMPILED_CLASSES,
             )
         for place, region in forms.tall.items():
             linear = linear_tall(region, design, labelings, counts, self.priors)
@@ -152,8 +158,7 @@ class LDAMargins(BestClasses, MarginKernel):
         K = labelings.n_classes
         size = max(design.n_samples, len(design.test)) * K
         fits = K <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
-        numba = _resolve_solver(self.solver) == "numba"
-        return numba and fits and labelings.n_labelings > 1
+        return _is_numba(self.solver) and fits and labelings.n_labelings > 1
 
 
 def _resolve_solver(solver: str) -> str:
@@ -167,6 +172,11 @@ def _resolve_solver(solver: str) -> str:
             "neuroextrap[fast] or use solver='auto'"
         )
     return "numba" if installed and solver != "numpy" else "numpy"
+
+
+def _is_numba(solver: str) -> bool:
+    """Return whether compiled loops are asked for, or at hand."""
+    return _resolve_solver(solver) == "numba"
 
 
 def _fill_compiled(
@@ -271,35 +281,6 @@ def _fill(
         batch = _Batch(group, design, labelings.codes[part], counts[..., part])
         for rows, fold_margins in batch.margins(priors):
             margins[rows, :, regions, part] = fold_margins
-
-
-def _fill_growing(
-    margins: np.ndarray,
-    growing: GrowingRegions,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    priors: str,
-) -> None:
-    """Fill the margins of regions in folds whose training sets grow."""
-    regions = as_slice(growing.regions)
-    for labeling, codes in enumerate(labelings.codes):
-        d = counts[:, :, None, labeling, None]  # (F, K, 1, 1)
-        shares = d / d.sum(axis=1, keepdims=True)
-        indicators = np.eye(labelings.n_classes)[codes]
-        for chain in growing.chains:
-            fits = list(ridge_fits(*growing[1:3], indicators, chain))
-            part = slice(chain.first_fold, chain.first_fold + len(fits))
-            residual = np.stack([fit.residual for fit in fits])  # (F, S, K, K)
-            moments = residual.transpose(2, 3, 0, 1)[..., None]
-            between = d[part][:, None] * shares[part][:, :, None]
-            inverses = inverse(moments + between.transpose(1, 2, 0, 3, 4))
-            constants = margin_constants(inverses, d[part], shares[part], priors)
-            for fold, fit in enumerate(fits):
-                precision = batch_first(inverses[:, :, fold])[:, 0]
-                scores = (fit.predicted @ precision).transpose(1, 2, 0)
-                rows = design.fold_slices[chain.first_fold + fold]
-                margins[rows, :, regions, labeling] = scores + constants[fold, ..., 0]
 
 
 class _Batch:

@@ -250,3 +250,42 @@ def fill_margins(
             i = folds.rows[t]  # the test point among the held-out samples
             _fill_scores(indicators[held[i]], work.errors[i], work, out[t])
     return regular
+
+
+@_compile
+def _add_between(counts: Any, moments: Any, work: Any) -> None:
+    """Fill Q, the residual moments and d d'/N."""
+    n_classes, width = counts.shape
+    for k in range(n_classes):
+        for m in range(k, n_classes):
+            out, start = work.moments[k, m], moments[k, m]
+            left, right = counts[k], work.shares[m]
+            for b in range(width):
+                out[b] = start[b] + left[b] * right[b]
+
+
+@_compile
+def fill_growing_margins(
+    errors: Any, moments: Any, indicators: Any, rows: Any, classes: Any, out: Any
+) -> bool:
+    """Fill the margins ``out`` (n_test, K, S) of S regions from their ridge fits.
+
+    Regions lie where labelings are elsewhere: ``errors`` and ``indicators``
+    (n_test, K, S) are those of the test points, ``moments`` (F, K, K, S) of the
+    residuals, and ``rows`` (F + 1,) says where the test points of each fold begin.
+    False when a within-class scatter is singular or not finite.
+    """
+    n_folds, n_classes, _, width = moments.shape
+    square, few = (n_classes, n_classes, width), (n_classes, width)
+    empty = np.empty(few), np.empty(few), np.empty(few), np.empty(few)
+    work = Workspace(np.empty((0, n_classes, width)), np.empty(square), *empty)
+    regular = True
+    for f in range(n_folds):
+        counts = classes.counts[f]
+        _fill_shares(counts, work.shares)
+        _add_between(counts, moments[f], work)
+        regular &= _invert(work.moments, work.constants, work.column, work.row)
+        _fill_constants(counts, classes.log_priors[f], work)
+        for t in range(rows[f], rows[f + 1]):
+            _fill_scores(indicators[t], errors[t], work, out[t])
+    return regular

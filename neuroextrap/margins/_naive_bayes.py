@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.margins._best_classes import BestClasses
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
-from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._kernel import AdditiveKernel, Work, ns_of_sums
 from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
+from neuroextrap.margins._nearest_centroid import training_means
 from neuroextrap.margins._operators import (
     check_priors,
     check_regions,
@@ -21,8 +23,7 @@ from neuroextrap.margins._tall import (
     tall_workspace,
 )
 
-FEATURES = 1024  # features handled together for one labeling; changes no result
-REGION_FEATURES = 256  # the same for many labelings
+REGION_FEATURES = 256  # features handled together for many labelings
 LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
@@ -53,19 +54,30 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
         self.priors = priors
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
+        everything = [slice(0, len(design.folds))]
+        return next(self.margins_of_folds(X, codes, design, everything))
+
+    def margins_of_folds(
+        self, X: Any, codes: Any, design: Design, folds: Any
+    ) -> Iterator[np.ndarray]:
         self._check()
-        members, counts = _members(codes, design)
-        shape = X.shape[1], len(design.test), design.n_classes
-        margins = np.empty(shape, dtype=np.float32)
-        for start in range(0, X.shape[1], FEATURES):
-            part = slice(start, start + FEATURES)
-            x, floor = self._features(X[:, part])
-            statistics = _statistics(x, floor, members, counts, design)
-            for fold, (mean, variance) in enumerate(statistics):
-                test = x[design.folds[fold][1]].T.astype(np.float32)
-                out = margins[part, design.fold_slices[fold]]
-                _fill_log_density(test, mean, variance, out)
-        return margins
+        classes = _members(codes, design)[0]
+        x, floor = self._features(X)
+        x = np.ascontiguousarray(x.T)
+        single, floor = x.astype(np.float32), floor[:, np.newaxis]
+        means = training_means(x, classes, design)
+        mean_squares = training_means(x * x, classes, design)
+        for some in folds:
+            part = design.some_folds(some)
+            shape = len(x), len(part.test), design.n_classes
+            margins = np.empty(shape, dtype=np.float32)
+            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                mean = next(means)
+                variance = next(mean_squares) - mean * mean
+                np.maximum(variance, floor, out=variance)
+                _check_variance(variance)
+                _fill_log_density(single[:, test], mean, variance, margins[:, rows])
+            yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
         """Return the log prior, added once per region."""
@@ -78,7 +90,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
         by_sums: float = (
             n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
         )
-        by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
         classes = len(design.folds) * n_classes * work.n_labelings
         by_regions: float = 15 * classes * work.n_memberships
         by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions
@@ -257,6 +269,12 @@ def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     """Write log densities of each feature; test (p, m), the others (p, K)."""
     precision = (-0.5 / variance).astype(np.float32)
     level = (-0.5 * np.log(variance)).astype(np.float32)
+    if has_numba():
+        from neuroextrap.margins._feature_kernel import fill_density_fold
+
+        single = np.ascontiguousarray(test), mean.astype(np.float32)
+        fill_density_fold(*single, precision, level, out)
+        return
     np.subtract(test[:, :, None], mean.astype(np.float32)[:, None], out=out)
     out *= out
     out *= precision[:, None]

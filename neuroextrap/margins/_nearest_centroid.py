@@ -1,5 +1,6 @@
 """Nearest class mean: sums over features for one labeling, Grams for many."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,16 @@ from neuroextrap.margins._best_classes import (
     sort_by_class,
     times_equal_weight,
 )
-from neuroextrap.margins._class_sums import is_compact, round_terms
+from neuroextrap.margins._centroid_growing import chains_of, fill_growing
+from neuroextrap.margins._class_sums import MAX_TABLE, is_compact, round_terms
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
-from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._kernel import (
+    AdditiveKernel,
+    Work,
+    kept_with,
+    ns_of_sums,
+)
 from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins._operators import centered_gram
 from neuroextrap.margins._tall import (
@@ -24,8 +31,7 @@ from neuroextrap.margins._tall import (
 )
 from neuroextrap.margins._wins import NAN_MARGINS
 
-# features whose margins of one fold stay in the cache; changes no result
-_FEATURES_AT_ONCE = 2048
+_FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
 
 class NearestCentroidMargins(BestClasses, AdditiveKernel):
@@ -42,26 +48,43 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     counts_short = True
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
+        everything = [slice(0, len(design.folds))]
+        return next(self.margins_of_folds(X, codes, design, everything))
+
+    def margins_of_folds(
+        self, X: Any, codes: Any, design: Design, folds: Any
+    ) -> Iterator[np.ndarray]:
         features = np.ascontiguousarray(X.T, dtype=np.float32)
-        shape = len(features), len(design.test), design.n_classes
-        margins = np.empty(shape, dtype=np.float32)
-        for start in range(0, len(features), _FEATURES_AT_ONCE):
-            part = slice(start, start + _FEATURES_AT_ONCE)
-            _fill_feature_margins(features[part], codes, design, margins[part])
-        return margins
+        exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
+        fill = _fill_fold
+        if has_numba():
+            from neuroextrap.margins._feature_kernel import fill_centroid_fold as fill
+        means = training_means(exact, classes, design)
+        for some in folds:
+            part = design.some_folds(some)
+            shape = len(features), len(part.test), design.n_classes
+            margins = np.empty(shape, dtype=np.float32)
+            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                fill(features, test, next(means).astype(np.float32), margins[:, rows])
+            yield margins
 
     def costs(self, work: Work, design: Design) -> tuple[float, float]:
         n, n_test, n_classes = design.n_samples, len(design.test), design.n_classes
-        by_sums: float = (
-            n_test * work.n_labelings * (10 + 4 * n_classes) * work.n_features
-        )
-        by_sums += n_test * work.n_labelings * n_classes * work.n_memberships / 4
+        by_sums: float = n_test * work.n_labelings * (5 + 3 * n_classes)
+        by_sums *= work.n_features
+        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
         size = work.n_memberships / work.n_regions
         if is_tall(size, design):
             labeling = size * (4 * n + n_test * n_classes / 8)
             return by_sums, work.n_regions * (
                 10 * n * size + work.n_labelings * labeling
             )
+        if _is_growing(design):
+            added = sum(design.n_samples - len(c.held) for c in chains_of(design))
+            each = design.n_samples * (n_test + added) / 2 + 4 * n_test * n_classes
+            by_regions = work.n_memberships * n * (4 + n / 25)
+            by_regions += work.n_regions * (4e4 + each * work.n_labelings)
+            return by_sums, by_regions
         held = np.array([len(samples) for samples in design.held_out])
         blocks = float((held**2).sum())  # inner products within held-out samples
         by_regions = work.n_memberships * n * (4 + n / 25)
@@ -82,14 +105,16 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             if is_tall(x.shape[1], design)
         }
         others = [x for place, x in enumerate(xs) if place not in tall]
-        grams = np.empty((len(others), design.n_samples, design.n_samples))
-        for gram, x in zip(grams, others, strict=True):
-            gram[:] = centered_gram(x, design.order)
-        if _is_exact(design):  # at most 4 n^2 of them are added and subtracted
-            round_terms(grams, 4 * design.n_samples**2)
-        else:
-            grams = grams.astype(np.float32)
-        return grams, tall, design
+        if not others:
+            return np.empty((0, design.n_samples, design.n_samples)), tall, design
+        whole = xs if not tall else others
+        grams = kept_with(whole, "grams", lambda: _grams(whole))
+        if not (_is_exact(design) or _is_growing(design)):
+            return _ordered(grams, design).astype(np.float32), tall, design
+        # at most 4 n^2 of them are added and subtracted
+        n_terms = 4 * design.n_samples**2
+        grams = kept_with(whole, "rounded", lambda: round_terms(grams.copy(), n_terms))
+        return _ordered(grams, design), tall, design
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design):
@@ -125,10 +150,8 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         grams, tall, design = state
-        if _is_exact(design) and not tall:
-            return _exact_margins(grams, design, labelings)
         if not tall:
-            return _gram_margins(grams, design, labelings)
+            return _margins(grams, design, labelings)
         n_regions = len(grams) + len(tall)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
@@ -138,7 +161,7 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             fill_linear(margins[:, :, place], linear, design)
         others = [place for place in range(n_regions) if place not in tall]
         if others:
-            of_grams = _gram_margins(grams, design, labelings)
+            of_grams = _margins(grams, design, labelings)
             margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
         return margins.reshape(-1, K, n_regions * B)
 
@@ -161,6 +184,37 @@ def _linear(region: tuple[ClassSums, Any], labelings: Any, n: Any) -> Linear:
 def _is_exact(design: Design) -> bool:
     """Whether sums of inner products are exact, and best classes counted at once."""
     return is_compact(design) and design.tests_each_once
+
+
+def _is_growing(design: Design) -> bool:
+    """Whether training sets grow from fold to fold, among few samples."""
+    return design.n_samples**2 <= MAX_TABLE and bool(chains_of(design))
+
+
+def _grams(xs: list[np.ndarray]) -> np.ndarray:
+    """Return the inner products of the samples of every region, (S, n, n)."""
+    return np.stack([centered_gram(x) for x in xs])
+
+
+def _ordered(grams: np.ndarray, design: Design) -> np.ndarray:
+    """Return inner products with the samples in the design's order, or as they are."""
+    if (np.diff(design.order) == 1).all():
+        return grams
+    return grams[:, design.order[:, np.newaxis], design.order]
+
+
+def _margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
+    """Return the margins of regions from inner products, in the form that suits."""
+    if _is_exact(design):
+        return _exact_margins(grams, design, labelings)
+    if not _is_growing(design):
+        return _gram_margins(grams, design, labelings)
+    if labelings.training_counts(design).min() < 1:
+        raise ValueError(NAN_MARGINS)
+    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
+    margins = np.empty(shape, dtype=np.float32)
+    fill_growing(margins, grams, design, labelings)
+    return margins.reshape(*shape[:2], -1)
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
@@ -229,9 +283,63 @@ def _exact_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndar
             fill_centroid_margins(gram, _apart(gram, folds), by_class, folds, out)
     else:
         for columns, part in labelings.parts():
-            of_part = _gram_margins(grams, design, part)
-            margins[..., columns] = of_part.reshape(*shape[:3], -1)
+            for region, gram in enumerate(grams):
+                _fill_exact(margins[:, :, region, columns], gram, design, part)
     return margins.reshape(*shape[:2], -1)
+
+
+def _fill_exact(out: np.ndarray, gram: np.ndarray, design: Design, part: Any) -> None:
+    """Fill the margins (n, K, b) of one region under some labelings."""
+    one_hot = part.ordered_one_hot(design, float)
+    n, n_classes, width = one_hot.shape
+    same, place, of_fold, of_class = part.keep("pairs", lambda: _pairs(part, design))
+    of_sample = design.fold_of_test
+    # of every sample, its products with the sums of classes over other folds
+    cross = (gram * (of_sample[:, None] != of_sample)) @ one_hot.reshape(n, -1)
+    own = cross.reshape(-1).take(place)
+    within = np.zeros_like(own)
+    for samples, others, is_same in same:
+        within[samples] += gram[samples, others][:, np.newaxis] * is_same
+    # squared lengths over all samples, minus those of pairs with held-out samples
+    size = n_classes * width
+    within += own
+    total = np.bincount(of_class, within.reshape(-1), minlength=size)
+    within += own
+    held = np.bincount(of_fold, within.reshape(-1), len(design.folds) * size)
+    twice, inverse = part.keep("factors", lambda: _factors(part, design, float))
+    squares = (total - held.reshape(-1, size)).reshape(inverse.shape) * inverse
+    cross = cross.reshape(one_hot.shape)
+    for fold, rows in enumerate(design.fold_slices):
+        of_rows = cross[rows]
+        of_rows *= twice[fold]
+        of_rows -= squares[fold]
+        out[rows] = of_rows
+
+
+def _pairs(part: Any, design: Design) -> tuple:
+    """Return what `_fill_exact` asks of labels.
+
+    Pairs of samples of one fold and whether they are of one class; where, in flat
+    arrays (n, K, b), (F, K, b) and (K, b), the class of each sample is.
+    """
+    codes = part.codes[:, design.order].T.astype(np.intp)
+    width, n_classes = codes.shape[1], design.n_classes
+    fold = design.fold_of_test
+    same = []
+    for step in range(max(len(held) for held in design.held_out)):
+        samples = np.arange(len(fold) - step)
+        samples = samples[fold[samples] == fold[samples + step]]
+        is_same = codes[samples] == codes[samples + step]
+        found = is_same.any(axis=1)  # none, where a run has every class once
+        if found.any():
+            samples, is_same = samples[found], is_same[found].astype(float)
+            same.append((samples, samples + step, is_same))
+            if step:
+                same.append((samples + step, samples, is_same))
+    of_class = codes * width + np.arange(width)
+    of_fold = of_class + fold[:, np.newaxis] * (n_classes * width)
+    place = of_class + np.arange(len(fold))[:, np.newaxis] * (n_classes * width)
+    return same, place, of_fold.reshape(-1), of_class.reshape(-1)
 
 
 def _compiled_folds(labelings: Any, design: Design) -> Any:
@@ -269,29 +377,29 @@ def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
     return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
 
 
-def _fill_feature_margins(features: Any, codes: Any, design: Design, out: Any) -> None:
-    """Fill (n_features, n_test, K) with (2 x - mu) mu, fold by fold."""
-    n_classes = design.n_classes
-    total = _class_sums(features, codes, np.arange(design.n_samples), n_classes)
-    counts = np.bincount(codes, minlength=n_classes)
-    folds = zip(design.folds, design.held_out, design.fold_slices, strict=True)
-    for (_, test), held, rows in folds:
-        n_train = counts - np.bincount(codes[held], minlength=n_classes)
-        sums = total - _class_sums(features, codes, held, n_classes)
-        means = np.tile((sums / n_train).astype(np.float32), (1, len(test)))
-        # one long row per feature: test points x classes
-        margins = np.repeat(2.0 * features[:, test], n_classes, axis=1)
-        margins -= means
-        margins *= means
-        out[:, rows] = margins.reshape(len(features), len(test), n_classes)
+def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]:
+    """Yield means (p, K) of the training samples of each class, fold after fold.
+
+    ``x`` (p, n), ``classes`` (n, K) the indicators. One product makes those of several
+    folds.
+    """
+    trained = [train for train, _ in design.folds]
+    for start in range(0, len(trained), _FOLDS_AT_ONCE):
+        some = trained[start : start + _FOLDS_AT_ONCE]
+        shares = np.zeros((len(some), *classes.shape))
+        for share, train in zip(shares, some, strict=True):
+            share[train] = classes[train]
+            share /= share.sum(axis=0)
+        means = x @ shares.transpose(1, 0, 2).reshape(len(classes), -1)
+        yield from np.split(means, len(some), axis=1)
 
 
-def _class_sums(features: Any, codes: Any, samples: Any, n_classes: int) -> np.ndarray:
-    """Sum every feature (rows) over some samples of each class, in float64."""
-    ordered = samples[np.argsort(codes[samples], kind="stable")]
-    present, starts = np.unique(codes[ordered], return_index=True)
-    sums = np.zeros((len(features), n_classes))
-    sums[:, present] = np.add.reduceat(
-        features[:, ordered], starts, axis=1, dtype=np.float64
-    )
-    return sums
+def _fill_fold(features: Any, test: Any, means: Any, out: Any) -> None:
+    """Fill the margins of one fold."""
+    n_classes = means.shape[1]
+    tiled = np.tile(means, (1, len(test)))
+    # one long row per feature: test points x classes
+    margins = np.repeat(2.0 * features[:, test], n_classes, axis=1)
+    margins -= tiled
+    margins *= tiled
+    out[:] = margins.reshape(out.shape)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._kernel import kept_with
 
 MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
 # products may be taken in float32 where the penalty is at least this multiple of the
@@ -90,12 +91,13 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     a region as large as a brain takes no memory but its own.
     """
     x = np.asarray(x)
-    gram = np.zeros((len(x) if order is None else len(order),) * 2)
+    gram: Any = 0.0
     for start in range(0, x.shape[1], _GRAM_FEATURES):
         part = x[:, start : start + _GRAM_FEATURES]
         part = np.array(part if order is None else part[order], dtype=float)
-        part -= part.mean(axis=0)
-        gram += part @ part.T
+        part -= np.add.reduce(part, axis=0) / len(part)
+        product = part @ part.T
+        gram = product if start == 0 else gram + product
     return gram
 
 
@@ -212,12 +214,15 @@ def residual_operators(
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
     thin = (2 * n_features < n) | (penalties == 0)
+    everything = None if thin.any() else dense_residuals(xs, grams, penalties)
     groups = []
     for chosen, dtype in ((single, np.float32), (~single, np.float64)):
         wide = np.flatnonzero(chosen & ~thin)
         if len(wide):
-            chosen_grams = grams if len(wide) == len(xs) else grams[wide]
-            dense = _dense_residuals(chosen_grams, penalties[wide])
+            if everything is None:
+                dense = _dense_residuals(grams[wide], penalties[wide])
+            else:
+                dense = everything if len(wide) == len(xs) else everything[wide]
             groups.append(_with_inverses(wide, dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
             factor = _smoother_factor(xs[int(s)], penalties[s])
@@ -233,9 +238,7 @@ def penalized_grams(
     check_shrinkage(shrinkage)
     check_regions(xs, design)
     n_features = np.array([x.shape[1] for x in xs])
-    grams = np.empty((len(xs), design.n_samples, design.n_samples))
-    for gram, x in zip(grams, xs, strict=True):
-        gram[:] = centered_gram(x)
+    grams = kept_with(xs, "grams", lambda: np.stack([centered_gram(x) for x in xs]))
     return grams, _gram_penalties(grams, n_features, shrinkage)
 
 
@@ -247,6 +250,13 @@ def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
                 f"each region must have shape ({design.n_samples}, n_features >= 1), "
                 f"got {np.shape(x)}"
             )
+
+
+def dense_residuals(
+    xs: Sequence[np.ndarray], grams: np.ndarray, penalties: np.ndarray
+) -> np.ndarray:
+    """Return I - H of all regions (n_regions, n, n), kept with their samples."""
+    return kept_with(xs, "residuals", lambda: _dense_residuals(grams, penalties))
 
 
 def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:

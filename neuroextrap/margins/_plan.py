@@ -9,7 +9,8 @@ import scipy.sparse
 
 from neuroextrap.margins._design import Labelings, TestedRows
 from neuroextrap.margins._forward_folds import ForwardFolds
-from neuroextrap.margins._kernel import AdditiveKernel, MarginSource
+from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
+from neuroextrap.margins._region_sums import RegionSums, share_sums
 from neuroextrap.margins._wins import class_weights
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
@@ -19,6 +20,8 @@ KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
 # where margins are not stored: labelings together, and numbers in the margins of these
 _WIDEST, _WIDE_SIZE = 8, 2**22
+# products of samples of a task's regions, kept for forward tests up to this size
+KEPT_PRODUCTS = 2**21
 
 
 @dataclass(frozen=True)
@@ -190,16 +193,34 @@ class TaskData:
     features: np.ndarray
     regions: scipy.sparse.csr_array
     columns: np.ndarray
+    _kept: dict[str, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def n_regions(self) -> int:
         """Number of regions of the task."""
         return self.regions.shape[0]
 
+    @property
+    def sums(self) -> RegionSums:
+        """How features are summed over the regions, with arrays for the work."""
+        if "sums" not in self._kept:
+            self._kept["sums"] = share_sums(self.regions)
+        return self._kept["sums"]
+
     def members(self, region: int) -> np.ndarray:
         """Return where the features of a region lie among those of the task."""
         start, stop = self.regions.indptr[region : region + 2]
         return self.regions.indices[start:stop]
+
+    def with_kept(self, xs: list[np.ndarray], first: int) -> list[np.ndarray]:
+        """Return samples of regions that keep what is made of them, if it is small."""
+        if self.n_regions * self.features.shape[1] ** 2 > KEPT_PRODUCTS:
+            return xs
+        return RegionSamples(
+            xs, self._kept, slice(first, first + len(xs)), self.n_regions
+        )
 
     def samples(self, region: int) -> np.ndarray:
         """Return a region's data, shape (n_samples, n_features of the region)."""

@@ -119,11 +119,9 @@ def _fill_growing(
     regions = as_slice(growing.regions)
     for labeling, codes in enumerate(labelings.codes):
         indicators = np.eye(labelings.n_classes)[codes]
-        for chain in growing.chains:
-            fits = ridge_fits(*growing[1:3], indicators, chain)
-            for fold, fit in enumerate(fits, start=chain.first_fold):
-                rows = design.fold_slices[fold]
-                margins[rows, :, regions, labeling] = fit.predicted.transpose(1, 2, 0)
+        fits = ridge_fits(growing, indicators, design, compiled=has_numba())
+        predicted = indicators[design.test] - fits.errors
+        margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
 
 
 def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:

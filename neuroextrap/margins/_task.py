@@ -21,6 +21,7 @@ from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
 from neuroextrap.margins._outcomes import correct_outcomes
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
+from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
@@ -55,7 +56,7 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     }
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    if plan.needs_best_only:
+    if plan.needs_best_only and plan.n_permutations:
         for first, n_regions, shares in _all_shares(plan, data):
             _score_best(plan, slice(first, first + n_regions), shares, result)
     else:
@@ -78,10 +79,7 @@ def _run_forward(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     wins = np.zeros((data.n_regions, n_classes))
     for some in _fold_batches(plan):
         design = forward.design.some_folds(some)
-        points = slice(
-            forward.design.fold_slices[some.start].start,
-            forward.design.fold_slices[some.stop - 1].stop,
-        )
+        points = _points(forward.design, some)
         whole = design is forward.design
         part = tests if whole else replace(tests, design=design)
         for first, n_regions, counts in _all_counts(part, data):
@@ -203,19 +201,43 @@ def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, list[np.ndarray]
                 plan.whitener(data.columns[data.members(region)], x)
                 for region, x in zip(regions, xs, strict=True)
             ]
-        yield first, xs
+        yield first, data.with_kept(xs, first)
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sparse sums over features."""
-    members = data.regions.astype(np.float32)
+    """Yield the margins of all the task's regions as sums over features.
+
+    A few folds at a time, whose numbers stay in cache.
+    """
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
+    n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
-        margins = kernel.feature_margins(data.features.T, codes, design)
-        total = members @ margins.reshape(len(margins), -1)
-        total += kernel.constant(codes, design).reshape(1, -1)
-        total = np.ascontiguousarray(total.T)
-        yield Batch(total.reshape(*margins.shape[1:], -1), labeling, 1)
+        margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
+        together = list(_folds_at_once(design))
+        blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
+        for folds, of_features in zip(together, blocks, strict=True):
+            part, rows = design.some_folds(folds), _points(design, folds)
+            out = margins[rows].reshape(-1, n_regions)
+            data.sums.fill(of_features.reshape(len(of_features), -1), out)
+            margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
+        yield Batch(margins, labeling, 1)
+
+
+def _folds_at_once(design: Design) -> Iterator[slice]:
+    """Yield folds whose margins of a feature are few enough, at least one fold."""
+    start, edges = 0, design.fold_slices
+    for fold in range(len(edges)):
+        first = edges[start].start
+        if fold > start and (edges[fold].stop - first) * design.n_classes > COLUMNS:
+            yield slice(start, fold)
+            start = fold
+    yield slice(start, len(edges))
+
+
+def _points(design: Design, folds: slice) -> slice:
+    """Return where the test points of some folds lie."""
+    slices = design.fold_slices[folds]
+    return slice(slices[0].start, slices[-1].stop)
 
 
 def _score(
@@ -224,11 +246,14 @@ def _score(
     """Fill the results of one pass: wins, observed statistic, permuted statistics."""
     n_regions, n_classes = rows.stop - rows.start, plan.design.n_classes
     for beaten, tied, start, width in counts:
+        if start == 0:
+            _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
+        if start + width == 1:  # the observed labels alone
+            continue
         weights = plan.weights_of(slice(start, start + width), n_regions)
         wins = win_histogram(beaten, tied, weights, n_classes)
         scores = plan.statistic(wins).reshape(n_regions, width)
         if start == 0:
-            _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
             scores, start = scores[:, 1:], 1
         _compare(scores, start - 1, rows, result)
 

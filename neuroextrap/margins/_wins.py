@@ -48,10 +48,17 @@ def beaten_and_tied(
     ([2, 0], [0, 1])
     """
     n_test, n_classes, n_batch = margins.shape
+    count = np.int8 if n_classes < 128 else np.int32
+    if has_numba():
+        from neuroextrap.margins._best_kernel import count_beaten
+
+        beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
+        if not count_beaten(margins, y, beaten, up_to):
+            raise ValueError(NAN_MARGINS)
+        return beaten, up_to - beaten - 1
     row = np.arange(n_test)[:, None] * (n_classes * n_batch)
     position = row + y * n_batch + np.arange(n_batch)
     truth = np.ascontiguousarray(margins).reshape(-1).take(position)[:, None, :]
-    count = np.int8 if n_classes < 128 else np.int32
     beaten = np.add.reduce((margins < truth).view(np.int8), axis=1, dtype=count)
     up_to = np.add.reduce((margins <= truth).view(np.int8), axis=1, dtype=count)
     if not up_to.all():
@@ -85,18 +92,25 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
 
 def _best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     """Return the same by whole passes over the margins."""
-    n_test, _, n_batch = margins.shape
+    n_test, n_classes, n_batch = margins.shape
     best = np.maximum.reduce(margins, axis=1)
     if np.isnan(best).any():
         raise ValueError(NAN_MARGINS)
-    point = np.arange(n_test)[:, None]
-    column = np.arange(n_batch)
-    point, column = np.nonzero(margins[point, y, column] == best)
-    n_best = (margins[point, :, column] == best[point, column][:, None]).sum(axis=1)
+    # where the true class is the best, by places in the flat margins
+    place = y * np.intp(n_batch)
+    place += np.arange(n_batch)
+    place += np.arange(n_test)[:, np.newaxis] * (n_classes * n_batch)
+    flat = np.ascontiguousarray(margins).reshape(-1)
+    hit = np.flatnonzero(flat.take(place) == best)
+    best, column = best.reshape(-1)[hit], hit % n_batch
+    first = hit // n_batch * (n_classes * n_batch) + column
+    n_best = np.zeros(len(hit), dtype=np.intp)
+    for k in range(n_classes):
+        n_best += flat.take(first + k * n_batch) == best
     share = 1.0 / n_best
     if np.ndim(weights) == 0:
         return weights * np.bincount(column, share, minlength=n_batch)
-    share *= np.broadcast_to(weights, y.shape)[point, column]
+    share *= np.broadcast_to(weights, y.shape).reshape(-1)[hit]
     return np.bincount(column, share, minlength=n_batch)
 
 
@@ -139,6 +153,14 @@ def win_histogram(
     array([[0.25, 0.25, 0.5 ]])
     """
     counting = np.ndim(weights) == 0
+    if has_numba():
+        from neuroextrap.margins._best_kernel import add_wins
+
+        wins = np.zeros((n_classes, beaten.shape[1]))
+        each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
+        if add_wins(beaten, tied, each, wins):
+            _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
+        return (wins * weights if counting else wins).T
     has_ties = bool(tied.any())
     count = _count_by_bins if n_classes <= _MAX_BINS else _count_by_points
     wins = count(beaten, tied == 0 if has_ties else None, weights, n_classes)

@@ -30,7 +30,7 @@ from neuroextrap.stats._validation import (
 
 #: fixed before any data are seen; the mean over them loses little to the best of them
 LAMBDAS = np.log([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0])
-_BLOCK_NUMBERS = 2**22
+_BLOCK_NUMBERS = 2**17
 _STEPS, _CLOSE = 60, 1e-10  # of Newton's method, from below
 _ROUNDING = 1e-9  # of log e-values: the bound lies so far below the solution
 
@@ -184,13 +184,21 @@ class _Forward(NamedTuple):
 
     `n_correct` of shape (..., n_orders, n_steps), `first_steps` of shape (n_first,),
     `kinds` of shape (n_kinds, 2) the units and their evenness n w of the kinds of
-    steps, `counts` of shape (n_orders * n_first, n_kinds).
+    steps. Tests are of one design where each kind of step is in them equally often:
+    `counts` (n_designs, n_kinds) times; `design` (n_orders * n_first,) is that of every
+    order from every first step.
     """
 
     n_correct: FloatArray
     first_steps: NDArray[np.int64]
     kinds: FloatArray
     counts: FloatArray
+    design: NDArray[np.int64]
+
+    @property
+    def n_designs(self) -> int:
+        """Number of designs."""
+        return len(self.counts)
 
     def sums(self) -> tuple[FloatArray, tuple[int, ...]]:
         """Return sums of shape (n_rows, n_orders * n_first), and the rows' shape."""
@@ -199,19 +207,33 @@ class _Forward(NamedTuple):
         shape = self.n_correct.shape[:-2]
         return sums.reshape(math.prod(shape), math.prod(sums.shape[-2:])), shape
 
+    def powers(self, sums: FloatArray) -> FloatArray:
+        """Return the log of the mean of exp(lambda S) over tests of equal design.
+
+        Shape (n_rows, n_designs, n_lambdas): all that a hypothesis does not change.
+        """
+        powers = np.empty((len(sums), self.n_designs, len(LAMBDAS)))
+        for d in range(self.n_designs):
+            exponents = sums[:, self.design == d, np.newaxis] * LAMBDAS
+            highest = exponents.max(axis=1)
+            exponents -= highest[:, np.newaxis]
+            total = np.exp(exponents, out=exponents).sum(axis=1)
+            powers[:, d] = highest + np.log(total / len(self.design))
+        return powers
+
     def offsets(self, beta: FloatArray) -> FloatArray:
-        """Return sum_t n_t log(..), shape (n_rows, n_orders * n_first, n_lambdas)."""
+        """Return sum_t n_t log(..), shape (n_rows, n_designs, n_lambdas)."""
         n, evenness = self.kinds.T
         growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
         logs = n * np.log1p(beta[:, np.newaxis, np.newaxis] * growth)
-        return np.einsum("rlk,ok->rol", logs, self.counts)
+        return (logs @ self.counts.T).swapaxes(1, 2)
 
     def slopes(self, beta: FloatArray) -> FloatArray:
         """Return the derivatives of the offsets by beta, of the same shape."""
         n, evenness = self.kinds.T
         growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
         slopes = n * growth / (1 + beta[:, np.newaxis, np.newaxis] * growth)
-        return np.einsum("rlk,ok->rol", slopes, self.counts)
+        return (slopes @ self.counts.T).swapaxes(1, 2)
 
 
 def _forward_design(
@@ -260,7 +282,8 @@ def _forward_design(
     member = np.eye(len(kinds))[kind.reshape(units.shape)]
     after = np.cumsum(member[:, ::-1], axis=1)[:, ::-1]
     counts = after[:, first].reshape(-1, len(kinds))
-    return _Forward(correct, first.astype(np.int64), kinds, counts)
+    counts, design = np.unique(counts, axis=0, return_inverse=True)
+    return _Forward(correct, first.astype(np.int64), kinds, counts, design.ravel())
 
 
 def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
@@ -274,43 +297,46 @@ def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArra
         ) from None
 
 
-def _log_e_values(design: _Forward, sums: FloatArray, beta: FloatArray) -> FloatArray:
+def _log_e_values(design: _Forward, powers: FloatArray, beta: FloatArray) -> FloatArray:
     """Return the log of the mean e-value of every row at its own beta."""
-    exponents = sums[:, :, np.newaxis] * LAMBDAS - design.offsets(beta)
-    flat = exponents.reshape(len(sums), -1)
+    exponents = powers - design.offsets(beta)
+    flat = exponents.reshape(len(powers), -1)
     highest = flat.max(axis=1)
-    mean = np.exp(flat - highest[:, np.newaxis]).mean(axis=1)
-    return np.asarray(highest + np.log(mean))
+    total = np.exp(flat - highest[:, np.newaxis]).sum(axis=1)
+    return np.asarray(highest + np.log(total / len(LAMBDAS)))
 
 
-def _where_reached(design: _Forward, sums: FloatArray, goals: FloatArray) -> FloatArray:
+def _where_reached(
+    design: _Forward, powers: FloatArray, goals: FloatArray
+) -> FloatArray:
     """Return the largest beta at which the log e-value still reaches the goal.
 
     It is a convex and decreasing function of beta (a log-sum-exp of convex ones), so
     that Newton's steps from 0 come nearer from below and never pass the solution:
     wherever they stop, the bound holds.
     """
-    goals, beta = goals + _ROUNDING, np.zeros(len(sums))
-    known = ~np.isnan(sums[:, 0])
-    open_rows = np.flatnonzero(known & (_log_e_values(design, sums, beta) >= goals))
+    goals, beta = goals + _ROUNDING, np.zeros(len(powers))
+    known = ~np.isnan(powers[:, 0, 0])
+    open_rows = np.flatnonzero(known & (_log_e_values(design, powers, beta) >= goals))
     for _ in range(_STEPS):
         if not len(open_rows):
             break
-        step = _newton_step(design, sums[open_rows], beta[open_rows], goals[open_rows])
+        some = powers[open_rows]
+        step = _newton_step(design, some, beta[open_rows], goals[open_rows])
         beta[open_rows] = np.minimum(beta[open_rows] + step, 1)
         open_rows = open_rows[step > _CLOSE]
     return np.where(known, beta, np.nan)
 
 
 def _newton_step(
-    design: _Forward, sums: FloatArray, beta: FloatArray, goals: FloatArray
+    design: _Forward, powers: FloatArray, beta: FloatArray, goals: FloatArray
 ) -> FloatArray:
     """Return how much larger beta may be, by the tangent of the log e-value."""
-    exponents = sums[:, :, np.newaxis] * LAMBDAS - design.offsets(beta)
+    exponents = powers - design.offsets(beta)
     highest = exponents.max(axis=(1, 2), keepdims=True)
     weights = np.exp(exponents - highest)
     total = weights.sum(axis=(1, 2))
-    log_mean = highest[:, 0, 0] + np.log(total / weights[0].size)
+    log_mean = highest[:, 0, 0] + np.log(total / len(LAMBDAS))
     slope = (weights * design.slopes(beta)).sum(axis=(1, 2)) / total
     return np.maximum(log_mean - goals, 0) / slope
 
@@ -321,11 +347,8 @@ def _in_blocks(
     values: FloatArray,
     function: Callable[[_Forward, FloatArray, FloatArray], FloatArray],
 ) -> FloatArray:
-    """Apply a function to blocks of rows that fit into the cache."""
+    """Apply a function to the powers of blocks of rows that fit into the cache."""
     width = max(1, _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
-    starts = range(0, len(sums), width)
-    parts = [
-        function(design, sums[start : start + width], values[start : start + width])
-        for start in starts
-    ]
+    rows = [slice(start, start + width) for start in range(0, len(sums), width)]
+    parts = [function(design, design.powers(sums[r]), values[r]) for r in rows]
     return np.concatenate(parts) if parts else np.empty(0)

@@ -7,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins import _growing_folds
+from neuroextrap.margins import _forms, _growing_folds
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
@@ -306,7 +306,7 @@ def test_growing_folds_equal_folds_one_by_one(classifier, shrinkage, monkeypatch
     kernel = resolve_classifier(classifier, shrinkage=shrinkage)
     codes = np.stack([y, np.roll(y, 1)])
     fast = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
-    monkeypatch.setattr(_growing_folds, "growing_chains", lambda design: ())
+    monkeypatch.setattr(_forms, "growing_chains", lambda design: ())
     slow = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
     tolerance = 2e-5 * np.abs(slow).max(axis=(0, 1))
     assert (np.abs(fast - slow) <= tolerance).all()
@@ -330,3 +330,53 @@ def test_designs_that_do_not_grow_have_no_chains():
     assert _growing_folds.growing_chains(make_design(y, 3, groups=runs)) == ()
     chains = _growing_folds.growing_chains(forward_of(y, runs).design)
     assert [len(chain.edges) for chain in chains] == [5] * 6
+
+
+@pytest.mark.parametrize("classifier", ["nearest_centroid", "lda", "ridge"])
+def test_growing_folds_are_the_same_compiled_or_not(classifier, monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(11)
+    y, runs = unbalanced(rng)
+    y, runs = np.tile(y, 2), np.concatenate([runs, runs + 6])
+    design = forward_of(y, runs).design
+    xs = [rng.normal(size=(len(y), p)) for p in (5, 40)]
+    codes, found = np.stack([y, np.roll(y, 1)]), []
+    for with_numba in (True, False):
+        for module in ("_centroid_growing", "_lda", "_ridge", "_nearest_centroid"):
+            name = f"neuroextrap.margins.{module}.has_numba"
+            monkeypatch.setattr(name, lambda on=with_numba: on)
+        kernel = resolve_classifier(classifier)
+        found.append(kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3)))
+    if classifier == "nearest_centroid":
+        np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-10)
+
+
+def test_growing_centroids_equal_refits():
+    rng = np.random.default_rng(12)
+    y, runs = unbalanced(rng)
+    design = forward_of(y, runs).design
+    x = rng.normal(size=(len(y), 90)) + 5
+    kernel = resolve_classifier("nearest_centroid")
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(y[None], 3))
+    x = x - x.mean(axis=0)
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        means = np.stack([x[train][y[train] == k].mean(axis=0) for k in range(3)])
+        expected = 2 * x[test] @ means.T - (means**2).sum(axis=1)
+        np.testing.assert_allclose(margins[rows, :, 0], expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("classifier", ["lda", "ridge"])
+def test_what_forward_tests_share_with_the_folds_changes_nothing(
+    classifier, monkeypatch
+):
+    rng = np.random.default_rng(13)
+    y, runs = labeled(8)
+    x = rng.normal(size=(3, 60))[y] + 2 * rng.normal(size=(len(y), 60))
+    members = scipy.sparse.csr_array(rng.random((70, 60)) < 0.6)
+    tests = forward_of(y, runs)
+    shared = score(x, y, runs, classifier, tests, members)
+    monkeypatch.setattr("neuroextrap.margins._plan.KEPT_PRODUCTS", 0)
+    alone = score(x, y, runs, classifier, tests, members)
+    for result in ("wins", "n_correct", "forward_wins"):
+        np.testing.assert_array_equal(getattr(shared, result), getattr(alone, result))

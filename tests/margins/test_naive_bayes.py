@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _naive_bayes
+from neuroextrap.margins import _nearest_centroid
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._naive_bayes import GaussianNBMargins
+from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from tests.margins.cases import K, labels, unequal_design
 
 
@@ -52,8 +53,7 @@ def test_equal_priors():
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
 
 
-def test_features_and_constant_add_up_to_the_region(monkeypatch):
-    monkeypatch.setattr(_naive_bayes, "FEATURES", 7)
+def test_features_and_constant_add_up_to_the_region():
     design, codes, (x,) = unequal_design(), labels(1), regions((30,))
     kernel = GaussianNBMargins()
     of_features = kernel.feature_margins(x.astype(np.float32), codes[0], design)
@@ -67,13 +67,14 @@ def test_features_and_constant_add_up_to_the_region(monkeypatch):
     np.testing.assert_allclose(whole, margins[:, :, 0], rtol=1e-4)
 
 
-def test_block_of_features_does_not_matter(monkeypatch):
+@pytest.mark.parametrize("kernel", [GaussianNBMargins(), NearestCentroidMargins()])
+def test_margins_of_some_folds_are_those_of_all(kernel, monkeypatch):
     design, codes, (x,) = unequal_design(), labels(1), regions((64,))
-    kernel = GaussianNBMargins()
     whole = kernel.feature_margins(x, codes[0], design)
-    monkeypatch.setattr(_naive_bayes, "FEATURES", 16)
-    blocks = kernel.feature_margins(x, codes[0], design)
-    np.testing.assert_allclose(whole, blocks, rtol=1e-6, atol=1e-6)
+    monkeypatch.setattr(_nearest_centroid, "_FOLDS_AT_ONCE", 2)
+    folds = [slice(0, 1), slice(1, len(design.folds))]
+    parts = kernel.margins_of_folds(x, codes[0], design, folds)
+    np.testing.assert_allclose(np.concatenate([*parts], axis=1), whole, rtol=1e-6)
 
 
 def test_equals_scikit_learn():
