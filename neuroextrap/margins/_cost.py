@@ -185,7 +185,9 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     each = 8 * (4 if _keeps_no_margins(plan) else 12)
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_batches, 2) + 2
-    margins = each * max(plan.size, PASS_SIZE)
+    # a pass may have fewer regions and labelings than there is room for
+    in_a_pass = plan.size * plan.batch_width * n_regions
+    margins = each * min(in_a_pass, max(plan.size, PASS_SIZE))
     if direct is not None and _counts_best(plan):  # the observed margins alone
         margins = (direct + 2) * plan.size + _BEST_BYTES * plan.wide_batch * n
     null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
