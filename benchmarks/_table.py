@@ -22,6 +22,8 @@ FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER.parent / "docs" / "developers" / "benchmarks_table.txt"
 ROWS = "NEUROEXTRAP_BENCHMARK_ROWS"  # file that the rows of a script go to
 HEADER = ("What", "Size", "neuroextrap", "Other", "Its time", "Ratio", "Equality")
+# parts of other programs, and one that compares with nothing else
+NO_RATIOS = {"families", "populations", "further_populations", "estimates"}
 TABLE = """\
 {settings} on {date}: {machine}; CPU seconds of one thread.
 
@@ -91,8 +93,7 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="NAME", help="some scripts")
     args = parser.parse_args()
     names = [path.stem for path in sorted(FOLDER.glob("[!_]*.py"))]
-    names = [name for name in names if name not in {"families", "populations"}]
-    names = [name for name in names if name != "further_populations"]  # not programs
+    names = [name for name in names if name not in NO_RATIOS]
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.csv"
