@@ -129,7 +129,7 @@ class RegionAnalysis(
         self.table_ = None
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is not None or not placed:
-            errors = [self.standard_error(i) for i in range(len(self.wins_))]
+            errors = [self._standard_error(i) for i in range(len(self.wins_))]
             self.table_ = region_table(results, self.region_scores_, np.stack(errors))
 
     @property
@@ -217,12 +217,15 @@ class RegionAnalysis(
             classes without test points (no class could be left out), and results read
             from a folder (which holds no margins).
         """
-        region = self.find_region(region)
+        return self._standard_error(self.find_region(region))
+
+    def _standard_error(self, region):
+        """Return the standard errors of a region by its index."""
         codes, n_classes = self.test_codes_, self.wins_.shape[1]
         unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
         if unknown or np.isnan(self.wins_[region, 0]):
             return np.full(len(self.set_sizes_), np.nan)
-        margins = self.region_margins(region)
+        margins = self.run_.margins(region)
         with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
             warnings.filterwarnings("ignore", message="the true class beats")
             return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
