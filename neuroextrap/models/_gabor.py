@@ -3,15 +3,18 @@
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from neuroextrap.models._image_cells import (
+    OPPONENT_KINDS,
+    cell_means,
+    opponent_features,
+)
 from neuroextrap.models._receptive_field_grid import (
-    area_windows,
     check_images,
     gaussian_windows,
     gray_levels,
     grid_centers,
     grid_positions,
     mirrored_energies,
-    separable_sums,
 )
 
 COMPRESSIONS = {
@@ -381,38 +384,3 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         """Centers of a grid of cells (down, across) in pixels, row-major."""
         sides = zip(self.image_shape_[:2], grid, strict=True)
         return grid_positions(*(grid_centers(size, size / n) for size, n in sides))
-
-
-def cell_means(images, grid):
-    """Average images (n_images, height, width) over a grid of cells (down, across)."""
-    windows = [
-        area_windows(size, n).astype(images.dtype, copy=False)
-        for size, n in zip(images.shape[1:], grid, strict=True)
-    ]
-    return separable_sums(images, *windows)
-
-
-OPPONENT_KINDS = (
-    "red_green",
-    "red_green_contrast",
-    "blue_yellow",
-    "blue_yellow_contrast",
-)
-
-
-def opponent_features(images, grid):
-    """Means and standard deviations of color-opponent channels over a grid of cells.
-
-    `images` are (n_images, height, width, 3); four arrays (n_images, n_cells) come in
-    the order of `OPPONENT_KINDS`.
-    """
-    red, green, blue = np.moveaxis(images, 3, 0)
-    features = []
-    for channel in (red - green, blue - (red + green) / 2):
-        # variances do not depend on an offset; values about zero keep their digits
-        offset = channel.mean(axis=(1, 2), keepdims=True)
-        mean = cell_means(channel - offset, grid)
-        square = cell_means((channel - offset) ** 2, grid)
-        contrast = np.sqrt(np.maximum(square - mean**2, 0))
-        features += [mean + offset[:, :, 0], contrast]
-    return features

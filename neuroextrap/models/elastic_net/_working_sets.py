@@ -14,13 +14,17 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
-    FAST,
     conjugate_gradients,
     coordinate_minimum,
     gap_closed,
     objective,
     subtract,
     subtract_rows,
+)
+from neuroextrap.models.elastic_net._gradient_scans import (
+    largest_magnitude,
+    others_above,
+    predicted_pulls,
 )
 
 # one target's view of the training sets, an entry each
@@ -39,8 +43,6 @@ SPARE = 1.5
 # share of the penalty from which on features are admitted: those just below it often
 # break their condition once the others have moved, and a round later costs a gradient
 NEARLY = 0.97
-# maxima that are followed at once
-LANES = 16
 # rounds of admitting features after which a problem counts as stalled
 MAX_ROUNDS = 100
 
@@ -114,19 +116,6 @@ def _weight_sums(state, problem, f):
 
 
 @njit(cache=True, nogil=True)
-def _largest(values):
-    """Largest absolute value; several maxima side by side fill the vector units."""
-    largest = np.zeros(LANES, values.dtype)
-    together = values.size - values.size % LANES
-    for j in range(0, together, LANES):
-        for k in range(LANES):
-            largest[k] = max(largest[k], abs(values[j + k]))
-    for j in range(together, values.size):
-        largest[0] = max(largest[0], abs(values[j]))
-    return largest.max()
-
-
-@njit(cache=True, nogil=True)
 def _member_dual_norm(state, f, l2):
     """Largest |gradient - l2 w| among members."""
     dual = 0.0
@@ -142,7 +131,7 @@ def _is_solved(state, problem, f, l1, l2, goal):
     gradient = state.gradient[f]
     for i in range(state.size[f]):
         gradient[state.members[f, i]] -= l2 * state.weights[f, i]
-    dual = float(_largest(gradient))
+    dual = float(largest_magnitude(gradient))
     for i in range(state.size[f]):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
     sums = _weight_sums(state, problem, f)
@@ -228,35 +217,13 @@ def _admit(state, problem, f, threshold, ahead):
     """
     most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
     most = max(FEWEST_ADMITTED, most)
-    pulls = _pulls(state.gradient[f], state.before[f], ahead)
-    above = _outside_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
+    pulls = predicted_pulls(state.gradient[f], state.before[f], ahead)
+    above = others_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
     if above.size > most:
         # in their order: rows of the Gram matrix are read from left to right
         pulls = pulls[above]
         above = above[pulls >= np.partition(pulls, pulls.size - most)[-most]]
     return _enter(state, problem, f, above)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _pulls(gradient, before, ahead):
-    """Absolute gradients, as far ahead of `before` as the line through both goes."""
-    pulls = np.empty_like(gradient)
-    ahead = gradient.dtype.type(ahead)
-    for j in range(pulls.size):
-        pulls[j] = abs(gradient[j] + ahead * (gradient[j] - before[j]))
-    return pulls
-
-
-@njit(cache=True, nogil=True)
-def _outside_above(pulls, is_member, threshold):
-    """Return the features above a threshold that are not members, in their order."""
-    above = np.empty(pulls.size, np.int64)
-    size = 0
-    for j in range(pulls.size):
-        # written always, kept if it is one: no branch to predict
-        above[size] = j
-        size += (pulls[j] > threshold) & (not is_member[j])
-    return above[:size]
 
 
 @njit(cache=True, nogil=True)
