@@ -6,6 +6,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from neuroextrap.models._image_cells import (
     OPPONENT_KINDS,
     cell_means,
+    coarsened,
+    in_batches,
     opponent_features,
 )
 from neuroextrap.models._receptive_field_grid import (
@@ -15,6 +17,7 @@ from neuroextrap.models._receptive_field_grid import (
     grid_centers,
     grid_positions,
     mirrored_energies,
+    windowed_waves,
 )
 
 COMPRESSIONS = {
@@ -22,10 +25,6 @@ COMPRESSIONS = {
     "sqrt": np.sqrt,
     "energy": lambda energy: energy,
 }
-
-
-# pixels of the images that are filtered at once
-_CHUNK = 2**19
 
 
 class GaborPyramid(TransformerMixin, BaseEstimator):
@@ -166,19 +165,34 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         TypeError
             If the images are complex.
         """
-        images = check_images(images)
-        self._check_options()
-        self.image_shape_ = images.shape[1:]
-        self.frequencies_ = self._resolve_frequencies()
-        self.energy_scale_ = np.ones(len(self.frequencies_))
-        self.luminance_scale_ = 1.0
+        images = self._lay_out(images)
         if self.normalize:
             gray = gray_levels(images)
-            means = [energies.mean() for energies in self._energies(gray)]
-            self.energy_scale_ = np.maximum(means, np.finfo(float).tiny)
-            self.luminance_scale_ = float(gray.std(dtype=np.float64)) or 1.0
-        self._describe()
+            self._learn_scales(gray, self._energies(gray))
         return self
+
+    def fit_transform(self, images, y=None):  # noqa: ARG002
+        """Fit, and compute the features of the same images, in little over half a time.
+
+        Parameters
+        ----------
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
+            Training images.
+        y : None, default=None
+            Ignored.
+
+        Returns
+        -------
+        features : ndarray of shape (n_images, n_features)
+            What ``fit(images).transform(images)`` returns.
+        """
+        images = self._lay_out(images)
+        gray = gray_levels(images)
+        energies = list(self._energies(gray))
+        if self.normalize:
+            self._learn_scales(gray, energies)
+        return self._features(images, gray, energies)
 
     def transform(self, images):
         """Compute the features of images.
@@ -205,20 +219,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         images = check_images(images, self.image_shape_)
         gray = gray_levels(images)
-        compress = COMPRESSIONS[self.compression]
-        features = [
-            compress(energies / scale)
-            for energies, scale in zip(
-                self._energies(gray), self.energy_scale_, strict=True
-            )
-        ]
-        if self.luminance:
-            features.append(cell_means(gray, self._luminance_grid()))
-        if self._has_color():
-            features += opponent_features(images, self._color_grid())
-        for values in features[len(self.frequencies_) :]:
-            values /= self.luminance_scale_
-        return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
+        return self._features(images, gray, self._energies(gray))
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
         """Name features by frequency, orientation (degrees) and center (pixels).
@@ -249,6 +250,38 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             ],
             dtype=object,
         )
+
+    def _lay_out(self, images):
+        """Check images and options, lay out the grids; return the images."""
+        images = check_images(images)
+        self._check_options()
+        self.image_shape_ = images.shape[1:]
+        self.frequencies_ = self._resolve_frequencies()
+        self.energy_scale_ = np.ones(len(self.frequencies_))
+        self.luminance_scale_ = 1.0
+        self._describe()
+        return images
+
+    def _learn_scales(self, gray, energies):
+        """Learn the divisors from the gray levels and energies of training images."""
+        means = [values.mean() for values in energies]
+        self.energy_scale_ = np.maximum(means, np.finfo(float).tiny)
+        self.luminance_scale_ = float(gray.std(dtype=np.float64)) or 1.0
+
+    def _features(self, images, gray, energies):
+        """Compress energies (by frequency); add luminance and color."""
+        compress, cells = COMPRESSIONS[self.compression], self.max_grid or 8
+        features = [
+            compress(values / scale)
+            for values, scale in zip(energies, self.energy_scale_, strict=True)
+        ]
+        if self.luminance:
+            features.append(cell_means(gray, self._grid(2 * cells)))
+        if self._has_color():
+            features += opponent_features(images, self._grid(cells))
+        for values in features[len(self.frequencies_) :]:
+            values /= self.luminance_scale_
+        return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def _check_options(self):
         """Raise for options out of range."""
@@ -298,12 +331,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             images = images - images.mean(axis=(1, 2), keepdims=True)
         for frequency in self.frequencies_:
             waves = list(self._waves(frequency))
-            # some images at a time: what is made of them stays in the cache
-            step = max(1, _CHUNK // images[0].size)
-            parts = [
-                self._energies_of(images[i : i + step], waves)
-                for i in range(0, len(images), step)
-            ]
+            parts = [self._energies_of(some, waves) for some in in_batches(images)]
             yield np.concatenate(parts)
 
     def _waves(self, frequency):
@@ -315,13 +343,8 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         sides = list(self._windows(frequency))
         for angle in self._orientations()[: self.n_orientations // 2 + 1]:
             # a plane wave is a product of one wave down and one across the image
-            waves = []
-            for (centers, weights), share in zip(
-                sides, (np.sin(angle), np.cos(angle)), strict=True
-            ):
-                offset = np.arange(weights.shape[1])[None] - centers[:, None]
-                waves.append(weights * np.exp(-1j * rate * share * offset))
-            yield waves
+            rates = rate * np.array([np.sin(angle), np.cos(angle)])
+            yield list(map(windowed_waves, *zip(*sides, strict=True), rates))
 
     def _energies_of(self, images, waves):
         """Energies of gray images of one frequency, by orientation, then position."""
@@ -329,25 +352,14 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         energies = [None] * n
         for number, (down, across) in enumerate(waves):
             direct, mirrored = mirrored_energies(images, down, across)
-            energies[number] = self._coarsened(direct)
+            energies[number] = coarsened(direct, self.max_grid)
             if 0 < number < n / 2:
-                energies[n - number] = self._coarsened(mirrored)
+                energies[n - number] = coarsened(mirrored, self.max_grid)
         return np.concatenate(energies, axis=1)
 
-    def _coarsened(self, energy):
-        """Average energies (n_images, rows, columns) to `max_grid`; flatten grids."""
-        most = self.max_grid
-        if most is None or max(energy.shape[1:]) <= most:
-            return energy.reshape(len(energy), -1)
-        return cell_means(energy, [min(most, n) for n in energy.shape[1:]])
-
-    def _luminance_grid(self):
-        """Numbers of cells of luminance, (down, across)."""
-        return [min(2 * (self.max_grid or 8), n) for n in self.image_shape_[:2]]
-
-    def _color_grid(self):
-        """Numbers of cells of the color channels, (down, across)."""
-        return [min(self.max_grid or 8, n) for n in self.image_shape_[:2]]
+    def _grid(self, most):
+        """Numbers of cells, (down, across), at most `most` and one a pixel."""
+        return [min(most, n) for n in self.image_shape_[:2]]
 
     def _has_color(self):
         """Say whether there are color features."""
@@ -364,9 +376,10 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
                 ("gabor", frequency, angle, width, grid)
                 for angle in np.degrees(self._orientations())
             ]
-        kinds = [("luminance", self._luminance_grid())] if self.luminance else []
+        cells = self.max_grid or 8
+        kinds = [("luminance", self._grid(2 * cells))] if self.luminance else []
         if self._has_color():
-            kinds += [(kind, self._color_grid()) for kind in OPPONENT_KINDS]
+            kinds += [(kind, self._grid(cells)) for kind in OPPONENT_KINDS]
         for kind, grid in kinds:
             side = min(np.divide(self.image_shape_[:2], grid))
             blocks.append((kind, 0.0, np.nan, side / np.sqrt(12), grid))

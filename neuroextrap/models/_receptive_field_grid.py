@@ -85,6 +85,15 @@ def gaussian_windows(size, centers, width):
     return np.exp(-0.5 * (distance / width) ** 2) / (width * np.sqrt(2 * np.pi))
 
 
+def windowed_waves(centers, weights, rate):
+    """Waves of `rate` radians a pixel under windows, with phase zero at the centers.
+
+    `weights` (n_centers, size) are those of one side; the waves have their shape.
+    """
+    offset = np.arange(weights.shape[1])[None] - np.asarray(centers)[:, None]
+    return weights * np.exp(-1j * rate * offset)
+
+
 def separable_sums(images, rows, columns):
     """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b].
 
@@ -107,20 +116,30 @@ def mirrored_energies(images, rows, columns):
     [0.0, 4.0]
     """
     n_images, height, width = images.shape
+    shape = len(rows), len(columns)
     rows, columns = (_real_parts(wave, images.dtype) for wave in (rows, columns))
     # one product for the columns of all images, then one for each image
     sums = images.reshape(-1, width) @ columns.T
     sums = rows @ sums.reshape(n_images, height, -1)
+    if sums.size < 4 * n_images * shape[0] * shape[1]:
+        # a wave along one side is its own mirror image
+        parts = sums.reshape(n_images, -1, shape[0], len(columns) // shape[1], shape[1])
+        energy = (parts**2).sum(axis=(1, 3))
+        return energy, energy
     upper, lower = np.split(sums, 2, axis=1)
     (cc, cs), (sc, ss) = np.split(upper, 2, axis=2), np.split(lower, 2, axis=2)
     return (cc - ss) ** 2 + (cs + sc) ** 2, (cc + ss) ** 2 + (sc - cs) ** 2
 
 
 def _real_parts(wave, dtype):
-    """Stack real and imaginary parts; the tails of windows are cut where they vanish.
+    """Stack real and imaginary parts, without the latter if they vanish.
 
-    Products of two such numbers would underflow, which takes processors long.
+    The tails of windows are cut where they vanish: products of two such numbers would
+    underflow, which takes processors long.
     """
-    parts = np.concatenate([wave.real, wave.imag])
+    size = np.abs(wave).max()
+    vanishes = np.abs(wave.imag).max() < 1e-12 * size
+    parts = wave.real if vanishes else np.concatenate([wave.real, wave.imag])
+    parts = parts.copy()
     parts[np.abs(parts) < np.sqrt(np.finfo(dtype).tiny)] = 0
     return parts.astype(dtype)

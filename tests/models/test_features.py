@@ -273,3 +273,23 @@ def test_integer_images_do_not_overflow():
 def test_bad_options(images, model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(images)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fitting_and_transforming_together_changes_nothing(dtype):
+    images = np.random.default_rng(7).random((4, 24, 32, 3)).astype(dtype)
+    together = GaborPyramid()
+    features = together.fit_transform(images)
+    apart = GaborPyramid().fit(images)
+    assert features.dtype == dtype
+    np.testing.assert_array_equal(features, apart.transform(images))
+    np.testing.assert_array_equal(together.energy_scale_, apart.energy_scale_)
+    plain = GaborPyramid(normalize=False).fit_transform(images)
+    assert not np.allclose(plain, features)
+
+
+def test_features_do_not_depend_on_how_many_images_are_worked_on_at_once(monkeypatch):
+    images = np.random.default_rng(8).random((7, 24, 32, 3))
+    at_once = GaborPyramid().fit_transform(images)
+    monkeypatch.setattr("neuroextrap.models._image_cells._PIXELS", images[:2].size)
+    np.testing.assert_allclose(GaborPyramid().fit_transform(images), at_once, rtol=1e-9)

@@ -38,29 +38,28 @@ def coordinate_minimum(pull, curvature, l1, l2):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def subtract(target, scale, row):
     """Subtract ``scale * row`` in place."""
+    real = target.dtype.type
     for k in range(target.size):
-        target[k] -= scale * row[k]
+        target[k] -= scale * real(row[k])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _subtract_eight(target, scales, rows, which):
-    """Subtract eight scaled rows at once: eight streams from memory, one target."""
-    a, b, c, d = rows[which[0]], rows[which[1]], rows[which[2]], rows[which[3]]
-    e, f, g, h = rows[which[4]], rows[which[5]], rows[which[6]], rows[which[7]]
-    s, t, u, v, w, x, y, z = scales
-    for k in range(target.size):
-        left = s * a[k] + t * b[k] + u * c[k] + v * d[k]
-        target[k] -= left + (w * e[k] + x * f[k] + y * g[k] + z * h[k])
-
-
-@njit(cache=True, nogil=True)
 def subtract_rows(target, scales, rows, which):
     """Subtract ``scales @ rows[which]`` in place, as far as `target` goes."""
+    real, size = target.dtype.type, target.size
     together = scales.size - scales.size % 8
+    # eight rows at once: eight streams from memory, one target
     for i in range(0, together, 8):
-        q = scales[i : i + 8]
-        eight = q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7]
-        _subtract_eight(target, eight, rows, which[i : i + 8])
+        a, b = rows[which[i], :size], rows[which[i + 1], :size]
+        c, d = rows[which[i + 2], :size], rows[which[i + 3], :size]
+        e, f = rows[which[i + 4], :size], rows[which[i + 5], :size]
+        g, h = rows[which[i + 6], :size], rows[which[i + 7], :size]
+        s, t, u, v = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
+        w, x, y, z = scales[i + 4], scales[i + 5], scales[i + 6], scales[i + 7]
+        for k in range(size):
+            left = s * real(a[k]) + t * real(b[k]) + u * real(c[k]) + v * real(d[k])
+            right = w * real(e[k]) + x * real(f[k]) + y * real(g[k]) + z * real(h[k])
+            target[k] -= left + right
     for i in range(together, scales.size):
         subtract(target, scales[i], rows[which[i]])
 
@@ -109,7 +108,7 @@ def newton_target(gram, products, weights, l1, l2):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _dot(left, right):
+def dot(left, right):
     """Sum of products."""
     total = left.dtype.type(0)
     for k in range(left.size):
@@ -128,25 +127,28 @@ def conjugate_gradients(gram, support, residual, l2, size):
     """
     step = np.zeros_like(residual)
     change = np.zeros(size, gram.dtype)
+    # made once: a round takes a few microseconds
+    ahead, inner = np.empty_like(change), np.empty_like(residual)
     direction = residual.copy()
-    squares = _dot(residual, residual)
+    squares = dot(residual, residual)
     goal = SOLVED**2 * squares
     ridge = gram.dtype.type(l2)
     for _ in range(residual.size):
         if squares <= goal:
             break
         # rows as far as there are members: cheaper than a copy of the support's block
-        ahead = np.zeros_like(change)
-        subtract_rows(ahead, -direction, gram, support)
-        inner = ahead[support] + ridge * direction
-        curvature = _dot(direction, inner)
+        ahead[:] = 0
+        subtract_rows(ahead, direction, gram, support)
+        for a in range(inner.size):
+            inner[a] = ridge * direction[a] - ahead[support[a]]
+        curvature = dot(direction, inner)
         if curvature <= 0.0:
             break
         length = squares / curvature
         subtract(step, -length, direction)
-        subtract(change, -length, ahead)
+        subtract(change, length, ahead)
         subtract(residual, length, inner)
-        before, squares = squares, _dot(residual, residual)
+        before, squares = squares, dot(residual, residual)
         for a in range(residual.size):
             direction[a] = residual[a] + squares / before * direction[a]
     return step, change

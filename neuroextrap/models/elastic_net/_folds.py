@@ -11,6 +11,10 @@ from neuroextrap.models._encoder_folds import partition_order
 
 # rows of a Gram matrix that are changed at once: products of them stay small
 _STEP = 512
+# units of a rounded Gram matrix in a correlation of one
+_UNITS = 2**15 - 1
+# share of its variance below which a feature counts as constant in a fold
+_CONSTANT = 1e-12
 
 
 class TrainingGrams(NamedTuple):
@@ -26,10 +30,13 @@ class TrainingGrams(NamedTuple):
     order: np.ndarray
     # set f is tested on the rows order[start[f]:start[f + 1]], (n_sets + 1,)
     start: np.ndarray
-    # per set its rows that are not trained on, as places in `order`
+    # per set its rows that are not trained on, as places in `order` or a slice of them
     excluded: tuple
     # centered features, rows in `order`, feature-major, (n_features, n_samples)
     features: np.ndarray
+    # of rounded Gram matrices, int16: times the scales of row and column, (n_sets,
+    # n_features), they are the Gram matrices
+    scale: np.ndarray | None = None
 
 
 class Targets(NamedTuple):
@@ -46,12 +53,13 @@ class Targets(NamedTuple):
     values: np.ndarray
 
 
-def fold_grams(X, splits):
+def fold_grams(X, splits, rounded=False):
     """Compute the Gram matrix of every training fold as the total minus the left out.
 
     `X` (n_samples, n_features), float32 or float64, is centered on the mean of all
-    rows. A ValueError tells if the test rows of `splits`, a list of (train, test), are
-    not a partition of all rows, or a fold trains on fewer than two rows.
+    rows. With `rounded`, correlations are kept in 16 bits. A ValueError tells if the
+    test rows of `splits`, a list of (train, test), are not a partition of all rows, or
+    a fold trains on fewer than two rows.
 
     >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
     >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
@@ -62,30 +70,54 @@ def fold_grams(X, splits):
     order, start = partition_order(splits, n_samples)
     place = np.argsort(order)
     features = np.ascontiguousarray(X[order].T)
-    gram = np.empty((len(splits), n_features, n_features), dtype=X.dtype)
     x_mean = np.empty((len(splits), n_features), dtype=X.dtype)
-    np.matmul(features, features.T, out=gram[0])
     counts, excluded = [], []
-    # the first holds the total until all others are made
-    for fold in [*range(1, len(splits)), 0]:
-        left_out = np.setdiff1d(np.arange(n_samples), splits[fold][0])
-        rows, n_train = np.sort(place[left_out]), n_samples - left_out.size
-        mean = -features[:, rows].sum(axis=1, dtype=np.float64) / n_train
-        x_mean[fold] = mean
-        if fold:
-            np.copyto(gram[fold], gram[0])
-        _add_rows(gram[fold], features[:, rows], x_mean[fold], -1.0, n_train)
+    for fold, (train, _) in enumerate(splits):
+        left_out = np.setdiff1d(np.arange(n_samples), train)
+        rows, n_train = _places(place[left_out]), n_samples - left_out.size
+        x_mean[fold] = -features[:, rows].sum(axis=1, dtype=np.float64) / n_train
         counts.append(n_train)
         excluded.append(rows)
-    return TrainingGrams(
-        gram=gram,
+    folds = TrainingGrams(
+        gram=np.empty((0, n_features, n_features)),
         x_mean=x_mean,
-        count=np.array([counts[-1], *counts[:-1]]),
+        count=np.array(counts),
         order=order,
         start=start,
-        excluded=(excluded[-1], *excluded[:-1]),
+        excluded=tuple(excluded),
         features=features,
     )
+    return _with_rounded_grams(folds) if rounded else _with_grams(folds)
+
+
+def _with_grams(folds):
+    """Compute the Gram matrices in the precision of the features."""
+    features, n_sets = folds.features, len(folds.count)
+    gram = np.empty((n_sets, len(features), len(features)), dtype=features.dtype)
+    np.matmul(features, features.T, out=gram[0])
+    # the first holds the total until all others are made
+    for fold in [*range(1, n_sets), 0]:
+        if fold:
+            np.copyto(gram[fold], gram[0])
+        columns = _columns(folds, fold)
+        for rows in _steps(gram[fold]):
+            gram[fold, rows] -= columns[rows] @ columns.T
+    return folds._replace(gram=gram)
+
+
+def _with_rounded_grams(folds):
+    """Compute the Gram matrices, rounded; one is there in full precision at a time."""
+    features, n_sets = folds.features, len(folds.count)
+    gram = np.empty((n_sets, len(features), len(features)), dtype=np.int16)
+    scale = np.empty((n_sets, len(features)), dtype=features.dtype)
+    total, squares = features @ features.T, _sums_of_squares(features)
+    for fold in range(n_sets):
+        columns = _columns(folds, fold)
+        scale[fold] = _scale(squares - _sums_of_squares(columns), squares)
+        for rows in _steps(total):
+            values = total[rows] - columns[rows] @ columns.T
+            gram[fold, rows] = _rounded(values, scale[fold, rows], scale[fold])
+    return folds._replace(gram=gram, scale=scale)
 
 
 def all_samples(folds):
@@ -96,12 +128,22 @@ def all_samples(folds):
     >>> all_samples(folds).gram.ravel()
     array([2.])
     """
-    gram, rows = folds.gram[0].copy(), folds.excluded[0]
-    _add_rows(gram, folds.features[:, rows], folds.x_mean[0], 1.0, folds.count[0])
+    gram, columns, scale = folds.gram[0].copy(), _columns(folds, 0), None
+    if folds.scale is not None:
+        squares = _sums_of_squares(folds.features)
+        scale = _scale(squares, squares)[None].astype(folds.scale.dtype)
+    for rows in _steps(gram):
+        added = columns[rows] @ columns.T
+        if scale is None:
+            gram[rows] += added
+        else:
+            added += gram[rows] * folds.scale[0, rows, None] * folds.scale[0]
+            gram[rows] = _rounded(added, scale[0, rows], scale[0])
     n_features, n_samples = folds.features.shape
     return folds._replace(
         gram=gram[None],
-        x_mean=np.zeros((1, n_features), dtype=gram.dtype),
+        scale=scale,
+        x_mean=np.zeros((1, n_features), dtype=columns.dtype),
         count=np.array([n_samples]),
         start=np.array([0]),
         excluded=(np.empty(0, dtype=int),),
@@ -127,7 +169,8 @@ def prepare_targets(folds, Y):
         y_mean[:, fold] = mean
         norm[:, fold] = squares - (out**2).sum(axis=1) - count * mean**2
         correction = np.outer(count * mean, folds.x_mean[fold])
-        products[:, fold] = total - out.astype(X.dtype) @ X[rows] - correction
+        left_out = folds.features[:, rows]
+        products[:, fold] = total - out.astype(X.dtype) @ left_out.T - correction
     return Targets(total, products, y_mean, norm, values)
 
 
@@ -141,14 +184,51 @@ def predict_fold(folds, targets, fold, which, weights):
     return weights @ folds.features[:, rows] + offset[:, None]
 
 
-def _add_rows(gram, features, mean, sign, count):
-    """Add `sign` times what rows contribute to a centered Gram matrix, in place.
+def _places(rows):
+    """Sort places; a slice where they are neighbors, which is read without a copy.
 
-    `features` (n_features, n_rows) are those rows, `mean` (n_features,) is the mean of
-    the `count` others, about the mean of all.
+    >>> _places(np.array([2, 1])), _places(np.array([3, 1]))
+    (slice(1, 3, None), array([1, 3]))
     """
-    columns = np.concatenate([features, np.sqrt(count) * mean[:, None]], axis=1)
-    columns = np.ascontiguousarray(columns, dtype=gram.dtype)
-    for begin in range(0, len(gram), _STEP):
-        rows = slice(begin, begin + _STEP)
-        gram[rows] += (sign * columns[rows]) @ columns.T
+    rows = np.sort(rows)
+    begin, stop = rows[0], rows[-1] + 1
+    return slice(int(begin), int(stop)) if stop - begin == rows.size else rows
+
+
+def _columns(folds, fold):
+    """Columns C (n_features, n_columns): the fold's Gram matrix is the total less CC'.
+
+    They are the rows left out, and the mean of the others about the mean of all.
+    """
+    left_out = folds.features[:, folds.excluded[fold]]
+    mean = np.sqrt(folds.count[fold]) * folds.x_mean[fold][:, None]
+    columns = np.concatenate([left_out, mean], axis=1)
+    return np.ascontiguousarray(columns, dtype=left_out.dtype)
+
+
+def _steps(gram):
+    """Slices of the rows of a Gram matrix, some at a time."""
+    return [slice(begin, begin + _STEP) for begin in range(0, len(gram), _STEP)]
+
+
+def _sums_of_squares(features):
+    """Sum the squares of every feature (n_features, n) in float64."""
+    return np.einsum("ij,ij->i", features, features, dtype=np.float64)
+
+
+def _scale(squares, total):
+    """Scale of features with these sums of squares: zero where they are constant."""
+    return np.sqrt(np.where(squares > _CONSTANT * total, squares, 0.0) / _UNITS)
+
+
+def _rounded(values, rows, columns):
+    """Round some rows of a Gram matrix; `values` is overwritten.
+
+    >>> _rounded(np.array([[2.0, -1.0]]), np.ones(1), np.array([2.0, 0.0]))
+    array([[1, 0]], dtype=int16)
+    """
+    for scale, axis in ((rows, 1), (columns, 0)):
+        inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+        values *= np.expand_dims(inverse, axis)
+    np.clip(np.rint(values, out=values), -_UNITS, _UNITS, out=values)
+    return values.astype(np.int16)

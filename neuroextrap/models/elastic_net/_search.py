@@ -82,7 +82,7 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     solver_class = SOLVERS[choose_solver(options, X.shape[1])]()
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
-    folds = fold_grams(Xc, splits)
+    folds = fold_grams(Xc, splits, solver_class.rounds_grams)
     del Xc  # the folds have a copy in their order
     fit = _empty_fit(X, Y.shape[1], options)
     size = solver_class.block_size(X.shape[1], len(splits))

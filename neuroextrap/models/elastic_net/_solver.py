@@ -20,6 +20,8 @@ class Solver(ABC):
 
     # whether Gram matrices are needed in float64, whatever the features are
     needs_float64 = False
+    # whether Gram matrices are rounded to 16 bits
+    rounds_grams = False
     # whether all targets of a block are searched together, or each alone
     together = False
 

@@ -20,8 +20,13 @@ from neuroextrap.models.elastic_net._working_sets import (
 class WorkingSetSolver(Solver):
     """Solves each target with the features that its models use, and few others."""
 
+    rounds_grams = True
+
     def __init__(self, folds, targets, options):
         super().__init__(folds, targets, options)
+        self._trains = np.ones((self._n_folds, len(folds.order)), dtype=bool)
+        for trains, rows in zip(self._trains, folds.excluded, strict=True):
+            trains[rows] = False
         self._state = new_state(self._view(0))
 
     def begin(self, which):
@@ -84,6 +89,7 @@ class WorkingSetSolver(Solver):
         folds, targets = self._folds, self._targets
         return Problem(
             folds.gram,
+            folds.scale,
             targets.products[v],
             folds.x_mean,
             targets.y_mean[v],
@@ -91,6 +97,8 @@ class WorkingSetSolver(Solver):
             folds.count,
             folds.features,
             folds.start,
+            targets.values[v],
+            self._trains,
         )
 
     def _limits(self):

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
+    FAST,
     conjugate_gradients,
     coordinate_minimum,
     gap_closed,
@@ -26,9 +27,13 @@ from neuroextrap.models.elastic_net._gradient_scans import (
     others_above,
     predicted_pulls,
 )
+from neuroextrap.models.elastic_net._rounding import goal_left
 
 # one target's view of the training sets, an entry each
-Problem = namedtuple("Problem", "gram products x_mean y_mean norm count features start")
+Problem = namedtuple(
+    "Problem",
+    "gram scale products x_mean y_mean norm count features start values trains",
+)
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members; before
 # is the gradient at the penalty solved before, penalty holds the two l1 (0: unknown)
@@ -45,6 +50,8 @@ SPARE = 1.5
 NEARLY = 0.97
 # rounds of admitting features after which a problem counts as stalled
 MAX_ROUNDS = 100
+# to whose multiples loops over members are filled up: the last few take as long
+VECTORS = 32
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +62,7 @@ def new_state(problem):
     return State(
         np.zeros((n_sets, capacity), np.int64),
         np.zeros((n_sets, capacity)),
-        np.zeros((n_sets, capacity, capacity), problem.gram.dtype),
+        np.zeros((n_sets, capacity, capacity), problem.products.dtype),
         np.zeros(n_sets, np.int64),
         np.zeros((n_sets, n_features), np.bool_),
         problem.products.copy(),
@@ -101,27 +108,17 @@ def _grow(state, needed):
     )
 
 
-@njit(cache=True, nogil=True)
-def _weight_sums(state, problem, f):
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _weight_sums(weights, products, inner):
     """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `_objective`."""
     fitted = left = absolute = squares = 0.0
-    for i in range(state.size[f]):
-        w = state.weights[f, i]
-        if w != 0.0:
-            fitted += w * problem.products[f, state.members[f, i]]
-            left += w * state.inner[f, i]
-            absolute += abs(w)
-            squares += w * w
+    for i in range(weights.size):
+        w = weights[i]
+        fitted += w * products[i]
+        left += w * inner[i]
+        absolute += abs(w)
+        squares += w * w
     return fitted, left, absolute, squares
-
-
-@njit(cache=True, nogil=True)
-def _member_dual_norm(state, f, l2):
-    """Largest |gradient - l2 w| among members."""
-    dual = 0.0
-    for i in range(state.size[f]):
-        dual = max(dual, abs(state.inner[f, i] - l2 * state.weights[f, i]))
-    return dual
 
 
 @njit(cache=True, nogil=True)
@@ -129,12 +126,14 @@ def _is_solved(state, problem, f, l1, l2, goal):
     """Check the duality gap over all features, not the members alone."""
     # the gradient becomes gradient - l2 w for a moment; only members have a w
     gradient = state.gradient[f]
-    for i in range(state.size[f]):
+    size = state.size[f]
+    for i in range(size):
         gradient[state.members[f, i]] -= l2 * state.weights[f, i]
     dual = float(largest_magnitude(gradient))
-    for i in range(state.size[f]):
+    for i in range(size):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
-    sums = _weight_sums(state, problem, f)
+    products = problem.products[f][state.members[f, :size]]
+    sums = _weight_sums(state.weights[f, :size], products, state.inner[f, :size])
     return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
 
 
@@ -147,13 +146,14 @@ def _enter(state, problem, f, fresh):
         state = _grow(state, size)
     members, block = state.members[f, :size], state.block[f]
     members[old:] = fresh
+    scales, real = problem.scale[f][members], block.dtype.type
     for a in range(old, size):
         state.is_member[f, members[a]] = True
         state.weights[f, a] = 0.0
         state.inner[f, a] = state.gradient[f, members[a]]
         row = problem.gram[f, members[a]]
         for i in range(a + 1):
-            block[a, i] = row[members[i]]
+            block[a, i] = scales[a] * scales[i] * real(row[members[i]])
     # the other half: runs of neighbors, not one element in every row
     for i in range(size):
         for a in range(max(old, i + 1), size):
@@ -239,10 +239,19 @@ def _steps_ahead(state, f, l1):
 
 
 @njit(cache=True, nogil=True)
+def _width(state, f):
+    """Return the members of a fold, filled up to whole vectors of the processor.
+
+    What lies beyond the members is finite and means nothing.
+    """
+    full = (state.size[f] + VECTORS - 1) // VECTORS * VECTORS
+    return min(full, state.members.shape[1])
+
+
+@njit(cache=True, nogil=True)
 def _sweep(weights, inner, block, l1, l2):
-    """One pass of coordinate descent over the working set."""
-    size = weights.size
-    for i in range(size):
+    """One pass of coordinate descent over the working set; `inner` may be wider."""
+    for i in range(weights.size):
         curvature = block[i, i]
         # a feature that is constant in a fold keeps its coefficient of zero
         if curvature <= 0.0:
@@ -251,14 +260,14 @@ def _sweep(weights, inner, block, l1, l2):
         new = coordinate_minimum(inner[i] + curvature * old, curvature, l1, l2)
         if new != old:
             weights[i] = new
-            subtract(inner, new - old, block[i, :size])
+            subtract(inner, new - old, block[i, : inner.size])
 
 
 @njit(cache=True, nogil=True)
-def _newton(state, problem, f, l1, l2):
+def _newton(state, products, f, l1, l2):
     """Jump towards the minimum of the present signs; what would flip becomes zero.
 
-    The jump is kept only if the objective falls.
+    The jump is kept only if the objective falls. `products` are those of the members.
     """
     size = state.size[f]
     # views: what is written here is written into the state
@@ -269,8 +278,8 @@ def _newton(state, problem, f, l1, l2):
     for a in range(support.size):
         w = weights[support[a]]
         residual[a] = inner[support[a]] - l2 * w - l1 * np.sign(w)
-    step, change = conjugate_gradients(block, support, residual, l2, size)
-    before = objective(_weight_sums(state, problem, f), l1, l2)
+    step, change = conjugate_gradients(block, support, residual, l2, _width(state, f))
+    before = objective(_weight_sums(weights, products, inner), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
     moved = weights[support] + step
     flips = np.flatnonzero(moved * weights[support] <= 0.0)
@@ -278,8 +287,8 @@ def _newton(state, problem, f, l1, l2):
     subtract_rows(change, moved[flips].astype(block.dtype), block, support[flips])
     moved[flips] = 0.0
     weights[support] = moved
-    inner -= change
-    if objective(_weight_sums(state, problem, f), l1, l2) >= before:
+    inner -= change[:size]
+    if objective(_weight_sums(weights, products, inner), l1, l2) >= before:
         weights[:] = kept_weights
         inner[:] = kept_inner
 
@@ -292,11 +301,16 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
+    wider = state.inner[f, : _width(state, f)]
+    # the products that make the gradient that of the block: both may be rounded
+    products = inner.copy()
+    for i in np.flatnonzero(weights):
+        subtract(products, -weights[i], state.block[f, i, :size])
     for _ in range(max_sweeps):
-        _newton(state, problem, f, l1, l2)
-        _sweep(weights, inner, state.block[f], l1, l2)
-        dual = _member_dual_norm(state, f, l2)
-        sums = _weight_sums(state, problem, f)
+        _newton(state, products, f, l1, l2)
+        _sweep(weights, wider, state.block[f], l1, l2)
+        dual = largest_magnitude(inner - l2 * weights)
+        sums = _weight_sums(weights, products, inner)
         if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
     return False
@@ -305,12 +319,14 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
 @njit(cache=True, nogil=True)
 def refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
-    gradient, gram = state.gradient[f], problem.gram[f]
-    gradient[:] = problem.products[f]
+    gradient, scale = state.gradient[f], problem.scale[f]
     support = np.flatnonzero(state.weights[f, : state.size[f]])
     members = state.members[f][support]
-    scales = state.weights[f][support].astype(gradient.dtype)
-    subtract_rows(gradient, scales, gram, members)
+    scales = state.weights[f][support].astype(gradient.dtype) * scale[members]
+    gradient[:] = 0
+    subtract_rows(gradient, scales, problem.gram[f], members)
+    gradient *= scale
+    gradient += problem.products[f]
     for i in range(state.size[f]):
         state.inner[f, i] = gradient[state.members[f, i]]
 
@@ -332,7 +348,8 @@ def solve_entry(state, problem, f, l1, l2, limits):
         threshold = NEARLY * state.penalty[f, 0]
     start = state.gradient[f].copy()
     for _ in range(MAX_ROUNDS):
-        if _is_solved(state, problem, f, l1, l2, goal):
+        left = goal_left(state, problem, f, NEARLY * l1, goal)
+        if _is_solved(state, problem, f, l1, l2, left):
             state.before[f] = start
             state.penalty[f, 1] = state.penalty[f, 0]
             state.penalty[f, 0] = l1
@@ -346,7 +363,8 @@ def solve_entry(state, problem, f, l1, l2, limits):
             break
     # no solution to go on from
     state.penalty[f] = 0.0
-    return state, _is_solved(state, problem, f, l1, l2, goal)
+    left = goal_left(state, problem, f, NEARLY * l1, goal)
+    return state, _is_solved(state, problem, f, l1, l2, left)
 
 
 @njit(cache=True, nogil=True)
