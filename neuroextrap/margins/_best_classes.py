@@ -5,7 +5,7 @@ nothing else of the margins is needed under permuted labels.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +30,12 @@ class Shares(NamedTuple):
 
 
 class BestClasses(ABC):
-    """What a classifier adds that finds best classes without storing margins.
+    """What a classifier adds that finds best classes without storing margins."""
 
-    With numba, it does for short designs if ``counts_short``.
-    """
-
-    counts_short: bool = False
+    def counts_in_place(self, design: Design) -> bool:
+        """Whether no margins are stored in a design of few samples."""
+        del design
+        return False
 
     def stores_margins(self, state: Any) -> bool:
         """Whether margins of many samples may have to be stored after all."""
@@ -80,7 +80,7 @@ def times_equal_weight(counts: np.ndarray, weights: Any) -> np.ndarray:
     return weights * counts if np.ndim(weights) == 0 else counts
 
 
-def shares_of_regions(plan: Plan, xs: list[np.ndarray]) -> Iterator[Shares]:
+def shares_of_regions(plan: Plan, xs: Sequence[np.ndarray]) -> Iterator[Shares]:
     """Yield the shares of some regions, one batch of labelings after the other."""
     kernel = plan.kernel
     if not isinstance(kernel, BestClasses):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._compiled import has_numba
+from neuroextrap.margins._cyclic_windows import CompiledWindows, cyclic_windows
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._growing_folds import Chain, growing_chains
 
@@ -64,19 +65,65 @@ def _fill(
 def _fill_compiled(
     out: np.ndarray, grams: np.ndarray, design: Design, codes: np.ndarray, factors: Any
 ) -> None:
-    """Fill the same in compiled loops over regions and chains."""
-    from neuroextrap.margins._centroid_kernel import Growth, fill_growing_margins
+    """Fill the same in compiled loops, over windows in a circle or over chains."""
+    windows = compiled_windows(design)
+    if windows is None:
+        from neuroextrap.margins._centroid_kernel import fill_growing_margins
 
-    def make() -> tuple[np.ndarray, ...]:
-        chains, slices = chains_of(design), design.fold_slices
-        first = [design.folds[chain.first_fold][0] for chain in chains]
-        return (
-            np.concatenate(first).astype(np.uint32),
-            np.cumsum([0, *(len(samples) for samples in first)]),
-            np.array([*(chain.first_fold for chain in chains), len(slices)]),
-            design.test.astype(np.uint32),
-            np.array([0, *(rows.stop for rows in slices)]),
-        )
+        growth = design.keep("growth", lambda: _growth(design))
+        fill_growing_margins(grams, codes.astype(np.uint32), growth, factors, out)
+        return
+    from neuroextrap.margins._centroid_kernel import fill_window_margins
 
-    growth = Growth(*design.keep("growth", make))
-    fill_growing_margins(grams, codes.astype(np.uint32), growth, factors, out)
+    samples, of_folds = windows
+    if not np.array_equal(samples, np.arange(len(samples))):
+        grams, codes = grams[:, samples[:, np.newaxis], samples], codes[samples]
+    fill_window_margins(grams, codes.astype(np.uint32), of_folds, factors, out)
+
+
+def compiled_windows(design: Design) -> tuple[np.ndarray, CompiledWindows] | None:
+    """Return folds as windows in a circle for compiled loops, None if they are not.
+
+    With them comes the order (n,) in which samples have to lie.
+    """
+
+    def make() -> tuple[np.ndarray, CompiledWindows] | None:
+        windows = cyclic_windows(design, chains_of(design))
+        if windows is None:
+            return None
+        rows = np.array([rows.start for rows in design.fold_slices], np.uint32)
+        edges = windows.edges.astype(np.uint32)
+        return windows.samples, CompiledWindows(edges, windows.fold, rows)
+
+    return design.keep("windows", make)
+
+
+def fill_others(
+    margins: np.ndarray, grams: np.ndarray, design: Design, labelings: Labelings
+) -> None:
+    """Fill the margins (n, K, S) of folds that train on the samples of all others.
+
+    One labeling; inner products have the samples of one fold after the other. Needs
+    numba.
+    """
+    from neuroextrap.margins._centroid_kernel import fill_other_margins
+
+    counts = labelings.training_counts(design)[:, :, 0].astype(float)
+    codes = labelings.codes[0, design.order].astype(np.uint32)
+    edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
+    fill_other_margins(grams, codes, edges, (2.0 / counts, 1.0 / counts**2), margins)
+
+
+def _growth(design: Design) -> Any:
+    """Return the chains of a design for compiled loops."""
+    from neuroextrap.margins._centroid_kernel import Growth
+
+    chains, slices = chains_of(design), design.fold_slices
+    first = [design.folds[chain.first_fold][0] for chain in chains]
+    return Growth(
+        np.concatenate(first).astype(np.uint32),
+        np.cumsum([0, *(len(samples) for samples in first)]),
+        np.array([*(chain.first_fold for chain in chains), len(slices)]),
+        design.test.astype(np.uint32),
+        np.array([0, *(rows.stop for rows in slices)]),
+    )

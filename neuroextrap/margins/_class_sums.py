@@ -7,6 +7,8 @@ any rounding. So a matrix product with indicators of the classes and a compiled 
 that adds the members of each class give the same bits, and so does every batch.
 """
 
+import math
+
 import numpy as np
 
 from neuroextrap.margins._design import Design
@@ -28,12 +30,21 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
     ``terms`` are float64 of shape (n_regions, ...). The error of one is at most
     2^-52 times the number of terms times the largest of the region.
     """
-    digits = _DIGITS - int(np.ceil(np.log2(n_terms)))
-    largest = np.abs(terms).max(axis=tuple(range(1, terms.ndim)))
-    # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
-    _, exponents = np.frexp(largest)
-    shift = np.ldexp(1.5, exponents - digits + 52)
-    shift = shift.reshape(-1, *[1] * (terms.ndim - 1))
-    terms += shift
-    terms -= shift
+    digits = exact_digits(n_terms)
+    for region in terms:  # one of them stays in cache
+        round_numbers(region, digits, max(region.max(), -region.min()))
     return terms
+
+
+def exact_digits(n_terms: int) -> int:
+    """Return to how many binary digits numbers are rounded so that n add up exactly."""
+    return _DIGITS - (n_terms - 1).bit_length()
+
+
+def round_numbers(numbers: np.ndarray, digits: int, largest: float) -> None:
+    """Round numbers, in place, to so many binary digits of the largest of them."""
+    _, exponent = math.frexp(largest)
+    # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
+    shift = math.ldexp(1.5, exponent - digits + 52)
+    numbers += shift
+    numbers -= shift

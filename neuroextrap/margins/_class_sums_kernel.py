@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from neuroextrap.margins._best_kernel import share_of_best
-
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 TOGETHER = 8  # labelings whose sums are written side by side, a cache line of them
 
@@ -21,7 +19,8 @@ TOGETHER = 8  # labelings whose sums are written side by side, a cache line of t
 def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
     """Add the rows (n_test,) of a table that belong to each class, shape (K, n_test).
 
-    Four rows at a time: the sum is read and written once for them.
+    Four rows at a time: the sum is read and written once for them. Short integers are
+    added as such, if no sum is out of their range.
     """
     n_classes, n_test = sums.shape
     for k in range(n_classes):
@@ -65,22 +64,3 @@ def fill_sums_of_labelings(table: Any, members: Any, edges: Any, out: Any) -> No
         for b in range(width):
             fill_class_sums(table, members[start + b], edges[start + b], sums[b])
         put_last(sums, out[:, :, start : start + width])
-
-
-@_compile
-def fill_shares_of_sums(table: Any, labelings: Any, margins: Any, out: Any) -> None:
-    """Fill the shares (B,) of best classes where margins are sums of a table's rows.
-
-    ``table`` (n_samples, n_test) is what a sample adds to the margins of its class;
-    ``margins`` (K, n_test) is used for the work, in the precision of the margins.
-    """
-    sums, best = np.empty(margins.shape), np.empty_like(margins[0])
-    classes = np.empty(len(best), np.int32)
-    for b in range(len(out)):
-        fill_class_sums(table, labelings.members[b], labelings.edges[b], sums)
-        for k in range(len(sums)):
-            row, values = margins[k], sums[k]
-            for i in range(len(row)):
-                row[i] = values[i]
-        truth, weights = labelings.truth[b], labelings.weights[b]
-        out[b] = share_of_best(margins, truth, weights, best, classes)

@@ -8,13 +8,10 @@ import scipy.sparse
 import threadpoolctl
 
 from neuroextrap.margins._best_classes import BestClasses
-from neuroextrap.margins._class_sums import is_compact
-from neuroextrap.margins._compiled import has_numba
-from neuroextrap.margins._design import Design
 from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._plan import PASS_SIZE, Plan
+from neuroextrap.margins._plan import COUNTED_FEATURES, PASS_SIZE, Plan
 from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._task import largest_batch, run_task
 
@@ -32,17 +29,20 @@ def estimate_seconds(
 ) -> float:
     """Time a small part of a run and extrapolate to all of it, on one core.
 
-    Where margins are summed over features, that is one task, whose regions share them.
-    Otherwise it is regions from all over, as many as some seconds allow; where they do
-    not allow a single one under all labelings, one region under some labelings.
+    Where neighbors share work, because margins are summed over features or counted as
+    inner products are made, that is one task in the middle. Otherwise it is regions
+    from all over, as many as some seconds allow; where they do not allow a single one
+    under all labelings, one region under some labelings.
     """
     plan = with_path(plan, regions)
     filled = np.flatnonzero(np.diff(regions.indptr))
-    if plan.by_sums:
+    if plan.by_sums or plan.observed_counter() is not None:
         size = task_size(plan)
         start = max(0, (len(filled) - size) // 2)
         timed = filled[start : start + size]
-        seconds = _seconds(X, regions, plan, timed)
+        _seconds(X, regions, plan, timed[:1])  # imports and compiles
+        n_times = 1 if plan.by_sums else 3  # what is counted takes milliseconds
+        seconds = min(_seconds(X, regions, plan, timed) for _ in range(n_times))
         return seconds * len(filled) / len(timed)
     one, first, each = _first_look(X, regions, plan)
     n_regions = int(_SECONDS / max(1e-9, first + each * (plan.n_trained - 1)))
@@ -137,6 +137,7 @@ def estimate_memory(
     )
     if plan.forward is not None:
         task = max(task, _forward_bytes(plan, work, regions))
+    task = max(task, _counted_bytes(plan, work))
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
@@ -151,6 +152,19 @@ def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> i
     if plan.forward_by_sums:
         return _sums_bytes(largest_batch(plan), work)
     return _passes_bytes(plan.forward_plan(), regions)
+
+
+def _counted_bytes(plan: Plan, work: Work) -> int:
+    """Bytes of a task that counts while inner products are made, if it does.
+
+    Twice its features in float64, and counts of every test point.
+    """
+    n_features = work.n_features * plan.design.n_samples
+    if plan.observed_counter() is None or n_features > COUNTED_FEATURES:
+        return 0
+    forward = 0 if plan.forward is None else len(plan.forward.design.test)
+    n_tests = len(plan.design.test) + forward
+    return 16 * n_features + 16 * n_tests * work.n_regions
 
 
 def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
@@ -182,7 +196,7 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * (4 if _keeps_no_margins(plan) else 12)
+    each = 8 * (4 if plan.stores_no_margins else 12)
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_batches, 2) + 2
     # a pass may have fewer regions and labelings than there is room for
@@ -197,13 +211,3 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
 def _counts_best(plan: Plan) -> bool:
     """Whether a classifier may find best classes as margins are made."""
     return plan.needs_best_only and isinstance(plan.kernel, BestClasses)
-
-
-def _keeps_no_margins(plan: Plan) -> bool:
-    """Whether it does for short designs, so that no margins are stored."""
-    kernel = plan.kernel
-    if not (isinstance(kernel, BestClasses) and isinstance(plan.design, Design)):
-        return False
-    in_place = is_compact(plan.design) and plan.design.tests_each_once
-    short = kernel.counts_short and has_numba() and in_place
-    return short and plan.needs_best_only

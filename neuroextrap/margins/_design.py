@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# numbers in float64 arrays of some labelings together, which stay in cache
-PART_SIZE = 2**16
+# numbers in arrays of some labelings together, which stay in the second cache
+PART_SIZE = 2**18
 
 
 class TestedRows(Protocol):
@@ -89,6 +89,11 @@ class Design:
     def held_out(self) -> tuple[np.ndarray, ...]:
         """Per fold, the samples that do not train (tested or not), sorted."""
         return tuple(_others(train, self.n_samples) for train, _ in self.folds)
+
+    @cached_property
+    def mean_held_out(self) -> float:
+        """Number of samples that a fold holds out, on average."""
+        return float(np.mean([len(held) for held in self.held_out]))
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -184,6 +189,8 @@ class Labelings:
     def __init__(self, codes: Any, n_classes: int) -> None:
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
+        #: number of labelings B, or of those that these were taken from
+        self.n_together = len(self.codes)
         self._kept: dict[Any, Any] = {}
 
     @property
@@ -212,7 +219,13 @@ class Labelings:
 
     def first(self) -> "Labelings":
         """Return the first labeling alone."""
-        return self.keep("first", lambda: Labelings(self.codes[:1], self.n_classes))
+
+        def make() -> Labelings:
+            first = Labelings(self.codes[:1], self.n_classes)
+            first.n_together = self.n_together
+            return first
+
+        return self.keep("first", make)
 
     def parts(self) -> list[tuple[slice, "Labelings"]]:
         """Return the labelings a few at a time, each with its place in the batch."""

@@ -13,7 +13,7 @@ from neuroextrap.margins._checkpoint import Checkpoint
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._execution import Work, run_tasks
 from neuroextrap.margins._identity import run_identity
-from neuroextrap.margins._paths import sums_are_faster
+from neuroextrap.margins._paths import path_costs
 from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import first_margins, largest_batch, run_task
 
@@ -23,7 +23,7 @@ Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 # workers nor memory decide where one task ends
 _TASK_SIZE = 2**24
 _MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 5 * 2**12
-_PERMUTED_TASK_REGIONS = 128
+_PERMUTED_TASK_REGIONS, _COUNTED_TASK_REGIONS = 128, 256
 _TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
 
 
@@ -170,20 +170,28 @@ def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
     """
     if plan.by_sums is not None:
         return plan
-    size = task_size(replace(plan, by_sums=True))
-    by_sums = sums_are_faster(plan, regions, size)
-    plan = replace(plan, by_sums=by_sums)
+    sizes = {how: task_size(replace(plan, by_sums=how)) for how in (True, False)}
+    own = path_costs(plan, regions, sizes[True])
     if plan.forward is None:
-        return plan
+        return replace(plan, by_sums=own[0] < own[1])
     tests, at_once = plan.forward_plan(), largest_batch(plan)
-    by_sums = sums_are_faster(tests, regions, task_size(plan), at_once=at_once)
-    return replace(plan, forward_by_sums=by_sums)
+    costs = {}  # of the plan's own tests by sums or not, and its forward tests
+    for how, size in sizes.items():
+        ahead = path_costs(tests, regions, size, at_once=at_once)
+        costs[how, True] = own[not how] + ahead[0]
+        costs[how, False] = own[not how] + ahead[1]
+    if getattr(plan.kernel, "shares_products", False):
+        del costs[True, False]  # has nothing to share
+    by_sums, forward_by_sums = min(costs, key=costs.__getitem__)
+    return replace(plan, by_sums=by_sums, forward_by_sums=forward_by_sums)
 
 
 def task_size(plan: Plan) -> int:
     """Return the number of regions of a task; the plan alone decides it."""
     size = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
-    if not plan.by_sums or plan.n_permutations:
+    if plan.observed_counter() is not None:
+        size = min(size, _COUNTED_TASK_REGIONS)
+    elif not plan.by_sums or plan.n_permutations:
         size = min(size, _PERMUTED_TASK_REGIONS)
     if plan.kernel.refits:
         n_fits = plan.n_trained * len(cast(Design, plan.design).folds)
@@ -199,7 +207,9 @@ def task_data(
     is_member = np.zeros(regions.shape[1], dtype=bool)
     is_member[members.indices] = True
     columns = np.flatnonzero(is_member)
-    indices = (np.cumsum(is_member, dtype=np.int32) - 1)[members.indices]
+    place = np.empty(regions.shape[1], dtype=np.int32)
+    place[columns] = np.arange(len(columns), dtype=np.int32)
+    indices = place[members.indices]
     task_regions = scipy.sparse.csr_array(
         (members.data, indices, members.indptr), shape=(len(rows), len(columns))
     )

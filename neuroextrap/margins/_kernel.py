@@ -34,40 +34,67 @@ class Batch(NamedTuple):
     n_labelings: int
 
 
-class RegionSamples(list[np.ndarray]):
+class RegionSamples(Sequence[np.ndarray]):
     """Samples of some regions, with what was made of them without labels or folds.
 
-    ``kept`` holds arrays of all regions of a task, and which of them are filled;
-    ``rows`` says which regions these are. It serves the next design: forward tests come
-    after the plan's own folds.
+    Samples (n_samples, n_features of the region) are gathered when they are asked for,
+    and kept. ``kept`` holds arrays of all regions of a task, and which of them are
+    filled; ``rows`` says which regions these are. It serves the next design: forward
+    tests come after the plan's own folds. ``fill_grams`` fills the inner products of
+    the regions' centered samples, rounded so that a given number of them add up.
     """
 
     def __init__(
-        self, xs: Iterable[np.ndarray], kept: dict[str, Any], rows: slice, n_all: int
+        self,
+        samples: Callable[[int], np.ndarray],
+        shape: tuple[int, np.ndarray],
+        kept: tuple[dict[str, Any], slice, int],
+        fill_grams: Callable[[np.ndarray, int | None], None] | None,
     ) -> None:
-        super().__init__(xs)
-        self.kept, self.rows, self.n_all = kept, rows, n_all
+        self._samples, self.fill_grams = samples, fill_grams
+        self.n_samples, self.sizes = shape
+        self.kept, self.rows, self.n_all = kept
+        self._arrays: list[Any] = [None] * len(self.sizes)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        if self._arrays[place] is None:
+            self._arrays[place] = self._samples(place)
+        return self._arrays[place]
+
+
+def sizes_of(xs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the number of features of each region, shape (S,)."""
+    if isinstance(xs, RegionSamples):
+        return xs.sizes
+    return np.array([x.shape[1] for x in xs])
 
 
 def kept_with(
-    xs: Sequence[np.ndarray], name: str, make: Callable[[], np.ndarray]
+    xs: Sequence[np.ndarray],
+    name: str,
+    shape: tuple[int, ...],
+    fill: Callable[[np.ndarray], object],
 ) -> np.ndarray:
-    """Return what is kept with the samples of regions, one array a region, or make it.
+    """Return float64 arrays of regions (S, *shape), kept with their samples, or fill.
 
-    It is not to be changed.
+    They are not to be changed.
     """
     if not isinstance(xs, RegionSamples):
-        return make()
-    if name in xs.kept:
-        arrays, filled = xs.kept[name]
-        if filled[xs.rows].all():
-            return arrays[xs.rows]
-    made = make()
+        out = np.empty((len(xs), *shape))
+        fill(out)
+        return out
     if name not in xs.kept:
-        empty = np.empty((xs.n_all, *made.shape[1:]), made.dtype)
+        empty = np.empty((xs.n_all, *shape))
         xs.kept[name] = empty, np.zeros(xs.n_all, dtype=bool)
     arrays, filled = xs.kept[name]
-    arrays[xs.rows], filled[xs.rows] = made, True
+    if not filled[xs.rows].all():
+        fill(arrays[xs.rows])
+        filled[xs.rows] = True
     return arrays[xs.rows]
 
 
@@ -85,12 +112,14 @@ class MarginSource(ABC):
     refits: bool = False
 
     @abstractmethod
-    def batches(self, xs: list[np.ndarray], plan: BatchedLabelings) -> Iterator[Batch]:
+    def batches(
+        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
+    ) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
         Parameters
         ----------
-        xs : list of ndarray of shape (n_samples, n_features of the region)
+        xs : sequence of ndarray of shape (n_samples, n_features of the region)
             Samples of each region.
         plan : BatchedLabelings
             Design and labelings of the run.
@@ -216,12 +245,12 @@ class MarginKernel(MarginSource):
     as_given: bool = False
 
     @abstractmethod
-    def prepare(self, xs: list[np.ndarray], design: Design) -> Any:
+    def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute what does not depend on labels.
 
         Parameters
         ----------
-        xs : list of ndarray of shape (n_samples, n_features of the region)
+        xs : sequence of ndarray of shape (n_samples, n_features of the region)
             Samples of each region, centered per feature.
         design : Design
             Folds of the cross-validation: ``folds``, a tuple of (train, test) index
@@ -265,12 +294,14 @@ class MarginKernel(MarginSource):
             If a class has no training sample in a fold.
         """
 
-    def batches(self, xs: list[np.ndarray], plan: BatchedLabelings) -> Iterator[Batch]:
+    def batches(
+        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
+    ) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
         Parameters
         ----------
-        xs : list of ndarray of shape (n_samples, n_features of the region)
+        xs : sequence of ndarray of shape (n_samples, n_features of the region)
             Samples of each region.
         plan : BatchedLabelings
             Design and labelings of the run.
@@ -294,12 +325,15 @@ class Work(NamedTuple):
 
     ``n_features`` counts different features, ``n_memberships`` each feature as often as
     it is in a region, ``n_labelings`` the labelings that a classifier is trained on.
+    ``n_changes`` are the memberships in which a region differs from the one before, at
+    most its own; None stands for all.
     """
 
     n_regions: int
     n_features: int
     n_memberships: int
     n_labelings: int
+    n_changes: int | None = None
 
 
 def ns_of_sums(work: Work) -> float:
@@ -307,7 +341,7 @@ def ns_of_sums(work: Work) -> float:
 
     Spheres share most of their additions, compiled or not.
     """
-    return work.n_memberships / (12 if has_numba() else 6)
+    return work.n_memberships / (9 if has_numba() else 6)
 
 
 class AdditiveKernel(MarginKernel):
@@ -316,6 +350,11 @@ class AdditiveKernel(MarginKernel):
     Each feature's own margins are then computed once and summed by one sparse product
     over all regions, where that is faster than going region by region.
     """
+
+    #: whether margins of regions come from products of their samples, which serve the
+    #: next design: then forward tests are made region by region only where the plan's
+    #: own tests are, and their costs are those beside the products
+    shares_products: bool = False
 
     @abstractmethod
     def feature_margins(
@@ -343,10 +382,7 @@ class AdditiveKernel(MarginKernel):
         return np.zeros((len(design.test), design.n_classes), dtype=np.float32)
 
     def costs(self, work: Work, design: Design) -> tuple[float, float]:
-        """Estimate the nanoseconds of a task, by sums and region by region.
-
-        Only which of the two is smaller matters.
-        """
+        """Estimate the nanoseconds of a task, by sums and region by region."""
         numbers = len(design.test) * design.n_classes * work.n_labelings
         by_sums = numbers * (5 * work.n_features + ns_of_sums(work))
         return by_sums, 5.0 * numbers * work.n_memberships

@@ -2,22 +2,24 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._best_classes import BestClasses
-from neuroextrap.margins._class_sums import MAX_TABLE
+from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._forms import split_by_form
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._lda_algebra import (
-    SINGULAR,
     batch_first,
     inverse,
     margin_constants,
-    prior_constants,
+)
+from neuroextrap.margins._lda_compiled import (
+    compiled_batches,
+    count_compiled,
+    fill_compiled,
 )
 from neuroextrap.margins._lda_growing import fill_growing
 from neuroextrap.margins._lda_tall import linear_tall
@@ -36,11 +38,8 @@ BATCH = 64  # labelings times regions handled together
 SOLVERS = ("auto", "numba", "numpy")
 # beyond either the K x K steps are work for BLAS, not for small loops
 MAX_COMPILED_CLASSES = 32
-# samples (or test points) times classes; of a plan no larger a batch has at least 8
-# labelings, or all of them
+# samples (or test points) times classes: more of them would not stay in cache
 MAX_COMPILED_SIZE = 2**14
-# numbers in the residuals of one compiled batch, and the largest width of it
-BATCH_SIZE, MAX_WIDTH = 2**16, 64
 
 
 class LDAMargins(BestClasses, MarginKernel):
@@ -108,9 +107,11 @@ class LDAMargins(BestClasses, MarginKernel):
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
         compiled = self._is_compiled(design, labelings)
-        fill = _fill_compiled if compiled else _fill
         for group in forms.operators:
-            fill(margins, group, design, labelings, counts, self.priors)
+            if compiled:
+                fill_compiled(margins, group, design, labelings, self.priors)
+            else:
+                _fill(margins, group, design, labelings, counts, self.priors)
         if forms.growing is not None:
             fill_growing(
                 margins,
@@ -129,16 +130,26 @@ class LDAMargins(BestClasses, MarginKernel):
     def stores_margins(self, state: Any) -> bool:
         return not state[2].all_tall
 
+    def counts_in_place(self, design: Design) -> bool:
+        return self._may_compile(design)
+
     def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
-        design, _, forms = state
-        if not forms.all_tall:
+        design, n_regions, forms = state
+        if forms.all_tall:
+            counts = checked_counts(design, labelings)
+            linear = (
+                linear_tall(region, design, labelings, counts, self.priors)
+                for region in forms.tall.values()
+            )
+            return shares_of_linear(linear, design, labelings, weights)
+        compiled = self._is_compiled(design, labelings)
+        if not compiled or forms.tall or forms.growing is not None:
             return None
-        counts = checked_counts(design, labelings)
-        linear = (
-            linear_tall(region, design, labelings, counts, self.priors)
-            for region in forms.tall.values()
-        )
-        return shares_of_linear(linear, design, labelings, weights)
+        batches = compiled_batches(labelings, design, self.priors, weights)
+        shares = np.empty((n_regions, labelings.n_labelings))
+        for group in forms.operators:
+            count_compiled(shares, group, design, batches, forms.dtype)
+        return times_equal_weight(shares.reshape(-1), weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if is_tall(n_features, design, solves_classes=True):
@@ -155,10 +166,13 @@ class LDAMargins(BestClasses, MarginKernel):
         The labelings of one design are all compiled or none, so that equal ones
         get equal margins to the last bit.
         """
-        K = labelings.n_classes
-        size = max(design.n_samples, len(design.test)) * K
-        fits = K <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
-        return _is_numba(self.solver) and fits and labelings.n_labelings > 1
+        return self._may_compile(design) and labelings.n_together > 1
+
+    def _may_compile(self, design: Design) -> bool:
+        """Whether designs are small enough for compiled loops."""
+        size = max(design.n_samples, len(design.test)) * design.n_classes
+        fits = design.n_classes <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
+        return _is_numba(self.solver) and fits
 
 
 def _resolve_solver(solver: str) -> str:
@@ -177,92 +191,6 @@ def _resolve_solver(solver: str) -> str:
 def _is_numba(solver: str) -> bool:
     """Return whether compiled loops are asked for, or at hand."""
     return _resolve_solver(solver) == "numba"
-
-
-def _fill_compiled(
-    margins: np.ndarray,
-    group: RegionOperators,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    priors: str,
-) -> None:
-    """Fill the margins of a group of regions, one region and one batch at a time."""
-    from neuroextrap.margins._lda_kernel import Folds, fill_margins
-
-    folds, batches = (
-        Folds(*design.flat_folds),
-        _compiled_batches(labelings, design, counts, priors),
-    )
-    for s, region in enumerate(group.regions):
-        for batch in batches:
-            regular = fill_margins(
-                _residuals(group, s, batch),
-                batch.indicators,
-                group.flat_inverses[s],
-                folds,
-                batch.classes,
-                margins[:, :, region, batch.columns],
-            )
-            if not regular:
-                raise ValueError(SINGULAR)
-
-
-class _CompiledBatch(NamedTuple):
-    """Some labelings (B) for compiled loops: all of one region's arrays stay in cache.
-
-    ``members`` (B, n) and ``edges`` (B, K + 1) are samples sorted by class, or None for
-    designs so large that products with the ``indicators`` (n, K, B) are faster.
-    """
-
-    columns: slice
-    classes: Any
-    indicators: np.ndarray
-    members: np.ndarray | None
-    edges: np.ndarray | None
-
-
-def _compiled_batches(
-    labelings: Labelings, design: Design, counts: np.ndarray, priors: str
-) -> list[_CompiledBatch]:
-    """Split labelings for compiled loops; kept for the next region."""
-    from neuroextrap.margins._lda_kernel import Classes
-
-    def make() -> list[_CompiledBatch]:
-        n_samples, K, B = design.n_samples, labelings.n_classes, labelings.n_labelings
-        width = int(np.clip(BATCH_SIZE // (n_samples * K), 1, MAX_WIDTH))
-        log_priors = prior_constants(counts, priors)
-        batches = []
-        for start in range(0, B, width):
-            columns = slice(start, start + width)
-            some = Labelings(labelings.codes[columns], K)
-            members = edges = None
-            if n_samples**2 <= MAX_TABLE:
-                members, edges = some.sorted_by_class(np.arange(n_samples))
-            classes = Classes(
-                *_contiguous(counts[..., columns], log_priors[..., columns])
-            )
-            batches.append(
-                _CompiledBatch(columns, classes, some.one_hot(float), members, edges)
-            )
-        return batches
-
-    return labelings.keep(("compiled", priors), make)
-
-
-def _residuals(group: RegionOperators, s: int, batch: _CompiledBatch) -> np.ndarray:
-    """Return the residuals (n, K, B) of the region at this position of its group."""
-    if group.dense is None or batch.members is None:
-        return group.residuals_of(s, batch.indicators)
-    from neuroextrap.margins._class_sums_kernel import fill_sums_of_labelings
-
-    residuals = np.empty_like(batch.indicators)
-    fill_sums_of_labelings(group.dense[s], batch.members, batch.edges, residuals)
-    return residuals
-
-
-def _contiguous(*arrays: np.ndarray) -> list[np.ndarray]:
-    return [np.ascontiguousarray(array) for array in arrays]
 
 
 def _fill(
@@ -317,7 +245,7 @@ class _Batch:
         """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
         predicted, moments = self._held_out()
         inverses = inverse(moments)
-        constants = margin_constants(inverses, self.counts, self.shares, priors)
+        constants = margin_constants(inverses, self.counts, priors)
         for fold, (_, rows) in enumerate(self.design.fold_views):
             precision = batch_first(inverses[:, :, fold])
             scores = predicted[:, :, self.folds[fold]][:, :, rows] @ precision

@@ -17,18 +17,26 @@ def prior_constants(counts: np.ndarray, priors: str) -> np.ndarray:
     return np.log(counts / sizes) / (sizes - counts.shape[1])
 
 
+def fixed_constants(counts: np.ndarray, priors: str) -> np.ndarray:
+    """Return what is added to the margins of a class whatever the region.
+
+    Priors, half of 1 / d, and what the mean of the training samples adds: since
+    Q 1 = d, the shares d / N of the classes times Q^-1 are 1 / N for every class.
+    ``counts`` d have shape (F, K, ...).
+    """
+    sizes = counts.sum(axis=1, keepdims=True)
+    return prior_constants(counts, priors) + (0.5 / counts - 1.0 / sizes)
+
+
 def margin_constants(
-    inverses: np.ndarray, counts: np.ndarray, shares: np.ndarray, priors: str
+    inverses: np.ndarray, counts: np.ndarray, priors: str
 ) -> np.ndarray:
     """Return what a fold adds to the margins of a class, shape (F, K, S, b).
 
-    ``inverses`` have shape (K, K, F, S, b), counts and shares (F, K, 1, b).
+    ``inverses`` Q^-1 have shape (K, K, F, S, b), counts (F, K, 1, b).
     """
-    constants = -0.5 * np.einsum("kkfsb->kfsb", inverses)
-    for label, share in enumerate(shares.swapaxes(0, 1)):
-        constants -= inverses[label] * share
-    constants = constants.swapaxes(0, 1) + 0.5 / counts
-    return constants + prior_constants(counts, priors)
+    diagonals = np.einsum("kkfsb->fksb", inverses)
+    return fixed_constants(counts, priors) - 0.5 * diagonals
 
 
 def batch_first(matrices: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ from neuroextrap.margins._lda_algebra import (
     SINGULAR,
     inverse,
     margin_constants,
-    prior_constants,
 )
+from neuroextrap.margins._lda_compiled import grouped_classes, with_even
 
 
 def fill_growing(
@@ -31,29 +31,47 @@ def fill_growing(
         indicators = np.eye(labelings.n_classes)[codes]
         fits = ridge_fits(growing, indicators, design, compiled=compiled)
         margins[:, :, regions, labeling] = discriminants(
-            fits, indicators, design, counts[:, :, labeling], priors
+            fits, codes, design, counts[:, :, labeling], priors
         )
 
 
 def _compiled_discriminants(
-    fits: RidgeFits, indicators: np.ndarray, design: Design, counts: Any, priors: str
+    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, priors: str
 ) -> np.ndarray:
     """Return the margins (n_test, K, S) of one labeling, by compiled loops."""
-    from neuroextrap.margins._lda_kernel import Classes, fill_growing_margins
+    from neuroextrap.margins._lane_memory import grouped
+    from neuroextrap.margins._lda_kernel import score_regions
+    from neuroextrap.margins._lda_memory import Folds, Groups, Out, workspace
+    from neuroextrap.margins._vector_kernel import LANES
 
-    errors = np.ascontiguousarray(fits.errors.transpose(1, 2, 0))
-    moments = np.ascontiguousarray(fits.residual.transpose(1, 2, 3, 0))
-    counts = np.repeat(counts[..., np.newaxis], len(fits.residual), axis=2)
-    truth = np.repeat(indicators[design.test, :, np.newaxis], errors.shape[2], axis=2)
-    rows = np.array([0, *(points.stop for points in design.fold_slices)])
-    classes, margins = Classes(counts, prior_constants(counts, priors)), truth.copy()
-    if not fill_growing_margins(errors, moments, truth, rows, classes, margins):
+    n_test, K, n_regions = len(design.test), design.n_classes, len(fits.residual)
+    # as many as machine instructions take: the last region is repeated
+    padded = np.minimum(np.arange(-(-n_regions // LANES) * LANES), n_regions - 1)
+    errors = with_even(-fits.errors[padded].transpose(1, 2, 0), 1)
+    moments = with_even(fits.residual[padded].transpose(1, 2, 3, 0), 1, 2)
+    labels = np.repeat(codes[design.test, np.newaxis], len(padded), axis=1)
+    counts = np.repeat(counts[..., np.newaxis], len(padded), axis=2)
+    none = np.empty((0, 0))
+    groups = Groups(
+        np.empty((0, 0, 0), np.uint32),
+        np.empty((0, 0, 0), np.int32),
+        grouped(labels.astype(np.uint8)),
+        *grouped_classes(counts, priors),
+        none[np.newaxis],
+    )
+    edges = np.array([0, *(points.stop for points in design.fold_slices)])
+    points = np.arange(n_test)
+    folds = Folds(points, edges, points - np.repeat(edges[:-1], np.diff(edges)), edges)
+    margins = np.empty((n_test, K, n_regions))
+    out = Out(margins.reshape(-1), 0, n_regions, K, n_regions, none, False)
+    work = workspace(int(np.diff(edges).max()), K)
+    if not score_regions(grouped(errors), grouped(moments), folds, groups, out, work):
         raise ValueError(SINGULAR)
     return margins
 
 
 def _discriminants(
-    fits: RidgeFits, indicators: np.ndarray, design: Design, counts: Any, priors: str
+    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, priors: str
 ) -> np.ndarray:
     """Return the same by small matrices of all folds and regions together."""
     d = counts[:, :, np.newaxis, np.newaxis]  # (F, K, 1, 1)
@@ -61,9 +79,9 @@ def _discriminants(
     between = (d[:, np.newaxis] * shares[:, :, np.newaxis])[..., 0]  # (F, K, K, 1)
     moments = fits.residual.transpose(2, 3, 1, 0) + between.transpose(1, 2, 0, 3)
     inverses = inverse(moments[..., np.newaxis])  # (K, K, F, S, 1)
-    constants = margin_constants(inverses, d, shares, priors)[..., 0]
+    constants = margin_constants(inverses, d, priors)[..., 0]
     precision = np.ascontiguousarray(inverses[..., 0].transpose(2, 3, 0, 1))
-    predicted = indicators[design.test] - fits.errors
+    predicted = np.eye(design.n_classes)[codes[design.test]] - fits.errors
     margins = np.empty((len(design.test), design.n_classes, len(fits.residual)))
     for fold, rows in enumerate(design.fold_slices):
         scores = predicted[:, rows] @ precision[fold]

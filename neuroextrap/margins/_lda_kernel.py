@@ -1,291 +1,295 @@
-"""Compiled discriminant margins: all K x K steps of a batch of labelings, in cache.
+"""Compiled discriminant margins: all K x K steps of a few labelings, in cache.
 
-Importing this module needs numba (the extra ``fast``). Every array carries the
-labelings last, so that one machine instruction serves several of them;
-`fill_margins` is the entry, and ``LDAMargins`` in ``_lda.py`` has the formulas.
+Importing this module needs numba (the extra ``fast``). Labelings are taken `LANES` at a
+time, one machine instruction serving several of them: every number of an array is a row
+of so many labelings (``_vector_kernel.py``). The number of classes is made even by one
+without samples, so that all loops go two by two. `score_labelings` and `score_regions`
+are the entries, and ``LDAMargins`` in ``_lda.py`` has the formulas.
 """
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-# held-out samples of all folds, where each fold's start, the row of every test point
-# among its fold's held-out samples, and where each fold's start
-Folds = namedtuple("Folds", "held edges rows row_edges")
-# per fold, (F, K, B): training samples of a class, what a prior adds to its margin
-Classes = namedtuple("Classes", "counts log_priors")
-# arrays of one fold, used again by the next: errors (n_held, K, B), moments (K, K, B),
-# the rest (K, B); small enough together to stay in the first cache
-Workspace = namedtuple("Workspace", "errors moments column row shares constants")
+from neuroextrap.margins._lane_best_kernel import add_share
+from neuroextrap.margins._lane_memory import address_of
+from neuroextrap.margins._lane_sums_kernel import fill_blocks, fill_sums
+from neuroextrap.margins._lda_memory import group_of, places_in
+from neuroextrap.margins._sweep_kernel import invert
+from neuroextrap.margins._vector_kernel import (
+    LANES,
+    ROW,
+    add,
+    add_product,
+    divide,
+    load,
+    load_number,
+    multiply,
+    spread,
+    store,
+    take_product,
+    where_code,
+)
 
-# No fast math but fused multiply-add: sums keep their order, so that the same labeling
-# gets the same margins to the last bit whatever else is in its batch. Divisions by zero
-# give infinity, as in numpy; a singular matrix is found by its pivots instead.
-_compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-_EPSILON = float(np.finfo(float).eps)
-
-# The innermost loops below all run over the labelings, b: rows are bound to names
-# before (``out``, ``left``, ``right``), so that the compiler sees three contiguous
-# vectors and no index arithmetic, and turns the loop into vector instructions.
-
-
-@_compile
-def _copy(out: Any, values: Any) -> None:
-    """Copy numbers: quicker here than an assignment to a slice."""
-    for b in range(values.size):
-        out[b] = values[b]
-
-
-@_compile
-def _total_moments(indicators: Any, residuals: Any) -> np.ndarray:
-    """Upper triangle of Y'E over all samples, shape (K, K, B)."""
-    n_samples, n_classes, width = residuals.shape
-    total = np.zeros((n_classes, n_classes, width))
-    for i in range(n_samples):
-        for k in range(n_classes):
-            for m in range(k, n_classes):
-                out, left, right = total[k, m], indicators[i, k], residuals[i, m]
-                for b in range(width):
-                    out[b] += left[b] * right[b]
-    return total
+# No fast math: sums keep their order, so that the same labeling gets the same margins
+# to the last bit whatever else is in its batch. Divisions by zero give infinity, as in
+# numpy; a singular matrix is found by its pivots instead.
+_compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compile
-def _fill_errors(inverse: Any, residuals: Any, held: Any, errors: Any) -> None:
-    """Out-of-fold errors: the inverse held-out block times the residuals."""
-    _, n_classes, width = residuals.shape
-    for i in range(len(held)):
-        for k in range(n_classes):
-            out = errors[i, k]
-            out[:] = 0.0
-            for j in range(len(held)):
-                weight, row = inverse[i, j], residuals[held[j], k]
-                for b in range(width):
-                    out[b] += weight * row[b]
+def _fill_residuals(region: Any, groups: Any, g: int, work: Any) -> None:
+    """Fill the residuals (n_samples, K) of some labelings from blocks of I - H."""
+    n_blocks, n_samples, _ = region.blocks.shape
+    edges, out = groups.edges[g], address_of(region.residuals)
+    members = address_of(groups.members) + g * LANES * n_samples * 4
+    for c in range(n_blocks):
+        block = address_of(region.blocks) + c * n_samples * ROW
+        place = out + c * LANES * work.width * ROW
+        fill_sums(block, members, n_samples, edges, place, work.scratch)
 
 
 @_compile
-def _fill_moments(
-    total: Any, residuals: Any, held: Any, counts: Any, work: Any
-) -> None:
-    """Upper triangle of Q = Y'E - E_f' E^_f + d d'/N."""
-    n_classes, width = counts.shape
-    moments, errors, shares = work.moments, work.errors, work.shares
-    for k in range(n_classes):
-        for m in range(k, n_classes):
-            # Y'E of all samples, and d d'/N of this fold
-            out, left, right = moments[k, m], counts[k], shares[m]
-            start = total[k, m]
-            for b in range(width):
-                out[b] = start[b] + left[b] * right[b]
-            # take the held-out samples off, in their order
-            for i in range(len(held)):
-                left, right = residuals[held[i], k], errors[i, m]
-                for b in range(width):
-                    out[b] -= left[b] * right[b]
+def _fill_total(residuals: int, codes: int, n_samples: int, work: Any) -> None:
+    """Fill the upper triangle of Y'E over all samples."""
+    step = work.width * ROW
+    for k in range(0, work.width, 2):
+        for m in range(k, work.width, 2):
+            a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+            for i in range(n_samples):
+                place, label = residuals + i * step + m * ROW, codes + i * LANES
+                one, other = load(place), load(place + ROW)
+                a = where_code(label, k, add(a, one), a)
+                b = where_code(label, k, add(b, other), b)
+                c = where_code(label, k + 1, add(c, one), c)
+                d = where_code(label, k + 1, add(d, other), d)
+            place = work.total + k * step + m * ROW
+            store(place, a)
+            store(place + ROW, b)
+            store(place + step, c)
+            store(place + step + ROW, d)
 
 
 @_compile
-def _read_pivot(a: Any, k: int, column: Any, row: Any) -> None:
-    """Copy column k of the upper triangle; divide it by its diagonal."""
-    n_classes, width = column.shape
-    for i in range(n_classes):
-        _copy(column[i], a[i, k] if i < k else a[k, i])
-    # row[k] holds 1 / pivot, by which the others are multiplied
-    inverse = row[k]
-    for b in range(width):
-        inverse[b] = 1.0 / column[k, b]
-    for i in range(n_classes):
-        if i != k:
-            out, left = row[i], column[i]
-            for b in range(width):
-                out[b] = left[b] * inverse[b]
+def _inside(residuals: int, held: Any, work: Any) -> int:
+    """Return the address of the residuals of held-out samples, copied if need be."""
+    step = work.width * ROW
+    if held[-1] - held[0] == len(held) - 1:  # sorted: one after the other
+        return residuals + held[0] * step
+    for j in range(len(held)):
+        place, to = residuals + held[j] * step, work.inside + j * step
+        for k in range(0, step, ROW):
+            store(to + k, load(place + k))
+    return work.inside
 
 
 @_compile
-def _eliminate(a: Any, k: int, column: Any, row: Any) -> None:
-    """Subtract the product of the pivot's column and row from the others."""
-    n_classes, width = column.shape
-    for i in range(n_classes):
-        for j in range(i, n_classes):
-            if k not in (i, j):
-                out, left, right = a[i, j], column[i], row[j]
-                for b in range(width):
-                    out[b] -= left[b] * right[b]
+def _fill_errors(inverse: int, inside: int, n_held: int, work: Any) -> None:
+    """Fill out-of-fold errors: minus the inverse held-out block times the residuals."""
+    step = work.width * ROW
+    for i in range(0, n_held, 2):
+        last = min(i + 1, n_held - 1)  # the same once more where there is no other
+        upper, lower = inverse + i * n_held * 8, inverse + last * n_held * 8
+        for k in range(0, step, 2 * ROW):
+            a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+            for j in range(n_held):
+                one, other = (
+                    load(inside + j * step + k),
+                    load(inside + j * step + k + ROW),
+                )
+                weight = spread(load_number(upper + j * 8))
+                below = spread(load_number(lower + j * 8))
+                a, b = take_product(a, weight, one), take_product(b, weight, other)
+                c, d = take_product(c, below, one), take_product(d, below, other)
+            place, under = work.errors + i * step + k, work.errors + last * step + k
+            store(place, a)
+            store(place + ROW, b)
+            store(under, c)
+            store(under + ROW, d)
 
 
 @_compile
-def _write_pivot(a: Any, k: int, row: Any) -> None:
-    """Write the swept row and column."""
-    n_classes, width = row.shape
-    for i in range(k):
-        _copy(a[i, k], row[i])
-    for i in range(k + 1, n_classes):
-        _copy(a[k, i], row[i])
-    for b in range(width):
-        a[k, k, b] = -row[k, b]
+def _fill_moments(counts: int, inside: int, n_held: int, work: Any) -> None:
+    """Fill the upper triangle of Q = Y'E - E_f' E^_f + d d'/N; errors are minus E^_f.
 
-
-@_compile
-def _invert(a: Any, smallest: Any, column: Any, row: Any) -> bool:
-    """Invert symmetric (K, K, B) in place by Gauss-Jordan sweeps; False if singular.
-
-    Only the upper triangle is read; the whole is written. No pivoting.
+    ``counts`` are the training samples of a class, d; N is the number of all.
     """
-    n_classes, width = column.shape
-    # a pivot below the rounding error of its own diagonal element means singular; the
-    # diagonal is read before the sweeps change it
-    for k in range(n_classes):
-        for b in range(width):
-            smallest[k, b] = 10 * n_classes * _EPSILON * a[k, k, b]
-    regular = True
-    for k in range(n_classes):
-        _read_pivot(a, k, column, row)
-        for b in range(width):
-            regular &= column[k, b] > smallest[k, b]
-        _eliminate(a, k, column, row)
-        _write_pivot(a, k, row)
-    # the sweeps leave minus the inverse in the upper triangle
-    for i in range(n_classes):
-        for j in range(i, n_classes):
-            out, mirror = a[i, j], a[j, i]
-            for b in range(width):
-                out[b] = -out[b]
-                mirror[b] = out[b]
+    step, size = work.width * ROW, spread(0.0)
+    for k in range(0, step, ROW):
+        size = add(size, load(counts + k))
+    share = divide(spread(1.0), size)
+    for k in range(0, step, 2 * ROW):
+        upper = multiply(share, load(counts + k))
+        lower = multiply(share, load(counts + k + ROW))
+        for m in range(k, step, 2 * ROW):
+            # Y'E of all samples, and d d'/N of this fold
+            at = k * work.width + m
+            one, other = load(counts + m), load(counts + m + ROW)
+            place = work.total + at
+            a = add_product(load(place), upper, one)
+            b = add_product(load(place + ROW), upper, other)
+            c = add_product(load(place + step), lower, one)
+            d = add_product(load(place + step + ROW), lower, other)
+            # take the held-out samples off, in their order
+            for j in range(0, n_held * step, step):
+                left, below = load(inside + j + k), load(inside + j + k + ROW)
+                error = work.errors + j + m
+                one, other = load(error), load(error + ROW)
+                a, b = add_product(a, left, one), add_product(b, left, other)
+                c, d = add_product(c, below, one), add_product(d, below, other)
+            place = work.moments + at
+            store(place, a)
+            store(place + ROW, b)
+            store(place + step, c)
+            store(place + step + ROW, d)
+    if work.n_classes < work.width:  # a class without samples is left alone
+        store(work.moments + (step + ROW) * work.n_classes, spread(1.0))
+
+
+@_compile
+def _fill_constants(constants: int, work: Any) -> None:
+    """Fill what a fold adds to the margins of a class; minus half of (Q^-1)_mm."""
+    step, half = work.width * ROW, spread(0.5)
+    for m in range(0, step, ROW):
+        diagonal = load(work.moments + m * (work.width + 1))
+        value = take_product(load(constants + m), half, diagonal)
+        store(work.constants + m, value)
+
+
+@_compile
+def _add_truth(codes: int, held: Any, work: Any) -> None:
+    """Turn errors of held-out samples into what is predicted."""
+    one = spread(1.0)
+    for i in range(len(held)):
+        place, label = work.errors + i * work.width * ROW, codes + held[i] * LANES
+        for k in range(work.n_classes):
+            error = load(place + k * ROW)
+            store(place + k * ROW, where_code(label, k, add(error, one), error))
+
+
+@_compile
+def _fill_scores(i: int, j: int, work: Any) -> None:
+    """Fill the margins (2, K) of two test points, by their places in the fold."""
+    step = work.width * ROW
+    upper, lower = work.errors + i * step, work.errors + j * step
+    for m in range(0, step, 2 * ROW):
+        a, b = load(work.constants + m), load(work.constants + m + ROW)
+        c, d = a, b
+        for k in range(0, step, ROW):
+            place = work.moments + k * work.width + m
+            one, other = load(place), load(place + ROW)
+            first, second = load(upper + k), load(lower + k)
+            a, b = add_product(a, first, one), add_product(b, first, other)
+            c, d = add_product(c, second, one), add_product(d, second, other)
+        place = work.scores + m
+        store(place, a)
+        store(place + ROW, b)
+        store(place + step, c)
+        store(place + step + ROW, d)
+
+
+@_compile
+def _put_margins(scores: int, t: int, g: int, out: Any) -> None:
+    """Write the margins of test point t under the labelings of group g."""
+    first = g * LANES
+    for k in range(out.n_classes):
+        to = out.place + (t * out.n_classes + k) * out.step + first
+        place = scores + k * ROW
+        for b in range(min(LANES, out.n_labelings - first)):
+            out.margins[to + b] = load_number(place + b * 8)
+
+
+@_compile
+def _test_fold(
+    f: int, g: int, held: Any, folds: Any, group: Any, out: Any, work: Any
+) -> bool:
+    """Write, or count, the margins of the test points of a fold; False if NaN."""
+    shares, weight = address_of(out.shares) + g * ROW, group.weights
+    step, numbers = work.width * ROW, True
+    first, stop = folds.row_edges[f], folds.row_edges[f + 1]
+    for t in range(first, stop, 2):
+        last = min(t + 1, stop - 1)
+        _fill_scores(folds.rows[t], folds.rows[last], work)
+        for p in range(t, last + 1):
+            scores = work.scores + (p - t) * step
+            if out.margins.size:
+                _put_margins(scores, p, g, out)
+            if out.shares.size:
+                label = group.codes + held[folds.rows[p]] * LANES
+                if group.weights:
+                    weight = group.weights + p * ROW
+                numbers &= add_share(
+                    scores, label, weight, shares, work.n_classes, out.single
+                )
+    return numbers
+
+
+@_compile
+def _fit_fold(f: int, group: Any, inside: int, n_held: int, work: Any) -> bool:
+    """Fit a fold whose errors are known: inverse moments and constants.
+
+    ``n_held`` samples are taken off the moments. False if these are singular.
+    """
+    first = f * work.width * ROW
+    _fill_moments(group.counts + first, inside, n_held, work)
+    regular = invert(work.moments, work.scratch, work.width)
+    _fill_constants(group.constants + first, work)
     return regular
 
 
 @_compile
-def _fill_constants(counts: Any, log_priors: Any, work: Any) -> None:
-    """Fill what a fold adds to the margins of a class."""
-    n_classes, width = counts.shape
-    inverse, constants = work.moments, work.constants
-    for m in range(n_classes):
-        # the log prior and half of 1 / d_m - (Q^-1)_mm
-        out, left, right = constants[m], inverse[m, m], counts[m]
-        for b in range(width):
-            out[b] = log_priors[m, b] - 0.5 * (left[b] - 1.0 / right[b])
-        # the mean of the training samples, whose predictions are the class shares
-        for k in range(n_classes):
-            left, right = inverse[k, m], work.shares[k]
-            for b in range(width):
-                out[b] -= left[b] * right[b]
+def score_labelings(region: Any, folds: Any, groups: Any, out: Any, array: Any) -> bool:
+    """Fill margins, or shares of best classes, of a region under many labelings.
 
-
-@_compile
-def _fill_scores(indicators: Any, errors: Any, work: Any, out: Any) -> None:
-    """Fill the margins (K, B) of one test point."""
-    n_classes, width = out.shape
-    # the sweeps are over: their column and row serve again
-    predicted, inverse, score = work.column, work.moments, work.row[0]
-    for k in range(n_classes):
-        for b in range(width):
-            predicted[k, b] = indicators[k, b] - errors[k, b]
-    for m in range(n_classes):
-        _copy(score, work.constants[m])
-        for k in range(n_classes):
-            left, right = predicted[k], inverse[k, m]
-            for b in range(width):
-                score[b] += left[b] * right[b]
-        _copy(out[m], score)
-
-
-@_compile
-def _fill_shares(counts: Any, shares: Any) -> None:
-    """Fill each class's share of the training samples."""
-    n_classes, width = counts.shape
-    for b in range(width):
-        size = 0.0
-        for k in range(n_classes):
-            size += counts[k, b]
-        for k in range(n_classes):
-            shares[k, b] = counts[k, b] / size
-
-
-@_compile
-def _workspace(folds: Any, n_classes: int, width: int) -> Any:
-    """Allocate the arrays of one fold, for the fold that holds out most samples."""
-    n_held = np.diff(folds.edges).max()
-    few = (n_classes, width)
-    return Workspace(
-        np.empty((n_held, n_classes, width)),
-        np.empty((n_classes, n_classes, width)),
-        np.empty(few),
-        np.empty(few),
-        np.empty(few),
-        np.empty(few),
-    )
-
-
-@_compile
-def fill_margins(
-    residuals: Any, indicators: Any, inverses: Any, folds: Any, classes: Any, out: Any
-) -> bool:
-    """Fill the margins ``out`` (n_test, K, B) of one region under B labelings.
-
-    ``residuals`` and ``indicators``, (n_samples, K, B), are (I - H) Y and Y of each
-    labeling; ``inverses``, (sum of n_held ** 2,), the inverse held-out blocks of I - H,
-    one fold after the other. False when a within-class scatter is singular or not
+    ``array`` is a `workspace`. False when a within-class scatter is singular or not
     finite.
     """
-    _, n_classes, width = residuals.shape
-    total = _total_moments(indicators, residuals)
-    work = _workspace(folds, n_classes, width)
-    offset, regular = 0, True
-    for f in range(len(folds.edges) - 1):
-        held = folds.held[folds.edges[f] : folds.edges[f + 1]]
-        size = len(held)
-        inverse = inverses[offset : offset + size**2].reshape(size, size)
-        offset += size**2
-        counts = classes.counts[f]
-        # d / N; E^_f; Q; Q^-1 in its place; what is the same for all test points
-        _fill_shares(counts, work.shares)
-        _fill_errors(inverse, residuals, held, work.errors)
-        _fill_moments(total, residuals, held, counts, work)
-        regular &= _invert(work.moments, work.constants, work.column, work.row)
-        _fill_constants(counts, classes.log_priors[f], work)
-        for t in range(folds.row_edges[f], folds.row_edges[f + 1]):
-            i = folds.rows[t]  # the test point among the held-out samples
-            _fill_scores(indicators[held[i]], work.errors[i], work, out[t])
+    n_groups, n_samples, _ = groups.codes.shape
+    fill_blocks(region.dense, region.blocks)
+    work = places_in(array, np.diff(folds.edges).max(), out.n_classes)
+    residuals, regular = address_of(region.residuals), True
+    for g in range(n_groups):
+        group, inverse = group_of(groups, g), address_of(region.inverses)
+        _fill_residuals(region, groups, g, work)
+        _fill_total(residuals, group.codes, n_samples, work)
+        for f in range(len(folds.edges) - 1):
+            held = folds.held[folds.edges[f] : folds.edges[f + 1]]
+            inside = _inside(residuals, held, work)
+            _fill_errors(inverse, inside, len(held), work)
+            regular &= _fit_fold(f, group, inside, len(held), work)
+            _add_truth(group.codes, held, work)
+            regular &= _test_fold(f, g, held, folds, group, out, work)
+            inverse += len(held) ** 2 * 8
     return regular
 
 
 @_compile
-def _add_between(counts: Any, moments: Any, work: Any) -> None:
-    """Fill Q, the residual moments and d d'/N."""
-    n_classes, width = counts.shape
-    for k in range(n_classes):
-        for m in range(k, n_classes):
-            out, start = work.moments[k, m], moments[k, m]
-            left, right = counts[k], work.shares[m]
-            for b in range(width):
-                out[b] = start[b] + left[b] * right[b]
-
-
-@_compile
-def fill_growing_margins(
-    errors: Any, moments: Any, indicators: Any, rows: Any, classes: Any, out: Any
+def score_regions(
+    errors: Any, moments: Any, folds: Any, groups: Any, out: Any, array: Any
 ) -> bool:
-    """Fill the margins ``out`` (n_test, K, S) of S regions from their ridge fits.
+    """Fill the margins of many regions from their ridge fits under one labeling.
 
-    Regions lie where labelings are elsewhere: ``errors`` and ``indicators``
-    (n_test, K, S) are those of the test points, ``moments`` (F, K, K, S) of the
-    residuals, and ``rows`` (F + 1,) says where the test points of each fold begin.
-    False when a within-class scatter is singular or not finite.
+    Regions lie where labelings are elsewhere. ``errors`` (G, n_test, K, `LANES`) are
+    predicted minus true at the test points, which ``folds`` holds out, and ``moments``
+    (G, F, K, K, `LANES`) those of the residuals. False when a within-class scatter is
+    singular or not finite.
     """
-    n_folds, n_classes, _, width = moments.shape
-    square, few = (n_classes, n_classes, width), (n_classes, width)
-    empty = np.empty(few), np.empty(few), np.empty(few), np.empty(few)
-    work = Workspace(np.empty((0, n_classes, width)), np.empty(square), *empty)
-    regular = True
-    for f in range(n_folds):
-        counts = classes.counts[f]
-        _fill_shares(counts, work.shares)
-        _add_between(counts, moments[f], work)
-        regular &= _invert(work.moments, work.constants, work.column, work.row)
-        _fill_constants(counts, classes.log_priors[f], work)
-        for t in range(rows[f], rows[f + 1]):
-            _fill_scores(indicators[t], errors[t], work, out[t])
+    n_groups, n_test, width, _ = errors.shape
+    n_folds, step, regular = len(folds.edges) - 1, width * ROW, True
+    work = places_in(array, np.diff(folds.edges).max(), out.n_classes)
+    for g in range(n_groups):
+        group, of_points = group_of(groups, g), address_of(errors) + g * n_test * step
+        for f in range(n_folds):
+            held = folds.held[folds.edges[f] : folds.edges[f + 1]]
+            of_fold = address_of(moments) + (g * n_folds + f) * width * step
+            for b in range(0, width * step, ROW):
+                store(work.total + b, load(of_fold + b))
+            for i in range(len(held)):
+                place, to = of_points + held[i] * step, work.errors + i * step
+                for b in range(0, step, ROW):
+                    store(to + b, load(place + b))
+            regular &= _fit_fold(f, group, work.inside, 0, work)
+            _add_truth(group.codes, held, work)
+            regular &= _test_fold(f, g, held, folds, group, out, work)
     return regular

@@ -8,7 +8,6 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda_algebra import (
     SINGULAR,
     inverse,
-    margin_constants,
     prior_constants,
 )
 from neuroextrap.margins._linear import Linear
@@ -70,12 +69,8 @@ def _from_classes(
     region: TallRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by K x K matrices."""
-    shares = n / n.sum(axis=1, keepdims=True)
     moments = -(sums @ region.inverses) @ sums.swapaxes(1, 2)
     np.einsum("fkk->fk", moments)[:] += n
-    inverses = inverse(moments.transpose(1, 2, 0)[..., None, None])
-    small = n[:, :, None, None], shares[:, :, None, None]
-    constants = margin_constants(inverses, *small, "equal")[..., 0, 0]
-    precision = inverses[..., 0, 0].transpose(2, 0, 1)
-    offsets = constants + (shares[:, None] @ precision)[:, 0]
-    return precision @ sums, offsets
+    inverses = inverse(moments.transpose(1, 2, 0)).transpose(2, 0, 1)
+    offsets = 0.5 / n - 0.5 * np.einsum("fkk->fk", inverses)
+    return inverses @ sums, offsets

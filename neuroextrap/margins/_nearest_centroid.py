@@ -1,17 +1,24 @@
 """Nearest class mean: sums over features for one labeling, Grams for many."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._best_classes import (
-    BestClasses,
-    sort_by_class,
-    times_equal_weight,
+from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
+from neuroextrap.margins._centroid_counts import CentroidCounter, make_counter
+from neuroextrap.margins._centroid_exact import (
+    exact_margins,
+    exact_shares,
+    training_factors,
 )
-from neuroextrap.margins._centroid_growing import chains_of, fill_growing
-from neuroextrap.margins._class_sums import MAX_TABLE, is_compact, round_terms
+from neuroextrap.margins._centroid_growing import (
+    chains_of,
+    compiled_windows,
+    fill_growing,
+)
+from neuroextrap.margins._class_sums import MAX_TABLE, is_compact
 from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import (
@@ -19,9 +26,10 @@ from neuroextrap.margins._kernel import (
     Work,
     kept_with,
     ns_of_sums,
+    sizes_of,
 )
 from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
-from neuroextrap.margins._operators import centered_gram
+from neuroextrap.margins._operators import fill_centered_grams
 from neuroextrap.margins._tall import (
     ClassSums,
     centered,
@@ -45,7 +53,7 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
 
     name = "nearest_centroid"
     indicator_bytes = 8
-    counts_short = True
+    shares_products = True
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
         everything = [slice(0, len(design.folds))]
@@ -79,18 +87,15 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
             return by_sums, work.n_regions * (
                 10 * n * size + work.n_labelings * labeling
             )
-        if _is_growing(design):
-            added = sum(design.n_samples - len(c.held) for c in chains_of(design))
-            each = design.n_samples * (n_test + added) / 2 + 4 * n_test * n_classes
-            by_regions = work.n_memberships * n * (4 + n / 25)
-            by_regions += work.n_regions * (4e4 + each * work.n_labelings)
-            return by_sums, by_regions
+        if work.n_labelings == 1 and (_is_exact(design) or _is_growing(design)):
+            return by_sums, work.n_regions * _ns_of_one(size, work, design)
+        changes = work.n_memberships if work.n_changes is None else work.n_changes
+        products = changes * n * (4 + n / 25)
         held = np.array([len(samples) for samples in design.held_out])
         blocks = float((held**2).sum())  # inner products within held-out samples
-        by_regions = work.n_memberships * n * (4 + n / 25)
-        by_regions += (4e4 + 4 * blocks) * work.n_regions
-        products = n_classes * (4 * held.sum() + (n * n + blocks) / 40)
-        return by_sums, by_regions + work.n_regions * work.n_labelings * products
+        by_regions = products + (4e4 + 4 * blocks) * work.n_regions
+        labeling = n_classes * (4 * held.sum() + (n * n + blocks) / 40)
+        return by_sums, by_regions + work.n_regions * work.n_labelings * labeling
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Return Gram matrices (n_regions, n, n), in the design's order.
@@ -100,20 +105,23 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         their place in the list.
         """
         tall = {
-            place: _tall(centered(x), design)
-            for place, x in enumerate(xs)
-            if is_tall(x.shape[1], design)
+            place: _tall(centered(xs[place]), design)
+            for place, size in enumerate(sizes_of(xs))
+            if is_tall(size, design)
         }
-        others = [x for place, x in enumerate(xs) if place not in tall]
-        if not others:
+        places = [place for place in range(len(xs)) if place not in tall]
+        if not places:
             return np.empty((0, design.n_samples, design.n_samples)), tall, design
-        whole = xs if not tall else others
-        grams = kept_with(whole, "grams", lambda: _grams(whole))
+        whole = xs if not tall else [xs[place] for place in places]
+        shape = design.n_samples, design.n_samples
         if not (_is_exact(design) or _is_growing(design)):
+            grams = kept_with(
+                whole, "grams", shape, partial(fill_centered_grams, whole)
+            )
             return _ordered(grams, design).astype(np.float32), tall, design
         # at most 4 n^2 of them are added and subtracted
-        n_terms = 4 * design.n_samples**2
-        grams = kept_with(whole, "rounded", lambda: round_terms(grams.copy(), n_terms))
+        fill = partial(fill_centered_grams, whole, n_terms=4 * design.n_samples**2)
+        grams = kept_with(whole, "rounded", shape, fill)
         return _ordered(grams, design), tall, design
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
@@ -129,23 +137,28 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
         grams, *_ = state
         return len(grams) > 0
 
+    def counts_in_place(self, design: Design) -> bool:
+        return _is_exact(design)
+
+    def observed_counter(
+        self, design: Design, forward: Design | None, codes: np.ndarray
+    ) -> CentroidCounter | None:
+        """Return what counts under one labeling as it goes over regions, or None."""
+        if not _is_exact(design) or (forward is not None and not _is_growing(forward)):
+            return None
+        return make_counter(design, forward, codes)
+
     def best_shares(self, state: Any, labelings: Any, weights: Any) -> Any:
         grams, tall, design = state
         if not self.stores_margins(state):
             counts = labelings.training_counts(design)
             linear = (_linear(region, labelings, counts) for region in tall.values())
             return shares_of_linear(linear, design, labelings, weights)
-        if tall or not (_is_exact(design) and has_numba()):
+        if tall or not self.counts_in_place(design):
             return None
-        from neuroextrap.margins._centroid_kernel import fill_centroid_shares
-
         if labelings.training_counts(design).min() < 1:
             raise ValueError(NAN_MARGINS)
-        by_class = sort_by_class(labelings, design, design.order, weights)
-        folds = _compiled_folds(labelings, design)
-        shares = np.empty((len(grams), labelings.n_labelings))
-        for gram, share in zip(grams, shares, strict=True):
-            fill_centroid_shares(gram, _apart(gram, folds), by_class, folds, share)
+        shares = exact_shares(grams, design, labelings, weights)
         return times_equal_weight(shares.reshape(-1), weights)
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
@@ -181,6 +194,23 @@ def _linear(region: tuple[ClassSums, Any], labelings: Any, n: Any) -> Linear:
     return Linear(points, means, -squares)
 
 
+def _ns_of_one(size: float, work: Work, design: Design) -> float:
+    """Estimate the nanoseconds of a region's margins under one labeling.
+
+    Folds that grow come after others, which have made the products already.
+    """
+    n, n_margins = design.n_samples, len(design.test) * design.n_classes
+    changes = size if work.n_changes is None else work.n_changes / work.n_regions
+    if _is_growing(design):
+        ns = 1e4 + 0.6 * n * n + 4 * n_margins
+        if compiled_windows(design) is None:
+            added = sum(n - len(chain.held) for chain in chains_of(design))
+            ns += n * added / 2
+    else:
+        ns = 9e3 + (2.5 + 0.035 * changes) * n * n + 2 * n_margins
+    return ns if has_numba() else 9 * ns
+
+
 def _is_exact(design: Design) -> bool:
     """Whether sums of inner products are exact, and best classes counted at once."""
     return is_compact(design) and design.tests_each_once
@@ -189,11 +219,6 @@ def _is_exact(design: Design) -> bool:
 def _is_growing(design: Design) -> bool:
     """Whether training sets grow from fold to fold, among few samples."""
     return design.n_samples**2 <= MAX_TABLE and bool(chains_of(design))
-
-
-def _grams(xs: list[np.ndarray]) -> np.ndarray:
-    """Return the inner products of the samples of every region, (S, n, n)."""
-    return np.stack([centered_gram(x) for x in xs])
 
 
 def _ordered(grams: np.ndarray, design: Design) -> np.ndarray:
@@ -206,7 +231,7 @@ def _ordered(grams: np.ndarray, design: Design) -> np.ndarray:
 def _margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
     """Return the margins of regions from inner products, in the form that suits."""
     if _is_exact(design):
-        return _exact_margins(grams, design, labelings)
+        return exact_margins(grams, design, labelings)
     if not _is_growing(design):
         return _gram_margins(grams, design, labelings)
     if labelings.training_counts(design).min() < 1:
@@ -223,7 +248,7 @@ def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarr
     flat = one_hot.reshape(design.n_samples, -1)
     twice, inverse = (
         np.tile(factor, len(grams))
-        for factor in _factors(labelings, design, grams.dtype)
+        for factor in training_factors(labelings, design, grams.dtype)
     )
     # inner products of every sample with the sum of each class over all samples
     products = batch_last(np.matmul(grams, flat), one_hot.shape)
@@ -251,15 +276,6 @@ def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarr
     return margins
 
 
-def _factors(labelings: Any, design: Design, dtype: Any) -> tuple:
-    """Return what a class's inner products and squared length are multiplied by.
-
-    2 / n and 1 / n^2 of the n training samples, each of shape (F, K, B).
-    """
-    counts = labelings.training_counts(design).astype(dtype)
-    return 2.0 / counts, 1.0 / (counts * counts)
-
-
 def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
     """Inner products with the sums of held-out samples, shape (F * h, K, M)."""
     products = np.matmul(
@@ -267,97 +283,6 @@ def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
     )
     products = products.reshape(len(grams), held.size, -1)
     return batch_last(products, (held.size, *shape[1:]))
-
-
-def _exact_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from rounded inner products, in float32."""
-    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
-    margins = np.empty(shape, dtype=np.float32)
-    if has_numba():
-        from neuroextrap.margins._centroid_kernel import fill_centroid_margins
-
-        by_class = sort_by_class(labelings, design, design.order)
-        folds = _compiled_folds(labelings, design)
-        for region, gram in enumerate(grams):
-            out = margins[:, :, region]
-            fill_centroid_margins(gram, _apart(gram, folds), by_class, folds, out)
-    else:
-        for columns, part in labelings.parts():
-            for region, gram in enumerate(grams):
-                _fill_exact(margins[:, :, region, columns], gram, design, part)
-    return margins.reshape(*shape[:2], -1)
-
-
-def _fill_exact(out: np.ndarray, gram: np.ndarray, design: Design, part: Any) -> None:
-    """Fill the margins (n, K, b) of one region under some labelings."""
-    one_hot = part.ordered_one_hot(design, float)
-    n, n_classes, width = one_hot.shape
-    same, place, of_fold, of_class = part.keep("pairs", lambda: _pairs(part, design))
-    of_sample = design.fold_of_test
-    # of every sample, its products with the sums of classes over other folds
-    cross = (gram * (of_sample[:, None] != of_sample)) @ one_hot.reshape(n, -1)
-    own = cross.reshape(-1).take(place)
-    within = np.zeros_like(own)
-    for samples, others, is_same in same:
-        within[samples] += gram[samples, others][:, np.newaxis] * is_same
-    # squared lengths over all samples, minus those of pairs with held-out samples
-    size = n_classes * width
-    within += own
-    total = np.bincount(of_class, within.reshape(-1), minlength=size)
-    within += own
-    held = np.bincount(of_fold, within.reshape(-1), len(design.folds) * size)
-    twice, inverse = part.keep("factors", lambda: _factors(part, design, float))
-    squares = (total - held.reshape(-1, size)).reshape(inverse.shape) * inverse
-    cross = cross.reshape(one_hot.shape)
-    for fold, rows in enumerate(design.fold_slices):
-        of_rows = cross[rows]
-        of_rows *= twice[fold]
-        of_rows -= squares[fold]
-        out[rows] = of_rows
-
-
-def _pairs(part: Any, design: Design) -> tuple:
-    """Return what `_fill_exact` asks of labels.
-
-    Pairs of samples of one fold and whether they are of one class; where, in flat
-    arrays (n, K, b), (F, K, b) and (K, b), the class of each sample is.
-    """
-    codes = part.codes[:, design.order].T.astype(np.intp)
-    width, n_classes = codes.shape[1], design.n_classes
-    fold = design.fold_of_test
-    same = []
-    for step in range(max(len(held) for held in design.held_out)):
-        samples = np.arange(len(fold) - step)
-        samples = samples[fold[samples] == fold[samples + step]]
-        is_same = codes[samples] == codes[samples + step]
-        found = is_same.any(axis=1)  # none, where a run has every class once
-        if found.any():
-            samples, is_same = samples[found], is_same[found].astype(float)
-            same.append((samples, samples + step, is_same))
-            if step:
-                same.append((samples + step, samples, is_same))
-    of_class = codes * width + np.arange(width)
-    of_fold = of_class + fold[:, np.newaxis] * (n_classes * width)
-    place = of_class + np.arange(len(fold))[:, np.newaxis] * (n_classes * width)
-    return same, place, of_fold.reshape(-1), of_class.reshape(-1)
-
-
-def _compiled_folds(labelings: Any, design: Design) -> Any:
-    """Return folds and their factors for compiled loops; kept for the next region."""
-    from neuroextrap.margins._centroid_kernel import Folds
-
-    def make() -> Any:
-        edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
-        of_sample = design.fold_of_test.astype(np.uint32)
-        factors = (f.transpose(2, 0, 1) for f in _factors(labelings, design, float))
-        return Folds(of_sample, edges, *map(np.ascontiguousarray, factors))
-
-    return labelings.keep("folds", make)
-
-
-def _apart(gram: np.ndarray, folds: Any) -> np.ndarray:
-    """Return inner products, zero between samples of the same fold."""
-    return gram * (folds.of_sample[:, None] != folds.of_sample)
 
 
 def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:

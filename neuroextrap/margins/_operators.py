@@ -7,14 +7,15 @@ reused for every labeling.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._kernel import kept_with
+from neuroextrap.margins._kernel import RegionSamples, kept_with, sizes_of
+from neuroextrap.margins._overlapping_grams import round_gram
 
 MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
 # products may be taken in float32 where the penalty is at least this multiple of the
@@ -99,6 +100,22 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
         product = part @ part.T
         gram = product if start == 0 else gram + product
     return gram
+
+
+def fill_centered_grams(
+    xs: Sequence[np.ndarray], out: np.ndarray, n_terms: int | None = None
+) -> None:
+    """Fill `centered_gram` of every region, (S, n, n).
+
+    Rounded where `n_terms` are to add up without rounding.
+    """
+    if isinstance(xs, RegionSamples) and xs.fill_grams is not None:
+        xs.fill_grams(out, n_terms)
+        return
+    for x, gram in zip(xs, out, strict=True):
+        gram[:] = centered_gram(x)
+        if n_terms is not None:
+            round_gram(gram, n_terms)
 
 
 def scatter_penalty(x: np.ndarray, shrinkage: Any) -> tuple[float, np.dtype]:
@@ -209,7 +226,7 @@ def residual_operators(
     mean diagonal of K.
     """
     n = design.n_samples
-    n_features = np.array([x.shape[1] for x in xs])
+    n_features = sizes_of(xs)
     grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
     single = penalties >= FLOAT32_PENALTY * traces / n
@@ -237,13 +254,16 @@ def penalized_grams(
     """Return centered Gram matrices (n_regions, n, n) and penalties (n_regions,)."""
     check_shrinkage(shrinkage)
     check_regions(xs, design)
-    n_features = np.array([x.shape[1] for x in xs])
-    grams = kept_with(xs, "grams", lambda: np.stack([centered_gram(x) for x in xs]))
+    n_features = sizes_of(xs)
+    shape = design.n_samples, design.n_samples
+    grams = kept_with(xs, "grams", shape, partial(fill_centered_grams, xs))
     return grams, _gram_penalties(grams, n_features, shrinkage)
 
 
 def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
     """Raise unless every region is a non-empty 2-D array over the design's samples."""
+    if isinstance(xs, RegionSamples):
+        return  # from the task's regions
     for x in xs:
         if np.ndim(x) != 2 or len(x) != design.n_samples or not np.shape(x)[1]:
             raise ValueError(
@@ -256,7 +276,11 @@ def dense_residuals(
     xs: Sequence[np.ndarray], grams: np.ndarray, penalties: np.ndarray
 ) -> np.ndarray:
     """Return I - H of all regions (n_regions, n, n), kept with their samples."""
-    return kept_with(xs, "residuals", lambda: _dense_residuals(grams, penalties))
+
+    def fill(out: np.ndarray) -> None:
+        out[:] = _dense_residuals(grams, penalties)
+
+    return kept_with(xs, "residuals", grams.shape[1:], fill)
 
 
 def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:

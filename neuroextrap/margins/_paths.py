@@ -25,26 +25,46 @@ def work_of_a_task(plan: Plan, regions: scipy.sparse.csr_array, size: int) -> Wo
     members = regions[filled[start : start + size]]
     is_member = np.zeros(regions.shape[1], dtype=bool)
     is_member[members.indices] = True
-    return Work(members.shape[0], int(is_member.sum()), members.nnz, plan.n_trained)
+    return Work(
+        members.shape[0],
+        int(is_member.sum()),
+        members.nnz,
+        plan.n_trained,
+        None if plan.whitener is not None else _n_changes(members),
+    )
 
 
-def sums_are_faster(
+def _n_changes(members: scipy.sparse.csr_array) -> int:
+    """Count how regions differ from the one before, at most all of their features."""
+    sizes = np.diff(members.indptr)
+    ones = scipy.sparse.csr_array(
+        (np.ones(members.nnz, dtype=np.int32), members.indices, members.indptr),
+        shape=members.shape,
+    )
+    shared = ones[1:].multiply(ones[:-1]).sum(axis=1)
+    changes = sizes[1:] + sizes[:-1] - 2 * shared
+    return int(sizes[0] + np.minimum(changes, sizes[1:]).sum())
+
+
+def path_costs(
     plan: Plan,
     regions: scipy.sparse.csr_array,
     size: int,
     *,
     at_once: int | None = None,
-) -> bool:
-    """Choose how margins are made, from the plan and all regions alone.
+) -> tuple[float, float]:
+    """Estimate the nanoseconds of a region by sums over features, and on its own.
 
-    ``size`` is the number of regions of a task that sums, and ``at_once`` how many
-    numbers of a feature are in memory together (None: those of all test points).
+    From the plan and all regions alone; infinite where there is no such way. ``size``
+    is the number of regions of a task, and ``at_once`` how many numbers of a feature
+    are in memory together (None: those of all test points).
     """
     if not (isinstance(plan.kernel, AdditiveKernel) and plan.is_additive):
-        return False
+        return np.inf, 0.0
     work = work_of_a_task(plan, regions, size)
-    if work.n_features * (plan.size if at_once is None else at_once) > _LARGEST_SUMS:
-        return False
     assert isinstance(plan.design, Design)  # additive classifiers are cross-validated
     by_sums, by_regions = plan.kernel.costs(work, plan.design)
-    return bool(by_sums < by_regions)
+    if work.n_features * (plan.size if at_once is None else at_once) > _LARGEST_SUMS:
+        by_sums = np.inf
+    n_regions = max(1, work.n_regions)
+    return by_sums / n_regions, by_regions / n_regions

@@ -1,15 +1,17 @@
 """What the tasks of a run share, and the data of one of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Labelings, TestedRows
+from neuroextrap.margins._design import Design, Labelings, TestedRows
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
+from neuroextrap.margins._overlapping_grams import fill_grams
 from neuroextrap.margins._region_sums import RegionSums, share_sums
 from neuroextrap.margins._wins import class_weights
 
@@ -18,10 +20,15 @@ PASS_SIZE = 2**18
 # indicators of the classes of all labelings, kept for the next region up to this size
 KEPT_INDICATORS = 2**26
 _MAX_REGIONS_PER_PASS = 64
+# of a pass that stores no margins: what is made once a region is made for all of them
+_REGIONS_WITHOUT_MARGINS = 8
 # where margins are not stored: labelings together, and numbers in the margins of these
 _WIDEST, _WIDE_SIZE = 8, 2**22
 # products of samples of a task's regions, kept for forward tests up to this size
-KEPT_PRODUCTS = 2**21
+KEPT_PRODUCTS = 2**22
+# numbers of a task's centered features in float64: kept for all its regions, or counted
+# with and dropped
+_KEPT_FEATURES, COUNTED_FEATURES = 2**20, 2**22
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,14 @@ class Plan:
         return bool(best_only) and not self.pairing and self.n_permutations > 0
 
     @property
+    def stores_no_margins(self) -> bool:
+        """Whether best classes of a short design are counted as margins are made."""
+        counts_in_place = getattr(self.kernel, "counts_in_place", None)
+        if not (self.needs_best_only and isinstance(self.design, Design)):
+            return False
+        return counts_in_place is not None and counts_in_place(self.design)
+
+    @property
     def size(self) -> int:
         """Numbers in the margins of one labeling of one region."""
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
@@ -115,6 +130,8 @@ class Plan:
     @property
     def pass_regions(self) -> int:
         """Number of regions whose margins are made in one pass."""
+        if self.stores_no_margins:
+            return _REGIONS_WITHOUT_MARGINS
         n_regions = PASS_SIZE // (self.size * self.batch_width)
         return max(1, min(_MAX_REGIONS_PER_PASS, n_regions))
 
@@ -132,6 +149,27 @@ class Plan:
                 forward=None,
             )
         return self._kept["forward"]
+
+    def observed_counter(self) -> Any:
+        """Return what counts under the observed labels as it goes over regions.
+
+        It is called with features and regions and gives the counts (beaten, tied) of
+        the plan's own tests, then of its forward tests. None where there are
+        permutations, or where the classifier has no such thing for these folds.
+        """
+        if "counter" not in self._kept:
+            self._kept["counter"] = self._make_counter()
+        return self._kept["counter"]
+
+    def _make_counter(self) -> Any:
+        make = getattr(self.kernel, "observed_counter", None)
+        by_sums = self.by_sums or (self.forward is not None and self.forward_by_sums)
+        if make is None or by_sums or not isinstance(self.design, Design):
+            return None
+        if self.n_permutations or self.pairing or self.whitener is not None:
+            return None
+        forward = None if self.forward is None else self.forward.design
+        return make(self.design, forward, self.codes[0])
 
     def batches(self, *, stores_margins: bool = True) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
@@ -203,6 +241,11 @@ class TaskData:
         return self.regions.shape[0]
 
     @property
+    def may_be_counted(self) -> bool:
+        """Whether there are few enough features to count with, for all regions."""
+        return self.features.size <= COUNTED_FEATURES
+
+    @property
     def sums(self) -> RegionSums:
         """How features are summed over the regions, with arrays for the work."""
         if "sums" not in self._kept:
@@ -214,14 +257,44 @@ class TaskData:
         start, stop = self.regions.indptr[region : region + 2]
         return self.regions.indices[start:stop]
 
-    def with_kept(self, xs: list[np.ndarray], first: int) -> list[np.ndarray]:
-        """Return samples of regions that keep what is made of them, if it is small."""
-        if self.n_regions * self.features.shape[1] ** 2 > KEPT_PRODUCTS:
-            return xs
-        return RegionSamples(
-            xs, self._kept, slice(first, first + len(xs)), self.n_regions
-        )
-
     def samples(self, region: int) -> np.ndarray:
         """Return a region's data, shape (n_samples, n_features of the region)."""
         return self.features[self.members(region)].T
+
+    def samples_of(self, regions: range, whitener: Any) -> Sequence[np.ndarray]:
+        """Return the samples of some regions, whitened.
+
+        They keep what is made of them, if it is small.
+        """
+
+        def whitened(place: int) -> np.ndarray:
+            region = regions[place]
+            x = self.samples(region)
+            if whitener is None:
+                return x
+            return whitener(self.columns[self.members(region)], x)
+
+        if self.n_regions * self.features.shape[1] ** 2 > KEPT_PRODUCTS:
+            return [whitened(place) for place in range(len(regions))]
+        rows = slice(regions.start, regions.stop)
+        fill = None
+        if whitener is None and self.features.size <= _KEPT_FEATURES:
+            fill = partial(self._fill_grams, regions)
+        sizes = np.diff(self.regions.indptr[regions.start : regions.stop + 1])
+        kept = self._kept, rows, self.n_regions
+        shape = self.features.shape[1], sizes
+        return RegionSamples(whitened, shape, kept, fill)
+
+    def _fill_grams(self, regions: range, out: np.ndarray, n_terms: int | None) -> None:
+        """Fill the inner products (S, n, n) of the centered samples of some regions."""
+        members = self.regions[regions.start : regions.stop]
+        members.sort_indices()
+        if "centered" not in self._kept:
+            self._kept["centered"] = self.centered()
+        fill_grams(self._kept["centered"], members, out, n_terms)
+
+    def centered(self) -> np.ndarray:
+        """Return the features (n_task_features, n) centered, in float64."""
+        centered = self.features.astype(float)
+        centered -= centered.mean(axis=1, keepdims=True)
+        return centered

@@ -18,6 +18,7 @@ from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins._nearest_centroid import batch_last
 from neuroextrap.margins._operators import RegionOperators, checked_counts
+from neuroextrap.margins._screen import Screen, count_terms, shares_by_lead, whole_terms
 from neuroextrap.margins._tall import TallRegion, is_tall, tall_bytes, tall_workspace
 
 
@@ -35,7 +36,6 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     name = "ridge"
     indicator_bytes = 4
-    counts_short = True
     shrinks = True
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
@@ -45,10 +45,10 @@ class RidgeMargins(BestClasses, MarginKernel):
         """Compute each region's out-of-fold operator."""
         forms = split_by_form(xs, design, shrinkage=self.shrinkage)
         predictors = [_predictor(group, design) for group in forms.operators]
-        return design, len(xs), forms, predictors
+        return design, len(xs), forms, predictors, {}
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, forms, predictors = state
+        design, n_regions, forms, predictors, _ = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         parts = []
@@ -73,26 +73,35 @@ class RidgeMargins(BestClasses, MarginKernel):
     def stores_margins(self, state: Any) -> bool:
         return not state[2].all_tall
 
+    def counts_in_place(self, design: Design) -> bool:
+        return is_compact(design)
+
     def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
-        design, n_regions, forms, predictors = state
+        design, n_regions, forms, predictors, screens = state
         if forms.all_tall:
             counts = checked_counts(design, labelings)
             linear = (_linear(x, labelings, counts) for x in forms.tall.values())
             return shares_of_linear(linear, design, labelings, weights)
-        compiled = is_compact(design) and has_numba()
-        if not compiled or forms.tall or forms.growing is not None:
+        if not is_compact(design) or forms.tall or forms.growing is not None:
             return None
-        from neuroextrap.margins._class_sums_kernel import fill_shares_of_sums
-
-        checked_counts(design, labelings)
-        samples = np.arange(design.n_samples)
-        by_class = sort_by_class(labelings, design, samples, weights)
+        counted = count_terms(labelings, design)
+        if counted not in screens:
+            screens[counted] = [
+                [
+                    whole_terms(region, counted, design, compiled=has_numba())
+                    for region in predictor
+                ]
+                for predictor in predictors
+            ]
         shares = np.empty((n_regions, labelings.n_labelings))
-        for group, predictor in zip(forms.operators, predictors, strict=True):
-            for region, of_region in zip(group.regions, predictor, strict=True):
-                table = np.ascontiguousarray(of_region.T)
-                work = np.empty((labelings.n_classes, len(of_region)), group.dtype)
-                fill_shares_of_sums(table, by_class, work, shares[region])
+        groups = zip(forms.operators, predictors, screens[counted], strict=True)
+        count = _count_compiled if has_numba() else _count
+        for group, predictor, of_group in groups:
+            of_regions = zip(group.regions, predictor, of_group, strict=True)
+            for region, terms, screen in of_regions:
+                shares[region] = count(
+                    terms, screen, labelings, design, weights, group.dtype
+                )
         return times_equal_weight(shares.reshape(-1), weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
@@ -103,6 +112,43 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, float)
+
+
+def _count_compiled(
+    terms: np.ndarray,
+    screen: Screen,
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the shares (B,) of best classes of a region in a compiled loop."""
+    from neuroextrap.margins._screen_kernel import fill_screened_shares
+
+    by_class = sort_by_class(labelings, design, np.arange(design.n_samples), weights)
+    shares = np.empty(labelings.n_labelings)
+    fill_screened_shares(terms, screen, by_class, np.empty(1, dtype), shares)
+    return shares
+
+
+def _count(
+    terms: np.ndarray,
+    screen: Screen,
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the same by products of matrices in single precision."""
+
+    def scores_of(part: Labelings) -> np.ndarray:
+        flat = part.one_hot(np.float32).reshape(design.n_samples, -1)
+        return (screen.table.T @ flat).reshape(len(terms), part.n_classes, -1)
+
+    def exact(some: Labelings) -> np.ndarray:
+        return _exact_predictions(terms[np.newaxis], design, some, dtype)
+
+    return shares_by_lead(scores_of, exact, screen.slack, labelings, design, weights)
 
 
 def _linear(region: TallRegion, labelings: Labelings, counts: np.ndarray) -> Linear:

@@ -4,6 +4,7 @@ Importing this module needs numba (the extra ``fast``). Nothing here is fast mat
 that the sums are those of scipy to the last bit.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,29 @@ def fill_sums(indptr: Any, indices: Any, rows: Any, out: Any) -> None:
             line = out[j, start : start + width]
             for b in range(width):
                 line[b] = sums[b, j]
+
+
+@_compile
+def fill_symmetric(sums: Any, out: Any, digits: int) -> None:
+    """Fill (n, n) from an upper triangle, rounded to ``digits`` of the largest number.
+
+    None is larger than the largest of the diagonal; no digits stand for no rounding.
+    The sums may have further rows and columns.
+    """
+    n, largest, shift = len(out), 0.0, 0.0
+    if digits:
+        for i in range(n):
+            largest = max(largest, sums[i, i])
+        exponent: Any = np.int32(math.frexp(largest)[1] - digits + 52)
+        shift = math.ldexp(1.5, exponent)
+    for i in range(n):
+        row, above = out[i], sums[i]
+        for j in range(i, n):
+            row[j] = (above[j] + shift) - shift
+    # some columns at a time, so that what is read stays in cache
+    for start in range(0, n, TOGETHER):
+        stop = min(start + TOGETHER, n)
+        for j in range(start + 1, n):
+            row = out[j]
+            for i in range(start, min(stop, j)):
+                row[i] = out[i, j]

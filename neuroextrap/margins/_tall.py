@@ -28,11 +28,10 @@ def is_tall(n_features: float, design: Design, *, solves_classes: bool = False) 
     classes for every labeling (`solves_classes`), where features are fewer than many
     classes.
     """
-    n_held = np.mean([len(held) for held in design.held_out])
     n, n_classes = design.n_samples, design.n_classes
     many = solves_classes and n_classes >= max(n_features, MANY_CLASSES)
     enough = n >= MIN_SAMPLES or many
-    return bool(enough and n_features <= n_held and 2 * n_features < n)
+    return bool(enough and n_features <= design.mean_held_out and 2 * n_features < n)
 
 
 class ClassSums:

@@ -5,9 +5,9 @@ any machine, and be repeated. It goes over its regions in passes, a pass over th
 labelings in batches; all sizes depend on the design alone, so no result on workers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from neuroextrap.margins._best_classes import (
     shares_of_margins,
     shares_of_regions,
 )
+from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
@@ -56,22 +57,39 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     }
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    if plan.needs_best_only and plan.n_permutations:
+    counted = _counted(plan, data)
+    if counted is not None:
+        own = iter([(*counted[0], 0, 1)])
+        _score(plan, slice(0, data.n_regions), own, result)
+    elif plan.needs_best_only and plan.n_permutations:
         for first, n_regions, shares in _all_shares(plan, data):
             _score_best(plan, slice(first, first + n_regions), shares, result)
     else:
         for first, n_regions, counts in _all_counts(plan, data):
             _score(plan, slice(first, first + n_regions), counts, result)
     if plan.forward is not None:
-        result |= _run_forward(plan, data)
+        result |= _run_forward(plan, data, None if counted is None else counted[1])
     return result
 
 
-def _run_forward(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
+def _counted(plan: Plan, data: TaskData) -> Any:
+    """Count own and forward tests of all regions in one go, None where none can."""
+    count = plan.observed_counter()
+    if count is None or not has_numba() or not data.may_be_counted:
+        return None
+    regions = data.regions
+    regions.sort_indices()
+    return count(data.centered(), regions)
+
+
+def _run_forward(
+    plan: Plan, data: TaskData, counted: tuple[np.ndarray, np.ndarray] | None
+) -> dict[str, np.ndarray]:
     """Count the correct outcomes of the forward tests, and their average wins.
 
     Margins that are summed over features are made some folds at a time, as many as the
-    plan's own tests, so that they take no more memory than these.
+    plan's own tests, so that they take no more memory than these. Tests that are
+    ``counted`` already have no margins.
     """
     forward, tests = cast(ForwardFolds, plan.forward), plan.forward_plan()
     n_classes = plan.design.n_classes
@@ -82,7 +100,10 @@ def _run_forward(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
         points = _points(forward.design, some)
         whole = design is forward.design
         part = tests if whole else replace(tests, design=design)
-        for first, n_regions, counts in _all_counts(part, data):
+        passes = _all_counts(part, data)
+        if counted is not None:
+            passes = iter([(0, data.n_regions, iter([(*counted, 0, 1)]))])
+        for first, n_regions, counts in passes:
             rows = slice(first, first + n_regions)
             beaten, tied, _, _ = next(counts)
             outcomes = correct_outcomes(beaten, tied, n_classes)
@@ -191,17 +212,11 @@ def _all_shares(
         yield first, len(xs), shares_of_regions(plan, xs)
 
 
-def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, list[np.ndarray]]]:
+def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, Sequence[np.ndarray]]]:
     """Yield (first region, samples of each region) of every pass, whitened."""
     for first in range(0, data.n_regions, plan.pass_regions):
         regions = range(first, min(first + plan.pass_regions, data.n_regions))
-        xs = [data.samples(region) for region in regions]
-        if plan.whitener is not None:
-            xs = [
-                plan.whitener(data.columns[data.members(region)], x)
-                for region, x in zip(regions, xs, strict=True)
-            ]
-        yield first, data.with_kept(xs, first)
+        yield first, data.samples_of(regions, plan.whitener)
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:

@@ -280,6 +280,9 @@ def test_peak_memory_stays_within_the_estimate(
     words = [classifier, *map(str, (n_permutations, n_jobs, n_atlas_regions))]
     done = subprocess.run(
         [sys.executable, "-c", _PEAK, *words],
+        # arrays are given back when freed: none of the fit's hides in what the small
+        # fit before it left behind
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
         capture_output=True,
         text=True,
         timeout=2 * _PATIENCE,
@@ -287,7 +290,7 @@ def test_peak_memory_stays_within_the_estimate(
     )
     found = json.loads(done.stdout)
     assert found["rise"] > 2**20
-    assert found["rise"] <= found["estimate"] <= 4 * found["rise"]
+    assert found["rise"] <= found["estimate"] <= 3 * found["rise"]
 
 
 def test_a_tight_budget_takes_fewer_workers_and_then_refuses():

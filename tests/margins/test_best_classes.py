@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.margins import (
+    _centroid_exact,
     _class_sums,
     _lda,
     _linear,
@@ -27,9 +28,10 @@ from neuroextrap.margins._wins import best_share, class_weights
 from tests.margins.cases import unequal_design
 from tests.margins.twins import TWINS
 
-USERS = (_linear, _tall, _nearest_centroid, _ridge, _lda, _wins)
+USERS = (_linear, _tall, _centroid_exact, _nearest_centroid, _ridge, _lda, _wins)
 COUNTED = ("score", "n_reached", "maxima", "n_best", "null")
 RESULTS = (*COUNTED, "wins", "weighted_wins")
+DESIGNS = ["alike", "unequal runs", "ties", "runs of one", "runs in no order"]
 CLASSIFIERS = ["nearest_centroid", "ridge", "lda", "gaussian_nb"]
 
 
@@ -56,6 +58,9 @@ def case(design, n_permutations=30, seed=0):
         y, runs = y[np.sort(keep)], runs[np.sort(keep)]
     if design == "runs of one":
         y, runs = y[:n_runs], np.arange(n_runs)
+    if design == "runs in no order":
+        order = rng.permutation(len(y))
+        y, runs = y[order], runs[order]
     X = rng.standard_normal((len(y), 40)).astype(np.float32)
     X += 0.4 * rng.standard_normal((n_classes, 40), dtype=np.float32)[y]
     if design == "ties":
@@ -94,7 +99,7 @@ def assert_same(one, other, names=RESULTS):
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("design", ["alike", "unequal runs", "ties", "runs of one"])
+@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
 @pytest.mark.parametrize("statistic", ["accuracy", "implied_information", 2])
 def test_compiled_passes_equal_those_of_numpy(name, design, statistic, monkeypatch):
@@ -107,7 +112,7 @@ def test_compiled_passes_equal_those_of_numpy(name, design, statistic, monkeypat
 
 
 @pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
-@pytest.mark.parametrize("design", ["alike", "unequal runs", "ties", "runs of one"])
+@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_best_classes_equal_the_ranks(name, design, numba, monkeypatch):
     if numba:
@@ -319,3 +324,39 @@ def test_repeated_and_partial_tests_take_the_way_of_stored_margins():
         labelings = Labelings(codes, 4)
         shares = kernel.best_shares(state, labelings, 1 / len(design.test))
         assert (shares is None) == (name == "nearest_centroid")
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("n_labelings", [1, 15, 16, 33])
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "weights"])
+def test_labelings_side_by_side_equal_one_by_one(design, n_labelings, equal):
+    X, _, codes, runs = case(design, n_labelings)
+    n_classes, codes = int(codes.max()) + 1, codes[1:]
+    folds = make_design(np.sort(codes[0]), n_classes, groups=runs)
+    grams = np.stack([X[:, :9] @ X[:, :9].T, X @ X.T]).astype(float)
+    grams = grams[:, folds.order[:, np.newaxis], folds.order]
+    round_terms(grams, 4 * len(X) ** 2)
+    weights = np.random.default_rng(2).random((len(X), n_labelings))
+    weights = 0.25 if equal else weights
+    shares, expected = (
+        count(grams, folds, Labelings(codes, n_classes), weights)
+        for count in (
+            _centroid_exact._count_side_by_side,
+            _centroid_exact._count_compiled,
+        )
+    )
+    np.testing.assert_array_equal(shares, expected)
+    margins = _centroid_exact.exact_margins(grams, folds, Labelings(codes, n_classes))
+    y = np.tile(codes[:, folds.test].T, 2)
+    each = 1.0 if equal else np.tile(weights, 2)
+    np.testing.assert_array_equal(shares.reshape(-1), best_share(margins, y, each))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_more_classes_than_are_taken_side_by_side(monkeypatch):
+    X, regions, codes, runs = case("alike")
+    plan = plan_of("nearest_centroid", codes, runs)
+    few = run(X, regions, plan)
+    monkeypatch.setattr(_centroid_exact, "_MAX_CLASSES", 3)
+    assert_same(few, run(X, regions, plan_of("nearest_centroid", codes, runs)))

@@ -104,6 +104,25 @@ def test_estimate_for_many_samples_is_nearer(classifier, factor, n_permutations)
     assert peak <= estimate_memory(X, whole, plan) <= factor * peak
 
 
+def test_regions_that_share_work_are_timed_together(monkeypatch):
+    plan, members = make_plan("nearest_centroid", 8, 24, 0), spheres()
+    plan = replace(plan, by_sums=False)
+    assert plan.observed_counter() is not None
+    X = np.zeros((192, members.shape[1]), dtype=np.float32)
+    timed = []
+
+    def seconds(X, regions, plan, rows):
+        timed.append(rows)
+        return 0.5 / len(timed)
+
+    monkeypatch.setattr(_cost, "_seconds", seconds)
+    estimate = estimate_seconds(X, members, plan)
+    middle = np.arange(256) + (members.shape[0] - 256) // 2
+    for rows in timed[1:]:  # after the first of them is compiled
+        np.testing.assert_array_equal(rows, middle)
+    assert estimate == pytest.approx(0.5 / len(timed) * members.shape[0] / 256)
+
+
 def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
     plan = make_plan("ridge", 8, 6, 2)
     X = np.zeros((48, 20_000), dtype=np.float32)

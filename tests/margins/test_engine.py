@@ -162,8 +162,7 @@ def test_pairing_permutes_test_labels_against_fixed_margins():
 
 
 @pytest.mark.parametrize("sums", [False, True])
-def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
-    monkeypatch.setattr(_engine, "sums_are_faster", lambda *_: sums)
+def test_general_splits_equal_refits_by_hand(sums):
     X, y, runs, regions = make_case(n_runs=6)
     cv = [
         (np.flatnonzero(runs < 3), np.flatnonzero(runs == 5)),
@@ -175,6 +174,7 @@ def test_general_splits_equal_refits_by_hand(monkeypatch, sums):
         design=design,
         codes=np.concatenate([y[None], y[None, ::-1].repeat(10, axis=0)]),
         statistic=resolve_statistic("accuracy", 4, [2, 4]),
+        by_sums=sums,
     )
     scores = score_regions(X, regions, plan)
     np.testing.assert_allclose(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _lda, _lda_algebra, _operators
+from neuroextrap.margins import _lda, _lda_algebra, _lda_compiled, _operators
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._lda import LDAMargins
 from neuroextrap.margins._operators import ridge_penalty
@@ -132,15 +132,18 @@ class _FixedCovariance:
         return self
 
 
-def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch, solver):
-    design, codes = unequal_design(), labels(10)
+@pytest.mark.parametrize("max_table", [2**18, 0])
+def test_unlabeled_batches_and_batches_are_bit_identical(
+    monkeypatch, solver, max_table
+):
+    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
+    design, codes = unequal_design(), labels(40)
     xs = correlated_regions((60, 5, 33, 12, 61))
     kernel = LDAMargins(solver=solver)
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
-    for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 2), (1000, 2, 10)):
+    for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 17), (1000, 2, 40)):
         monkeypatch.setattr(_lda, "BATCH", batch)
-        monkeypatch.setattr(_lda, "MAX_WIDTH", batch)
         monkeypatch.setattr(_lda_algebra, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
@@ -279,3 +282,64 @@ def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
         LDAMargins(solver="numba").prepare(xs, design)
     with pytest.raises(ValueError, match=r"solver=.* must be one of"):
         LDAMargins(solver="fortran").prepare(xs, design)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
+@pytest.mark.parametrize("max_table", [2**18, 0])
+def test_compiled_margins_are_those_of_numpy(n_classes, max_table, monkeypatch):
+    """Odd and even numbers of classes; fewer and more labelings than go together."""
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
+    design, rng = unequal_design(60, n_classes), np.random.default_rng(7)
+    base = np.arange(60) % n_classes
+    xs = correlated_regions((70, 9), n=60)
+    for n_labelings in (2, 16, 37):
+        codes = np.stack([rng.permutation(base) for _ in range(n_labelings)])
+        both = []
+        for solver in ("numba", "numpy"):
+            kernel = LDAMargins(shrinkage=0.3, priors="frequency", solver=solver)
+            state = kernel.prepare(xs, design)
+            both.append(kernel.margins(state, Labelings(codes, n_classes)))
+        np.testing.assert_allclose(both[0], both[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("double", [False, True])
+def test_compiled_shares_count_the_best_margins(
+    n_classes, weighted, double, monkeypatch
+):
+    """With classes that tie: the samples of two classes are the same."""
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    if double:
+        monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    rng = np.random.default_rng(8)
+    y, runs = np.tile(np.arange(n_classes), 12), np.repeat(np.arange(6), 2 * n_classes)
+    samples = np.arange(len(y))
+    folds = tuple((samples[runs != run], samples[runs == run]) for run in range(6))
+    design, x = Design(folds, len(y), n_classes), rng.standard_normal((len(y), 90))
+    x[y == 1] = x[y == 0]
+    codes = np.stack([y, *(rng.permutation(y) for _ in range(20))])
+    kernel, labelings = LDAMargins(solver="numba"), Labelings(codes, n_classes)
+    state = kernel.prepare([x], design)
+    weights = rng.random((len(design.test), len(codes))) if weighted else 0.25
+    shares = kernel.best_shares(state, labelings, weights)
+    margins = kernel.margins(state, labelings)
+    best = margins == margins.max(axis=1, keepdims=True)
+    if n_classes > 2 and not double:  # rounding to float32 makes them equal
+        assert (best[:, :, 0].sum(axis=1) > 1).any()
+    truth = codes[:, design.test].T
+    hits = np.take_along_axis(best, truth[:, np.newaxis], axis=1)[:, 0]
+    expected = (weights * hits / best.sum(axis=1)).sum(axis=0)
+    np.testing.assert_allclose(shares, expected, rtol=1e-13)
+
+
+def test_margins_that_are_no_numbers_are_refused():
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    design, codes, (x,) = unequal_design(), labels(5), correlated_regions((60,))
+    kernel = LDAMargins(solver="numba")
+    state = kernel.prepare([x], design)
+    (operators,) = state[2].operators
+    operators.inverses[1][0, 2, 0] = np.nan
+    with pytest.raises(ValueError, match="singular or not finite"):
+        kernel.best_shares(state, Labelings(codes, K), 1.0)

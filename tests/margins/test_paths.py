@@ -95,8 +95,10 @@ def test_whitened_samples_are_never_summed():
 def test_work_is_counted():
     plan = make_plan(GaussianNBMargins, 4)
     members = atlas()[[0, 3, 3, 5]]
-    assert work_of_a_task(plan, members, 10) == (4, 243, 324, 5)
-    assert work_of_a_task(plan, members, 2) == (2, 81, 162, 5)
+    assert work_of_a_task(plan, members, 10) == (4, 243, 324, 5, 243)
+    assert work_of_a_task(plan, members, 2) == (2, 81, 162, 5, 81)
+    whitened = replace(plan, whitener=lambda features, x: x)
+    assert work_of_a_task(whitened, members, 10) == (4, 243, 324, 5, None)
 
 
 @KERNELS

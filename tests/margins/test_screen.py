@@ -1,0 +1,161 @@
+"""Best classes in whole numbers: the shares that sums of full precision give."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.margins import _ridge, _screen, _wins
+from neuroextrap.margins._best_classes import sort_by_class
+from neuroextrap.margins._centroid_exact import _fold_scores, _whole_bounds
+from neuroextrap.margins._class_sums import round_terms
+from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._folds import make_design
+from neuroextrap.margins._screen import Terms, count_terms, whole_terms
+
+KINDS = ["normal", "offset", "heavy tails", "nearly equal", "equal", "zero"]
+
+
+def design_of(
+    n_classes=5, n_runs=4, repeats=1, *, unbalanced=False, seed=0, n_labelings=12
+):
+    """A design with samples in no order, and labelings of its samples."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.repeat(np.arange(n_classes), repeats), n_runs)
+    runs = np.repeat(np.arange(n_runs), n_classes * repeats)
+    order = rng.permutation(len(y))
+    y, runs = y[order], runs[order]
+    design = make_design(y, n_classes, groups=runs)
+    codes = np.stack([y] * n_labelings)
+    for labeling in codes[1:]:
+        rows = [np.arange(len(y))] if unbalanced else []
+        for run in rows or [np.flatnonzero(runs == r) for r in range(n_runs)]:
+            labeling[run] = rng.permutation(labeling[run])
+    return design, Labelings(codes, n_classes)
+
+
+def terms_of(kind, design, seed=0):
+    """What samples add to the margins of test points, 0 where they do not train."""
+    rng = np.random.default_rng(seed)
+    shape = len(design.test), design.n_samples
+    terms = {
+        "normal": lambda: rng.standard_normal(shape),
+        "offset": lambda: 1.0 + 1e-4 * rng.standard_normal(shape),
+        "heavy tails": lambda: rng.standard_cauchy(shape) ** 3,
+        "nearly equal": lambda: 1.0 + 1e-7 * rng.integers(-1, 2, shape),
+        "equal": lambda: np.ones(shape),
+        "zero": lambda: np.zeros(shape),
+    }[kind]()
+    for (train, _), rows in zip(design.folds, design.fold_slices, strict=True):
+        held = np.setdiff1d(np.arange(design.n_samples), train)
+        terms[rows, held[:, np.newaxis]] = 0.0
+    return round_terms(terms[np.newaxis], design.n_samples)[0]
+
+
+def naive_shares(terms, labelings, design, weights, dtype):
+    """Shares of best classes one test point after the other."""
+    shares = np.zeros(labelings.n_labelings)
+    for b, codes in enumerate(labelings.codes):
+        sums = [terms[:, codes == k].sum(axis=1) for k in range(design.n_classes)]
+        margins = np.array(sums).astype(dtype).T
+        for i, sample in enumerate(design.test):
+            best = margins[i] == margins[i].max()
+            if best[codes[sample]]:
+                shares[b] += 1 / best.sum() * weights[i, b]
+    return shares
+
+
+@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unbalanced", [True, False])
+@pytest.mark.parametrize("repeats", [2, 12])
+def test_shares_are_those_of_full_precision(
+    kind, dtype, repeats, unbalanced, numba, monkeypatch
+):
+    if numba:
+        pytest.importorskip("numba")
+    for module in (_ridge, _wins):
+        monkeypatch.setattr(module, "has_numba", lambda: numba)
+    design, labelings = design_of(repeats=repeats, unbalanced=unbalanced)
+    terms, counted = terms_of(kind, design), count_terms(labelings, design)
+    assert counted.balanced != unbalanced
+    screen = whole_terms(terms, counted, design, compiled=numba)
+    if numba:
+        short = counted.balanced and counted.n_most <= 32
+        assert screen.table.dtype == (np.int16 if short else np.int32)
+    fill = _ridge._count_compiled if numba else _ridge._count
+    ones = np.ones((len(design.test), labelings.n_labelings))
+    found = fill(terms, screen, labelings, design, 1.0, dtype)
+    naive = naive_shares(terms, labelings, design, ones, dtype)
+    np.testing.assert_allclose(found, naive, rtol=1e-14)
+    weights = np.random.default_rng(1).random(ones.shape)
+    again = Labelings(labelings.codes, labelings.n_classes)
+    found = fill(terms, screen, again, design, weights, dtype)
+    naive = naive_shares(terms, again, design, weights, dtype)
+    np.testing.assert_array_equal(found, naive)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lead_beyond_the_slack_is_a_lead_in_single_precision(kind, compiled):
+    design, labelings = design_of(repeats=4)
+    terms, counted = terms_of(kind, design), count_terms(labelings, design)
+    table, slack, lowest = whole_terms(terms, counted, design, compiled=compiled)
+    whole = labelings.one_hot(float).transpose(2, 1, 0) @ table.astype(float)
+    exact = labelings.one_hot(float).transpose(2, 1, 0) @ terms.T
+    assert (whole > float(lowest)).all()
+    assert np.abs(whole).max() * 2 <= (2**24 if not compiled else 2**31)
+    if table.dtype == np.int16:
+        assert np.ptp(whole, axis=1).max() < 2**15
+    ahead = whole[:, :, np.newaxis] - whole[:, np.newaxis] > slack
+    margins = exact.astype(np.float32)
+    assert (margins[:, :, np.newaxis] > margins[:, np.newaxis])[ahead].all()
+    if kind == "normal":
+        assert ahead.mean() > 0.38  # of 2 in 5: most leads are sure
+
+
+def test_sums_that_are_no_numbers_are_an_error():
+    design, labelings = design_of()
+    terms, counted = terms_of("normal", design), count_terms(labelings, design)
+    terms[3, np.flatnonzero(terms[3])[0]] = np.nan
+    with pytest.raises(ValueError, match="margins contain NaN"):
+        whole_terms(terms, counted, design, compiled=False)
+
+
+def test_classes_are_balanced_if_all_train_alike_in_every_fold():
+    design, labelings = design_of(repeats=2)
+    assert count_terms(labelings, design) == Terms(6, True)
+    _, others = design_of(repeats=2, unbalanced=True)
+    counted = count_terms(others, design)
+    assert not counted.balanced
+    assert counted.n_most > 6
+
+
+@pytest.mark.parametrize("unbalanced", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_leads_of_centroids_beyond_the_slack_are_leads(unbalanced, seed):
+    """Of whole inner products far coarser than those in use."""
+    design, labelings = design_of(repeats=3, unbalanced=unbalanced, seed=seed)
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((design.n_samples, 4))
+    gram = (x @ x.T)[design.order[:, np.newaxis], design.order]
+    apart = design.fold_of_test[:, np.newaxis] != design.fold_of_test
+    n_most, slack = _whole_bounds(labelings, design)
+    exact = _fold_scores(gram, gram * apart, design, labelings)
+    units = 2**18 if unbalanced else 2**12  # lengths of few samples are less sure
+    scaled = gram * (units / n_most / np.abs(gram).max())
+    whole = np.rint(scaled * apart).astype(np.float32)
+    again = Labelings(labelings.codes, labelings.n_classes)
+    scores = _fold_scores(scaled, whole, design, again)
+    margins = exact.astype(np.float32)
+    ahead = scores[:, :, np.newaxis] - scores[:, np.newaxis] > slack
+    assert (margins[:, :, np.newaxis] > margins[:, np.newaxis])[ahead].all()
+    assert ahead.mean() > 0.2
+
+
+def test_what_labelings_are_sorted_into_is_kept():
+    pytest.importorskip("numba")
+    design, labelings = design_of()
+    order = np.arange(design.n_samples)
+    first = sort_by_class(labelings, design, order)
+    assert sort_by_class(labelings, design, order) is first
+    assert _screen.count_terms(labelings, design) is count_terms(labelings, design)
