@@ -41,8 +41,12 @@ def same_length(reference, **others):
 
 
 def add_legend(ax):
-    """Draw the legend inside the axes, readable over lines; beside them when long."""
-    look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
+    """Draw the legend inside the axes, readable over lines; beside them when long.
+
+    Where it hides the least is asked for by name: matplotlib warns of a slow search for
+    it, on a busy computer of any search, only when nobody has chosen that search.
+    """
+    look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
         look |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     ax.legend(**look)

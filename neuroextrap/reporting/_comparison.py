@@ -232,7 +232,9 @@ def _scatter(compared, names):
         ylabel=f"accuracy of {names[0]}",
         aspect="equal",
     )
-    ax.legend(frameon=False, fontsize="small")
+    # above the axes: dots of a whole brain leave no free corner to search for
+    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
     caption = (
         f"Every dot is one {compared.words[0]}; above the line {names[0]} is better."
     )
