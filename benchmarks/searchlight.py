@@ -46,10 +46,10 @@ from neuroextrap.margins._forward_folds import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.margins._operators import ridge_penalty
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
+from neuroextrap.margins.algebra._operators import ridge_penalty
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.regions import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12

@@ -24,10 +24,10 @@ from threadpoolctl import threadpool_limits
 from neuroextrap.margins._cost import estimate_memory
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._operators import scatter_penalty
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.algebra._operators import scatter_penalty
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 THEIRS = {
     "nearest_centroid": NearestCentroid(),

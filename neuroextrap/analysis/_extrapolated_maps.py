@@ -9,8 +9,8 @@ from neuroextrap.analysis._presentation import region_images
 from neuroextrap.maps._files import describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._records import MapRecord
-from neuroextrap.margins._progress import Progress
 from neuroextrap.margins._resources import parse_memory
+from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_level, check_set_sizes
 from neuroextrap.stats._warn import warn

@@ -14,19 +14,19 @@ from neuroextrap.images._image_hash import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._registry import record_of
-from neuroextrap.margins._array_hash import array_hash
 from neuroextrap.margins._cost import (
     estimate_memory,
     estimate_seconds,
     quick_seconds,
 )
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
-from neuroextrap.margins._identity import identity_hash
-from neuroextrap.margins._null import null_file
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._progress import Progress, clock
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._statistic import InformationStatistic
+from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._identity import identity_hash
+from neuroextrap.margins.running._null import null_file
+from neuroextrap.margins.running._progress import Progress, clock
 from neuroextrap.regions._usable import UsableRegions
 from neuroextrap.stats import resolution_information
 from neuroextrap.stats._forward_design import ForwardDesign

@@ -9,8 +9,8 @@ from neuroextrap.maps._parameters import changed_parameters, described_parameter
 from neuroextrap.maps._provenance import provenance, versions
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
-from neuroextrap.margins._described import class_name
-from neuroextrap.margins._identity import identity_hash
+from neuroextrap.margins.running._described import class_name
+from neuroextrap.margins.running._identity import identity_hash
 
 BACKGROUND = "mean_image"
 _PARTIAL = "partial result: over the regions that are in it only"

@@ -10,7 +10,7 @@ from neuroextrap.decoding._labels import code_labels
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 _WHOLE_RUNS = {
     "n_permutations": 0,

@@ -7,8 +7,8 @@ from neuroextrap import stats
 from neuroextrap.decoding._labels import code_labels
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 
 class IdentificationScorer(BaseEstimator):

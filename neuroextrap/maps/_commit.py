@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from neuroextrap.margins._locks import Lock
+from neuroextrap.margins.running._locks import Lock
 from neuroextrap.stats._warn import warn
 
 STAGING = ".neuroextrap-partial-"

@@ -3,7 +3,7 @@
 import inspect
 
 from neuroextrap.maps._provenance import described_value
-from neuroextrap.margins._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._described import WITHOUT_EFFECT
 
 
 def described_parameters(estimator):

@@ -15,7 +15,7 @@ from neuroextrap.maps._commit import (
 )
 from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._json import json_text, read_json
-from neuroextrap.margins._locks import Lock
+from neuroextrap.margins.running._locks import Lock
 
 PROVENANCE_FILE = "provenance.json"
 """Plain name of the one file that differs between equal runs."""

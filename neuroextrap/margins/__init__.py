@@ -4,9 +4,9 @@
 classifier of one's own has to be; ``use_executor`` gives tasks to a Dask cluster.
 """
 
-from neuroextrap.margins._execution import use_executor
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins._registry import CLASSIFIERS
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS
+from neuroextrap.margins.running._execution import use_executor
 
 __all__ = [
     "CLASSIFIERS",

@@ -62,7 +62,7 @@ def sort_by_class(
     Samples are numbered by their place in ``order``. ``weights`` are those of the run:
     (n_test, B), or a number, by which counts are yet to be multiplied.
     """
-    from neuroextrap.margins._best_kernel import Sorted
+    from neuroextrap.margins.compiled._best import Sorted
 
     equal = np.ndim(weights) == 0
 

@@ -12,8 +12,8 @@ from neuroextrap.margins._engine import task_data, task_size, with_path
 from neuroextrap.margins._kernel import Work
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._plan import COUNTED_FEATURES, PASS_SIZE, Plan
-from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._task import largest_batch, run_task
+from neuroextrap.margins.algebra._region_sums import COLUMNS
 
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0

@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._checkpoint import Checkpoint
 from neuroextrap.margins._design import Design
-from neuroextrap.margins._execution import Work, run_tasks
-from neuroextrap.margins._identity import run_identity
 from neuroextrap.margins._paths import path_costs
 from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import first_margins, largest_batch, run_task
+from neuroextrap.margins.running._checkpoint import Checkpoint
+from neuroextrap.margins.running._execution import Work, run_tasks
+from neuroextrap.margins.running._identity import run_identity
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design, Labelings, TestedRows
+from neuroextrap.margins.compiled._numba import has_numba
 
 
 class BatchedLabelings(Protocol):

@@ -11,9 +11,9 @@ import scipy.sparse
 from neuroextrap.margins._design import Design, Labelings, TestedRows
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
-from neuroextrap.margins._overlapping_grams import fill_grams
-from neuroextrap.margins._region_sums import RegionSums, share_sums
 from neuroextrap.margins._wins import class_weights
+from neuroextrap.margins.algebra._overlapping_grams import fill_grams
+from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 
 # numbers per array in one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18

@@ -16,19 +16,19 @@ from neuroextrap.margins._best_classes import (
     shares_of_margins,
     shares_of_regions,
 )
-from neuroextrap.margins._compiled import has_numba
 from neuroextrap.margins._design import Design
 from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
 from neuroextrap.margins._outcomes import correct_outcomes
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
-from neuroextrap.margins._region_sums import COLUMNS
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     rank_tables,
     win_histogram,
 )
+from neuroextrap.margins.algebra._region_sums import COLUMNS
+from neuroextrap.margins.compiled._numba import has_numba
 from neuroextrap.stats._null_counts import NullCounts
 
 # (beaten, tied, first labeling, number of labelings)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._compiled import has_numba
+from neuroextrap.margins.compiled._numba import has_numba
 
 NAN_MARGINS = (
     "margins contain NaN; drop NaN and constant features, or raise the shrinkage"
@@ -50,7 +50,7 @@ def beaten_and_tied(
     n_test, n_classes, n_batch = margins.shape
     count = np.int8 if n_classes < 128 else np.int32
     if has_numba():
-        from neuroextrap.margins._best_kernel import count_beaten
+        from neuroextrap.margins.compiled._best import count_beaten
 
         beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
         if not count_beaten(margins, y, beaten, up_to):
@@ -80,7 +80,7 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     """
     if not has_numba():
         return _best_share(margins, y, weights)
-    from neuroextrap.margins._best_kernel import add_best_shares
+    from neuroextrap.margins.compiled._best import add_best_shares
 
     share = np.zeros(y.shape[1])
     scale, weights = (weights, 1.0) if np.ndim(weights) == 0 else (1.0, weights)
@@ -154,7 +154,7 @@ def win_histogram(
     """
     counting = np.ndim(weights) == 0
     if has_numba():
-        from neuroextrap.margins._best_kernel import add_wins
+        from neuroextrap.margins.compiled._best import add_wins
 
         wins = np.zeros((n_classes, beaten.shape[1]))
         each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))

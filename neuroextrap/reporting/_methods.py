@@ -3,7 +3,7 @@
 import neuroextrap
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import versions
-from neuroextrap.margins._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.reporting._page import key_value_table
 from neuroextrap.reporting._rendering import paragraphs, render
 

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from neuroextrap.cli._console import console, one_line
-from neuroextrap.margins._progress import Progress
+from neuroextrap.margins.running._progress import Progress
 
 
 def test_errors_of_the_system_name_the_file():

@@ -9,7 +9,7 @@ import pytest
 from neuroextrap.cli import _searchlight as command
 from neuroextrap.cli import main
 from neuroextrap.cli._termination import Terminated, ending_on_sigterm
-from neuroextrap.margins._null import null_file
+from neuroextrap.margins.running._null import null_file
 from tests.faults.runs import make_inputs, program, words_of
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -17,7 +17,7 @@ from neuroextrap.images._opening import NamedImage, open_image, read_image
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._commit import finish_interrupted
-from neuroextrap.margins._null import read_about_null
+from neuroextrap.margins.running._null import read_about_null
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies

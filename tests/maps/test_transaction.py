@@ -237,7 +237,7 @@ def test_who_comes_second_without_overwrite_is_told(tmp_path):
 
 
 def test_folders_without_locks_work_too(tmp_path, monkeypatch):
-    from neuroextrap.margins import _locks
+    from neuroextrap.margins.running import _locks
 
     monkeypatch.setattr(_locks, "fcntl", None)
     write(tmp_path, "old")

@@ -6,25 +6,22 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import (
-    _centroid_exact,
-    _class_sums,
-    _lda,
-    _linear,
-    _nearest_centroid,
-    _plan,
-    _ridge,
-    _tall,
-    _wins,
-)
-from neuroextrap.margins._class_sums import round_terms
+from neuroextrap.margins import _plan, _wins
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins._wins import best_share, class_weights
+from neuroextrap.margins.algebra import _class_sums, _linear, _tall
+from neuroextrap.margins.algebra._class_sums import round_terms
+from neuroextrap.margins.classifiers import (
+    _centroid_exact,
+    _lda,
+    _nearest_centroid,
+    _ridge,
+)
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 from tests.margins.cases import unequal_design
 from tests.margins.twins import TWINS
 

@@ -16,8 +16,8 @@ from neuroextrap.margins._forward_folds import (
     forward_parts,
 )
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.regions import lattice_spheres
 
 pytest.importorskip("numba")

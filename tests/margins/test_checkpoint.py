@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _checkpoint
-from neuroextrap.margins._checkpoint import Checkpoint
+from neuroextrap.margins.running import _checkpoint
+from neuroextrap.margins.running._checkpoint import Checkpoint
 
 IDENTITY = {"data": "a", "labels": ["b", 1]}
 RESULT = {"wins": np.arange(6.0).reshape(2, 3), "maxima": np.array([1.0, np.nan])}
@@ -150,7 +150,7 @@ def test_two_at_once_are_refused_until_the_first_is_done(tmp_path):
 _STARTS = """
 import os, sys, time
 from pathlib import Path
-from neuroextrap.margins._checkpoint import Checkpoint
+from neuroextrap.margins.running._checkpoint import Checkpoint
 
 def start(folder, number, when):
     while time.monotonic() < when:
@@ -266,7 +266,7 @@ def test_another_run_that_took_the_folder_meanwhile_keeps_it(tmp_path):
 
 
 def test_it_works_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    from neuroextrap.margins import _locks
+    from neuroextrap.margins.running import _locks
 
     monkeypatch.setattr(_locks, "fcntl", None)
     saved(tmp_path)

@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 from neuroextrap.margins import CLASSIFIERS
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._registry import resolve_classifier
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 from tests.margins.cases import unequal_design
 from tests.margins.twins import (
     TWINS,

@@ -12,13 +12,13 @@ from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins._lda import LDAMargins
-from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins._ridge import RidgeMargins
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
+from neuroextrap.margins.classifiers._lda import LDAMargins
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._ridge import RidgeMargins
 
 
 def make_case(n_classes=4, n_runs=5, n_features=40, n_regions=30, seed=0):

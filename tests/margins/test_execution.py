@@ -10,8 +10,13 @@ import joblib
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _execution
-from neuroextrap.margins._execution import MAX_LOSSES, Work, run_tasks, use_executor
+from neuroextrap.margins.running import _execution
+from neuroextrap.margins.running._execution import (
+    MAX_LOSSES,
+    Work,
+    run_tasks,
+    use_executor,
+)
 
 
 def double(shared, data):
@@ -113,8 +118,8 @@ def test_a_task_of_its_own_fault_is_not_repeated():
 
 
 def test_no_more_tasks_wait_than_may_be_pending(monkeypatch):
-    monkeypatch.setattr("neuroextrap.margins._pools._MIN_PENDING", 2)
-    monkeypatch.setattr("neuroextrap.margins._pools.Pool.n_pending", 2)
+    monkeypatch.setattr("neuroextrap.margins.running._pools._MIN_PENDING", 2)
+    monkeypatch.setattr("neuroextrap.margins.running._pools.Pool.n_pending", 2)
     made, seen = [], []
 
     def data_of(number):

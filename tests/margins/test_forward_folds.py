@@ -7,7 +7,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins import _forms, _growing_folds
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
@@ -17,8 +16,9 @@ from neuroextrap.margins._forward_folds import (
     forward_parts,
 )
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.algebra import _forms, _growing_folds
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 
 def labeled(n_runs=6, n_classes=3, repeats=1):
@@ -343,7 +343,7 @@ def test_growing_folds_are_the_same_compiled_or_not(classifier, monkeypatch):
     codes, found = np.stack([y, np.roll(y, 1)]), []
     for with_numba in (True, False):
         for module in ("_centroid_growing", "_lda", "_ridge", "_nearest_centroid"):
-            name = f"neuroextrap.margins.{module}.has_numba"
+            name = f"neuroextrap.margins.classifiers.{module}.has_numba"
             monkeypatch.setattr(name, lambda on=with_numba: on)
         kernel = resolve_classifier(classifier)
         found.append(kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3)))

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _lda, _lda_algebra, _lda_compiled, _operators
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._lda import LDAMargins
-from neuroextrap.margins._operators import ridge_penalty
+from neuroextrap.margins.algebra import _operators
+from neuroextrap.margins.algebra._operators import ridge_penalty
+from neuroextrap.margins.classifiers import _lda, _lda_algebra, _lda_compiled
+from neuroextrap.margins.classifiers._lda import LDAMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 

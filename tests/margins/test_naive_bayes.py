@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _nearest_centroid
 from neuroextrap.margins._design import Labelings
-from neuroextrap.margins._naive_bayes import GaussianNBMargins
-from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins.classifiers import _nearest_centroid
+from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from tests.margins.cases import K, labels, unequal_design
 
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _null
-from neuroextrap.margins._locks import Lock
-from neuroextrap.margins._null import null_file, read_about_null
+from neuroextrap.margins.running import _null
+from neuroextrap.margins.running._locks import Lock
+from neuroextrap.margins.running._null import null_file, read_about_null
 
 
 def listing(folder):

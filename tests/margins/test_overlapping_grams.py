@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _centroid_growing, _overlapping_grams
-from neuroextrap.margins._class_sums import exact_digits
-from neuroextrap.margins._cyclic_windows import cyclic_windows
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._growing_folds import growing_chains
-from neuroextrap.margins._overlapping_grams import fill_grams
+from neuroextrap.margins.algebra import _overlapping_grams
+from neuroextrap.margins.algebra._class_sums import exact_digits
+from neuroextrap.margins.algebra._cyclic_windows import cyclic_windows
+from neuroextrap.margins.algebra._growing_folds import growing_chains
+from neuroextrap.margins.algebra._overlapping_grams import fill_grams
+from neuroextrap.margins.classifiers import _centroid_growing
 
 N, N_FEATURES = 13, 60
 

@@ -10,12 +10,12 @@ from neuroextrap import stats
 from neuroextrap.margins import _engine, _paths
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._naive_bayes import GaussianNBMargins
-from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import run_task
+from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from neuroextrap.regions import lattice_spheres
 
 

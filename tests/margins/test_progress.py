@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from neuroextrap.margins import _progress
-from neuroextrap.margins._progress import Progress
+from neuroextrap.margins.running import _progress
+from neuroextrap.margins.running._progress import Progress
 
 
 class _Screen(io.StringIO):

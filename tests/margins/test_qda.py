@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _qda
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._qda import QDAMargins
+from neuroextrap.margins.classifiers import _qda
+from neuroextrap.margins.classifiers._qda import QDAMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _region_sums
-from neuroextrap.margins._region_sums import share_sums
+from neuroextrap.margins.algebra import _region_sums
+from neuroextrap.margins.algebra._region_sums import share_sums
 from neuroextrap.regions import lattice_spheres
 
 

@@ -15,10 +15,10 @@ from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
-from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._registry import resolve_classifier
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 N_CLASSES, N_RUNS = 3, 4
 RUNS = np.repeat(np.arange(N_RUNS), 2 * N_CLASSES)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _operators
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._operators import ledoit_wolf_intensity, ridge_penalty
-from neuroextrap.margins._ridge import RidgeMargins
+from neuroextrap.margins.algebra import _operators
+from neuroextrap.margins.algebra._operators import ledoit_wolf_intensity, ridge_penalty
+from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 N = 30

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _ridge, _screen, _wins
+from neuroextrap.margins import _wins
 from neuroextrap.margins._best_classes import sort_by_class
-from neuroextrap.margins._centroid_exact import _fold_scores, _whole_bounds
-from neuroextrap.margins._class_sums import round_terms
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._screen import Terms, count_terms, whole_terms
+from neuroextrap.margins.algebra import _screen
+from neuroextrap.margins.algebra._class_sums import round_terms
+from neuroextrap.margins.algebra._screen import Terms, count_terms, whole_terms
+from neuroextrap.margins.classifiers import _ridge
+from neuroextrap.margins.classifiers._centroid_exact import _fold_scores, _whole_bounds
 
 KINDS = ["normal", "offset", "heavy tails", "nearly equal", "equal", "zero"]
 

@@ -5,15 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _operators, _tall
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._forms import split_by_form
-from neuroextrap.margins._lda import LDAMargins
-from neuroextrap.margins._naive_bayes import GaussianNBMargins
-from neuroextrap.margins._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins._operators import ridge_penalty, scatter_penalty
-from neuroextrap.margins._ridge import RidgeMargins
-from neuroextrap.margins._tall import ClassSums, is_tall
+from neuroextrap.margins.algebra import _operators, _tall
+from neuroextrap.margins.algebra._forms import split_by_form
+from neuroextrap.margins.algebra._operators import ridge_penalty, scatter_penalty
+from neuroextrap.margins.algebra._tall import ClassSums, is_tall
+from neuroextrap.margins.classifiers._lda import LDAMargins
+from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 from tests.margins.twins import GaussianNBTwin, LDATwin, NearestCentroidTwin, RidgeTwin
 

@@ -7,9 +7,9 @@ pytest.importorskip("numba")
 
 from numba import njit
 
-from neuroextrap.margins._lane_sums_kernel import fill_blocks, fill_sums
-from neuroextrap.margins._sweep_kernel import invert
-from neuroextrap.margins._vector_kernel import (
+from neuroextrap.margins.compiled._lane_sums import fill_blocks, fill_sums
+from neuroextrap.margins.compiled._sweep import invert
+from neuroextrap.margins.compiled._vector import (
     LANES,
     ROW,
     add,

@@ -7,8 +7,8 @@ formulas, themselves compared with scikit-learn and with Gaussian densities.
 
 import numpy as np
 
-from neuroextrap.margins._operators import centered_gram, ridge_penalty
-from neuroextrap.margins._qda import qda_shrinkage
+from neuroextrap.margins.algebra._operators import centered_gram, ridge_penalty
+from neuroextrap.margins.classifiers._qda import qda_shrinkage
 
 
 def class_means(x, codes):

@@ -1,0 +1,1 @@
+"""What several classifiers share: sums, inner products, and fits that labels reuse."""

@@ -1,0 +1,139 @@
+"""Best classes found in short whole numbers, in full precision where they are close.
+
+Margins that are sums of a few terms per class are summed four times as fast, or twice,
+when each term is a short integer. Rounding moves a sum of n terms by n / 2 at most, so
+a class that leads another by more than n leads it in full precision too. Only where the
+lead is smaller are the sums made again, without rounding: no result changes.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._wins import NAN_MARGINS, best_share
+from neuroextrap.margins.algebra._operators import checked_counts
+
+_MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
+# largest sum in units of the scale: single precision tells apart what differs by one
+_MAX_UNITS = 2**21
+
+
+class Terms(NamedTuple):
+    """What labelings say of the sums over the training samples of a class.
+
+    ``n_most`` samples are in a sum at most; ``balanced`` says whether all classes have
+    equally many in every fold.
+    """
+
+    n_most: int
+    balanced: bool
+
+
+class Screen(NamedTuple):
+    """Terms of margins as whole numbers, each test point on a scale of its own.
+
+    ``table`` (n_samples, n_test) is int16 or int32, or float32 for matrix products, and
+    holds differences of sums as they are. A class that leads by more than ``slack``
+    leads in fact; ``lowest`` is below all sums.
+    """
+
+    table: np.ndarray
+    slack: Any
+    lowest: Any
+
+
+def count_terms(labelings: Labelings, design: Design) -> Terms:
+    """Count training samples; raise if a class has none. Kept for the next region."""
+
+    def make() -> Terms:
+        counts = checked_counts(design, labelings)
+        return Terms(int(counts.max()), bool((counts == counts[:, :1]).all()))
+
+    return labelings.keep("terms", make)
+
+
+def whole_terms(
+    terms: np.ndarray, counted: Terms, design: Design, *, compiled: bool
+) -> Screen:
+    """Round terms (n_test, n_samples), 0 where a sample does not train.
+
+    Where classes are balanced, what all training samples have in common is left out: it
+    adds the same to every class. A sum in units of the scale is wrong by less than
+    n / 2 + 0.2: by the rounding of the terms, and that of margins to single precision.
+    """
+    n_most, short = counted.n_most, counted.balanced
+    short &= counted.n_most <= _MAX_SHORT_TERMS
+    most_units = 2**14 - 1 if compiled and short else _MAX_UNITS
+    whole = (np.int16 if short else np.int32) if compiled else np.float32
+    dtype: np.dtype = np.dtype(whole)
+    largest = np.abs(terms).max(axis=1)
+    if not np.isfinite(largest).all():
+        raise ValueError(NAN_MARGINS)
+    if counted.balanced:
+        trained = _trained(design)
+        common = terms.sum(axis=1) / trained.sum(axis=1)
+        terms = terms - common[:, np.newaxis] * trained
+    most = most_units // n_most
+    units = np.abs(terms).max(axis=1) / most, largest * (n_most / _MAX_UNITS)
+    scale = 1.0 / np.maximum(np.maximum(*units), np.finfo(float).tiny)
+    table = np.rint(terms.T * scale).astype(dtype, order="C")
+    return Screen(table, dtype.type(n_most), dtype.type(-(most + 1) * n_most))
+
+
+def _trained(design: Design) -> np.ndarray:
+    """Return whether a sample trains the fold of a test point, (n_test, n_samples)."""
+
+    def make() -> np.ndarray:
+        trained = np.ones((len(design.test), design.n_samples))
+        for held, rows in zip(design.held_out, design.fold_slices, strict=True):
+            trained[rows, held] = 0.0
+        return trained
+
+    return design.keep("trained", make)
+
+
+def shares_by_lead(
+    scores_of: Callable[[Labelings], np.ndarray],
+    exact: Callable[[Labelings], np.ndarray],
+    slack: float,
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+) -> np.ndarray:
+    """Return the shares (B,) of best classes of a region, without numba.
+
+    ``scores_of`` gives scores (n_test, K, b) of some labelings, which are written over;
+    a class that leads by more than ``slack`` leads in fact. Labelings under which a
+    point's class may lead by less have their margins made by ``exact``. ``weights``
+    (n_test, B), or a number by which counts are yet to be multiplied.
+    """
+    equal, shares = np.ndim(weights) == 0, np.empty(labelings.n_labelings)
+    is_close = np.zeros(labelings.n_labelings, dtype=bool)
+    for columns, part in labelings.parts():
+        scores, width = scores_of(part), part.n_labelings
+        place = part.keep("own", partial(_own_scores, part, design))
+        flat = scores.reshape(-1)
+        lead = flat.take(place)
+        flat[place] = -np.inf
+        lead -= np.maximum.reduce(scores, axis=1)
+        sure = np.flatnonzero(lead > slack)
+        mass = None if equal else weights[:, columns].reshape(-1)[sure]
+        shares[columns] = np.bincount(sure % width, mass, minlength=width)
+        is_close[columns] = (np.abs(lead) <= slack).any(axis=0)
+    close = np.flatnonzero(is_close)
+    if len(close):
+        some = Labelings(labelings.codes[close], labelings.n_classes)
+        y = np.ascontiguousarray(some.codes[:, design.test].T)
+        shares[close] = best_share(exact(some), y, 1.0 if equal else weights[:, close])
+    return shares
+
+
+def _own_scores(part: Labelings, design: Design) -> np.ndarray:
+    """Return where the scores of the test points' classes are, (n_test, b)."""
+    y = part.codes[:, design.test].T
+    n_test, width = y.shape
+    place = y * np.intp(width) + np.arange(width)
+    return place + np.arange(n_test)[:, np.newaxis] * (part.n_classes * width)

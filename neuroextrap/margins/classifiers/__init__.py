@@ -1,0 +1,1 @@
+"""The classifiers as batched margins; ``margins/_registry.py`` has their names."""

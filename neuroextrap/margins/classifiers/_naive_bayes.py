@@ -1,0 +1,291 @@
+"""Gaussian naive Bayes as batched margins: sums over features."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroextrap.margins._best_classes import BestClasses
+from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.margins._kernel import AdditiveKernel, Work, ns_of_sums
+from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_linear
+from neuroextrap.margins.algebra._operators import (
+    check_priors,
+    check_regions,
+    checked_counts,
+)
+from neuroextrap.margins.algebra._tall import (
+    ClassSums,
+    is_tall,
+    tall_bytes,
+    tall_workspace,
+)
+from neuroextrap.margins.classifiers._nearest_centroid import training_means
+from neuroextrap.margins.compiled._numba import has_numba
+
+REGION_FEATURES = 256  # features handled together for many labelings
+LABELINGS = 64  # labelings handled together
+_BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
+
+
+class GaussianNBMargins(BestClasses, AdditiveKernel):
+    """Out-of-fold log densities of independent Gaussian features.
+
+    The margin of class l is the sum over features of
+    ``-((x - mean_l)**2 / var_l + log var_l) / 2``, plus the log prior of the class
+    once. Means and variances (divided by the count) are those of the class's training
+    samples. A constant feature adds nothing. No class variance falls below
+    ``variance_floor`` times the feature's variance over all samples, which no label
+    enters; with 0, a feature that is constant within a class is an error. With
+    ``priors="frequency"`` the prior is the share of the class among the training
+    samples, with "equal" it is 1 / K.
+
+    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
+    section 6.6.3.
+    """
+
+    name = "gaussian_nb"
+    indicator_bytes = 8
+
+    def __init__(
+        self, *, variance_floor: float = 1e-3, priors: str = "frequency"
+    ) -> None:
+        self.variance_floor = variance_floor
+        self.priors = priors
+
+    def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
+        everything = [slice(0, len(design.folds))]
+        return next(self.margins_of_folds(X, codes, design, everything))
+
+    def margins_of_folds(
+        self, X: Any, codes: Any, design: Design, folds: Any
+    ) -> Iterator[np.ndarray]:
+        self._check()
+        classes = _members(codes, design)[0]
+        x, floor = self._features(X)
+        x = np.ascontiguousarray(x.T)
+        single, floor = x.astype(np.float32), floor[:, np.newaxis]
+        means = training_means(x, classes, design)
+        mean_squares = training_means(x * x, classes, design)
+        for some in folds:
+            part = design.some_folds(some)
+            shape = len(x), len(part.test), design.n_classes
+            margins = np.empty(shape, dtype=np.float32)
+            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                mean = next(means)
+                variance = next(mean_squares) - mean * mean
+                np.maximum(variance, floor, out=variance)
+                _check_variance(variance)
+                _fill_log_density(single[:, test], mean, variance, margins[:, rows])
+            yield margins
+
+    def constant(self, codes: Any, design: Design) -> np.ndarray:
+        """Return the log prior, added once per region."""
+        self._check()
+        _, counts = _members(codes, design)
+        return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
+
+    def costs(self, work: Work, design: Design) -> tuple[float, float]:
+        n_test, n_classes = len(design.test), design.n_classes
+        by_sums: float = (
+            n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
+        )
+        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
+        classes = len(design.folds) * n_classes * work.n_labelings
+        by_regions: float = 15 * classes * work.n_memberships
+        by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions
+        n_batches = np.ceil(work.n_labelings / LABELINGS) * work.n_regions
+        return by_sums, by_regions + 2.5e4 * len(design.folds) * n_batches
+
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Check the options and the regions; take squares where features are few."""
+        self._check()
+        check_regions(xs, design)
+        tall = {
+            place: self._tall(x, design)
+            for place, x in enumerate(xs)
+            if is_tall(x.shape[1], design)
+        }
+        return design, xs, tall
+
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        design, regions, tall = state
+        counts = checked_counts(design, labelings)
+        K, B = labelings.n_classes, labelings.n_labelings
+        margins = np.empty((len(design.test), K, len(regions), B))
+        priors = self._log_priors(counts)
+        for place, region in tall.items():
+            linear = _linear(region, labelings, counts, priors)
+            fill_linear(margins[:, :, place], linear, design)
+        others = [place for place in range(len(regions)) if place not in tall]
+        if others:
+            members = labelings.one_hot(np.float64)
+            of_points = priors[design.fold_of_test]
+        for start in range(0, B if others else 0, LABELINGS):
+            batch = slice(start, start + LABELINGS)
+            flat = members[:, :, batch].reshape(len(members), -1)
+            flat_counts = counts[:, :, batch].reshape(len(counts), -1)
+            for place in others:
+                scores = self._region_scores(regions[place], flat, flat_counts, design)
+                scores = scores.reshape(len(scores), K, -1) + of_points[:, :, batch]
+                margins[:, :, place, batch] = scores
+        return margins.reshape(len(design.test), K, -1)
+
+    def stores_margins(self, state: Any) -> bool:
+        _, regions, tall = state
+        return len(tall) < len(regions)
+
+    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        design, _, tall = state
+        if self.stores_margins(state):
+            return None
+        counts = checked_counts(design, labelings)
+        priors = self._log_priors(counts)
+        linear = (_linear(x, labelings, counts, priors) for x in tall.values())
+        return shares_of_linear(linear, design, labelings, weights)
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        """Count the samples, their squares, and the indicators of a batch."""
+        if is_tall(n_features, design):
+            of_one = tall_workspace(2 * n_features, design, of_a_point=8)
+            return n_regions * of_one
+        n = design.n_samples
+        features = 4 * n * min(n_features, REGION_FEATURES)
+        return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
+
+    def _region_scores(
+        self, x: Any, members: Any, counts: Any, design: Design
+    ) -> np.ndarray:
+        """Sum log densities over a region's features, shape (n_test, c)."""
+        scores = np.zeros((len(design.test), members.shape[1]))
+        for start in range(0, x.shape[1], REGION_FEATURES):
+            part, floor = self._features(x[:, start : start + REGION_FEATURES])
+            statistics = _statistics(part, floor, members, counts, design)
+            for fold, (mean, variance) in enumerate(statistics):
+                test = part[design.folds[fold][1]]
+                rows = design.fold_slices[fold]
+                scores[rows] += _region_log_density(test, mean, variance)
+        return scores
+
+    def _tall(self, x: Any, design: Design) -> "_TallDensity":
+        """Prepare a region of few features beside many samples."""
+        x, floor = self._features(x)
+        n_features = x.shape[1]
+        x = np.concatenate([x, x * x], axis=1)
+        sums = ClassSums(x, design, n_squared=n_features)
+        return _TallDensity(sums, x[as_slice(design.test)], floor)
+
+    def _check(self) -> None:
+        """Raise unless the options are in range."""
+        if not 0 <= self.variance_floor < np.inf:
+            raise ValueError(
+                f"variance_floor={self.variance_floor!r} must be finite and >= 0; use "
+                "the default 1e-3"
+            )
+        check_priors(self.priors)
+
+    def _features(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Center features and return their least class variance, (n_features,)."""
+        x = np.asarray(x, dtype=float)
+        x = x - x.mean(axis=0)
+        variance = np.square(x).mean(axis=0)
+        # a constant feature gets variance 1 in every class: log density 0
+        return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
+
+    def _log_priors(self, counts: Any) -> np.ndarray:
+        """Log prior of each class, the shape of `counts` (F, K, ...)."""
+        if self.priors == "equal":
+            return np.full(counts.shape, -np.log(counts.shape[1]))
+        return np.log(counts / counts.sum(axis=1, keepdims=True))
+
+
+class _TallDensity(NamedTuple):
+    """Features and their squares: class sums, test points (n_test, 2 p), floors."""
+
+    sums: ClassSums
+    points: np.ndarray
+    floor: np.ndarray
+
+
+def _linear(region: _TallDensity, labelings: Any, counts: Any, priors: Any) -> Linear:
+    """Return log posteriors, which are linear in points and squares.
+
+    ``counts`` and log ``priors`` are (F, K, B).
+    """
+    moments = region.sums.of(labelings)  # (F, B, K, 2 p)
+    moments /= counts.swapaxes(1, 2)[..., None]
+    mean, variance = np.split(moments, 2, axis=3)
+    variance -= mean * mean
+    np.maximum(variance, region.floor, out=variance)
+    _check_variance(variance)
+    level = np.log(variance).sum(axis=3)
+    precision = np.divide(1.0, variance, out=variance)
+    level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
+    mean *= precision
+    precision *= -0.5
+    offsets = priors.swapaxes(1, 2) - 0.5 * level
+    return Linear(region.points, moments, offsets)
+
+
+def _check_variance(variance: np.ndarray) -> None:
+    """Raise unless every feature varies within every class."""
+    if not variance.min() > 0:
+        raise ValueError(
+            "a feature does not vary within a class of training samples; use "
+            "variance_floor > 0"
+        )
+
+
+def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Return indicators (n_samples, K) and training counts (F, K) of one labeling."""
+    labelings = Labelings(np.asarray(codes)[None], design.n_classes)
+    counts = checked_counts(design, labelings)
+    return labelings.one_hot(np.float64)[:, :, 0], counts[:, :, 0]
+
+
+def _statistics(
+    x: Any, floor: Any, members: Any, counts: Any, design: Design
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield means and variances of the training samples, fold by fold.
+
+    x : (n, p); floor : (p,); members : (n, c), the columns classes or classes times
+    labelings; counts : (F, c). Each yielded array is (p, c).
+    """
+    squares = x * x
+    sums, square_sums = x.T @ members, squares.T @ members
+    for fold, (held, _) in enumerate(design.fold_views):
+        mean = (sums - x[held].T @ members[held]) / counts[fold]
+        variance = (square_sums - squares[held].T @ members[held]) / counts[fold]
+        variance -= mean * mean
+        np.maximum(variance, floor[:, None], out=variance)
+        _check_variance(variance)
+        yield mean, variance
+
+
+def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
+    """Write log densities of each feature; test (p, m), the others (p, K)."""
+    precision = (-0.5 / variance).astype(np.float32)
+    level = (-0.5 * np.log(variance)).astype(np.float32)
+    if has_numba():
+        from neuroextrap.margins.compiled._features import fill_density_fold
+
+        single = np.ascontiguousarray(test), mean.astype(np.float32)
+        fill_density_fold(*single, precision, level, out)
+        return
+    np.subtract(test[:, :, None], mean.astype(np.float32)[:, None], out=out)
+    out *= out
+    out *= precision[:, None]
+    out += level[:, None]
+
+
+def _region_log_density(test: Any, mean: Any, variance: Any) -> np.ndarray:
+    """Log density summed over features: test (m, p), the others (p, c) -> (m, c)."""
+    level = np.log(variance).sum(axis=0)
+    precision = np.divide(1.0, variance, out=variance)
+    weighted = mean * precision
+    level += np.einsum("pc,pc->c", mean, weighted)
+    scores = 2.0 * (test @ weighted) - (test * test) @ precision
+    return 0.5 * (scores - level)

@@ -1,0 +1,246 @@
+"""Ridge regression on class indicators as batched margins."""
+
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.margins._best_classes import (
+    BestClasses,
+    sort_by_class,
+    times_equal_weight,
+)
+from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins.algebra._class_sums import is_compact, round_terms
+from neuroextrap.margins.algebra._forms import split_by_form
+from neuroextrap.margins.algebra._growing_folds import GrowingRegions, ridge_fits
+from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_linear
+from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
+from neuroextrap.margins.algebra._screen import (
+    Screen,
+    count_terms,
+    shares_by_lead,
+    whole_terms,
+)
+from neuroextrap.margins.algebra._tall import (
+    TallRegion,
+    is_tall,
+    tall_bytes,
+    tall_workspace,
+)
+from neuroextrap.margins.classifiers._nearest_centroid import batch_last
+from neuroextrap.margins.compiled._numba import has_numba
+
+
+class RidgeMargins(BestClasses, MarginKernel):
+    """Out-of-fold ridge regression of the class indicators on a region's features.
+
+    The intercept is free and the penalty is the same in every fold: it comes from
+    the region's total, unlabeled scatter (see `ridge_penalty` for ``shrinkage``). The
+    margin of a class is its predicted indicator. A fold's fit is never recomputed: the
+    out-of-fold prediction is one fixed matrix times the indicators, exactly.
+
+    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
+    section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
+    """
+
+    name = "ridge"
+    indicator_bytes = 4
+    shrinks = True
+
+    def __init__(self, *, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
+
+    def prepare(self, xs: Any, design: Design) -> Any:
+        """Compute each region's out-of-fold operator."""
+        forms = split_by_form(xs, design, shrinkage=self.shrinkage)
+        predictors = [_predictor(group, design) for group in forms.operators]
+        return design, len(xs), forms, predictors, {}
+
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        design, n_regions, forms, predictors, _ = state
+        counts = checked_counts(design, labelings)
+        K, B = labelings.n_classes, labelings.n_labelings
+        parts = []
+        for group, predictor in zip(forms.operators, predictors, strict=True):
+            if is_compact(design):
+                part = _exact_predictions(predictor, design, labelings, group.dtype)
+            else:
+                part = _predictions(predictor, group, design, labelings)
+            parts.append(part)
+        if len(parts) == 1 and len(forms.operators[0].regions) == n_regions:
+            return parts[0]
+        margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
+        if forms.growing is not None:
+            _fill_growing(margins, forms.growing, design, labelings)
+        for place, region in forms.tall.items():
+            linear = _linear(region, labelings, counts)
+            fill_linear(margins[:, :, place], linear, design)
+        for part, group in zip(parts, forms.operators, strict=True):
+            margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
+        return margins.reshape(-1, K, n_regions * B)
+
+    def stores_margins(self, state: Any) -> bool:
+        return not state[2].all_tall
+
+    def counts_in_place(self, design: Design) -> bool:
+        return is_compact(design)
+
+    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        design, n_regions, forms, predictors, screens = state
+        if forms.all_tall:
+            counts = checked_counts(design, labelings)
+            linear = (_linear(x, labelings, counts) for x in forms.tall.values())
+            return shares_of_linear(linear, design, labelings, weights)
+        if not is_compact(design) or forms.tall or forms.growing is not None:
+            return None
+        counted = count_terms(labelings, design)
+        if counted not in screens:
+            screens[counted] = [
+                [
+                    whole_terms(region, counted, design, compiled=has_numba())
+                    for region in predictor
+                ]
+                for predictor in predictors
+            ]
+        shares = np.empty((n_regions, labelings.n_labelings))
+        groups = zip(forms.operators, predictors, screens[counted], strict=True)
+        count = _count_compiled if has_numba() else _count
+        for group, predictor, of_group in groups:
+            of_regions = zip(group.regions, predictor, of_group, strict=True)
+            for region, terms, screen in of_regions:
+                shares[region] = count(
+                    terms, screen, labelings, design, weights, group.dtype
+                )
+        return times_equal_weight(shares.reshape(-1), weights)
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if is_tall(n_features, design):
+            of_one = tall_workspace(n_features, design, of_a_point=16)
+            return n_regions * of_one
+        return super().workspace(n_features, n_regions, design)
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return tall_bytes(n_features, design, float)
+
+
+def _count_compiled(
+    terms: np.ndarray,
+    screen: Screen,
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the shares (B,) of best classes of a region in a compiled loop."""
+    from neuroextrap.margins.compiled._screen import fill_screened_shares
+
+    by_class = sort_by_class(labelings, design, np.arange(design.n_samples), weights)
+    shares = np.empty(labelings.n_labelings)
+    fill_screened_shares(terms, screen, by_class, np.empty(1, dtype), shares)
+    return shares
+
+
+def _count(
+    terms: np.ndarray,
+    screen: Screen,
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the same by products of matrices in single precision."""
+
+    def scores_of(part: Labelings) -> np.ndarray:
+        flat = part.one_hot(np.float32).reshape(design.n_samples, -1)
+        return (screen.table.T @ flat).reshape(len(terms), part.n_classes, -1)
+
+    def exact(some: Labelings) -> np.ndarray:
+        return _exact_predictions(terms[np.newaxis], design, some, dtype)
+
+    return shares_by_lead(scores_of, exact, screen.slack, labelings, design, weights)
+
+
+def _linear(region: TallRegion, labelings: Labelings, counts: np.ndarray) -> Linear:
+    """Return the predictions of a region of few features; counts (F, K, B)."""
+    n = counts.swapaxes(1, 2)
+    sums = region.class_sums(labelings, n)
+    return Linear(region.projected, sums, n / n.sum(axis=2, keepdims=True))
+
+
+def _fill_growing(
+    margins: np.ndarray, growing: GrowingRegions, design: Design, labelings: Labelings
+) -> None:
+    """Fill the predictions of regions in folds whose training sets grow."""
+    regions = as_slice(growing.regions)
+    for labeling, codes in enumerate(labelings.codes):
+        indicators = np.eye(labelings.n_classes)[codes]
+        fits = ridge_fits(growing, indicators, design, compiled=has_numba())
+        predicted = indicators[design.test] - fits.errors
+        margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
+
+
+def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
+    """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples).
+
+    In float64, rounded to exact sums, where samples are few. None where there are many,
+    and few features: then a factor of C is smaller.
+    """
+    exact, dense = is_compact(design), group.dense
+    if dense is None and not exact:
+        return None
+    if dense is None:
+        dense = np.stack([np.eye(len(u)) - u @ u.T for u in group.factors or ()])
+    shape = (len(group.regions), len(design.test), design.n_samples)
+    predictor = np.empty(shape, float if exact else group.dtype)
+    for fold, (held, rows) in enumerate(design.fold_views):
+        block = -group.inverses[fold][:, rows] @ dense[:, held]
+        block[:, :, held] = 0.0  # exactly: a held-out label never enters
+        predictor[:, design.fold_slices[fold]] = block
+    return round_terms(predictor, design.n_samples) if exact else predictor
+
+
+def _predictions(
+    predictor: np.ndarray | None, group: Any, design: Design, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, n_regions * B) of a group of regions."""
+    K, B = labelings.n_classes, labelings.n_labelings
+    flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
+    if predictor is None:
+        predictions = _thin_predictions(group, design, flat)
+    else:
+        predictions = predictor @ flat
+    return batch_last(predictions, (len(design.test), K, B))
+
+
+def _exact_predictions(
+    predictor: np.ndarray, design: Design, labelings: Labelings, dtype: np.dtype
+) -> np.ndarray:
+    """Return the same from rounded predictors, whose sums are exact."""
+    shape = len(design.test), labelings.n_classes, len(predictor), labelings.n_labelings
+    margins = np.empty(shape, dtype)
+    if has_numba():
+        from neuroextrap.margins.compiled._class_sums import fill_sums_of_labelings
+
+        by_class = sort_by_class(labelings, design, np.arange(design.n_samples))
+        for region, of_region in enumerate(predictor):
+            table, out = np.ascontiguousarray(of_region.T), margins[:, :, region]
+            fill_sums_of_labelings(table, by_class.members, by_class.edges, out)
+    else:
+        for columns, part in labelings.parts():
+            flat = part.one_hot(float).reshape(design.n_samples, -1)
+            predictions = (predictor @ flat).reshape(len(predictor), *shape[:2], -1)
+            margins[..., columns] = predictions.transpose(1, 2, 0, 3)
+    return margins.reshape(*shape[:2], -1)
+
+
+def _thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
+    """Out-of-fold predictions from the factor of H, shape (1, n_test, K * B)."""
+    factor = group.factors[0].astype(group.dtype)
+    scores = factor.T @ flat
+    predictions = np.empty((1, len(design.test), flat.shape[1]), group.dtype)
+    for fold, (held, rows) in enumerate(design.fold_views):
+        inverse = group.inverses[fold][0, rows].astype(group.dtype)
+        residual = inverse @ (flat[held] - factor[held] @ scores)
+        predictions[0, design.fold_slices[fold]] = flat[held][rows] - residual
+    return predictions

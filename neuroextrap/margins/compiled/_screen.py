@@ -1,0 +1,143 @@
+"""Compiled search for best classes in whole numbers, with a second look where close.
+
+Importing this module needs numba (the extra ``fast``). Every share is the one that sums
+of full precision give (``algebra/_screen.py``).
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from neuroextrap.margins.compiled._class_sums import fill_class_sums
+
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compile
+def _take_own(sums: Any, truth: Any, lowest: Any, own: Any) -> None:
+    """Move the sum of each point's class out of the sums (K, n_test)."""
+    for i in range(len(truth)):
+        k = truth[i]
+        own[i], sums[k, i] = sums[k, i], lowest
+
+
+@_compile
+def _fill_rivals(sums: Any, rivals: Any) -> None:
+    """Fill the largest sum of every point, four classes at a time."""
+    n_classes, n_test = sums.shape
+    for i in range(n_test):
+        rivals[i] = sums[0, i]
+    k = 1
+    while n_classes - k >= 4:
+        first, second = sums[k], sums[k + 1]
+        third, fourth = sums[k + 2], sums[k + 3]
+        for i in range(n_test):
+            one = first[i] if first[i] > second[i] else second[i]
+            other = third[i] if third[i] > fourth[i] else fourth[i]
+            largest = one if one > other else other
+            rivals[i] = largest if largest > rivals[i] else rivals[i]
+        k += 4
+    while k < n_classes:
+        row = sums[k]
+        for i in range(n_test):
+            rivals[i] = row[i] if row[i] > rivals[i] else rivals[i]
+        k += 1
+
+
+@_compile
+def _count_leads(own: Any, rivals: Any, slack: Any, lead: Any) -> Any:
+    """Count the points whose class surely leads, and those where it may.
+
+    ``lead`` (n_test,), of the type of the sums, is what the class is ahead of the
+    others by; a lead of more than ``slack`` is sure.
+    """
+    n_sure, n_possible = np.uint32(0), np.uint32(0)
+    for i in range(len(own)):
+        lead[i] = own[i] - rivals[i]
+    for i in range(len(own)):
+        n_sure += np.uint32(lead[i] > slack)
+    for i in range(len(own)):
+        n_possible += np.uint32(lead[i] >= -slack)
+    return n_sure, n_possible
+
+
+@_compile
+def _exact_sum(terms: Any, members: Any) -> float:
+    """Return the sum of a class's terms (n_samples,) in full precision."""
+    total = 0.0
+    for sample in members:
+        total += terms[sample]
+    return total
+
+
+@_compile
+def _exact_share(
+    terms: Any, members: Any, edges: Any, point: Any, precision: Any
+) -> float:
+    """Return a point's share, 1 / (number of best classes) or 0, in full precision.
+
+    ``terms`` (n_samples,) are those of the point, and ``point`` has the whole sums (K,)
+    of the classes, the point's own class, and the sum below which a class is no rival.
+    Margins have the type of ``precision`` (1,).
+    """
+    sums, truth, least = point
+    precision[0] = _exact_sum(terms, members[edges[truth] : edges[truth + 1]])
+    own, n_best = precision[0], 1
+    for k in range(len(sums)):
+        if k != truth and sums[k] >= least:
+            precision[0] = _exact_sum(terms, members[edges[k] : edges[k + 1]])
+            if precision[0] > own:
+                return 0.0
+            n_best += precision[0] == own
+    return 1.0 / n_best
+
+
+@_compile
+def _share_of_close(
+    terms: Any, labeling: Any, found: Any, slack: Any, precision: Any
+) -> float:
+    """Return the share of all points where some leads are too small to be sure.
+
+    Added in the order of the points, as the pass over all margins adds them.
+    """
+    members, edges, truth, weights = labeling
+    sums, own, lead = found
+    share = 0.0
+    for i in range(len(truth)):
+        if lead[i] < -slack:
+            continue
+        weight = weights[i] if len(weights) else 1.0
+        if lead[i] <= slack:
+            point = sums[:, i], truth[i], own[i] - slack
+            weight *= _exact_share(terms[i], members, edges, point, precision)
+        share += weight
+    return share
+
+
+@_compile
+def fill_screened_shares(
+    terms: Any, screen: Any, labelings: Any, precision: Any, out: Any
+) -> None:
+    """Fill the shares (B,) of best classes where margins are sums of terms.
+
+    ``terms`` (n_test, n_samples) are rounded so that sums are exact; ``screen`` is the
+    same in whole numbers. Margins have the type of ``precision`` (1,).
+    """
+    table, slack, lowest = screen
+    n_classes = labelings.edges.shape[1] - 1
+    sums = np.empty((n_classes, len(terms)), table.dtype)
+    own, rivals = np.empty_like(sums[0]), np.empty_like(sums[0])
+    lead = np.empty_like(own)
+    for b in range(len(out)):
+        members, edges = labelings.members[b], labelings.edges[b]
+        truth, weights = labelings.truth[b], labelings.weights[b]
+        fill_class_sums(table, members, edges, sums)
+        _take_own(sums, truth, lowest, own)
+        _fill_rivals(sums, rivals)
+        n_sure, n_possible = _count_leads(own, rivals, slack, lead)
+        if n_sure == n_possible and len(weights) == 0:
+            out[b] = n_sure
+        else:
+            labeling, found = (members, edges, truth, weights), (sums, own, lead)
+            out[b] = _share_of_close(terms, labeling, found, slack, precision)

@@ -1,0 +1,221 @@
+"""Results of finished tasks on disk, so that a run can be interrupted and resumed."""
+
+import json
+import os
+import uuid
+import zipfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._identity import differing, identity_hash
+from neuroextrap.margins.running._locks import Lock
+from neuroextrap.stats._warn import warn
+
+_MANIFEST = "manifest.json"
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+class Checkpoint:
+    """A folder with one file for every finished task of one run.
+
+    ``identity``, JSON values only, is what makes the run what it is: hashes of data and
+    regions, parameters, versions. A folder that holds another run is refused, and so is
+    one in which another process works on the same ``part`` (of a run in parts; each
+    part has its own tasks). Use it in a ``with`` statement, which frees the folder.
+
+    A task's file tells its number, its run and the hash of its content: one that was
+    damaged, exchanged or edited is computed again, with a warning. A folder that cannot
+    be written any more (a full disk, a folder removed) costs a warning, not the run.
+    """
+
+    def __init__(
+        self, directory: str | Path, identity: dict[str, Any], part: str = "whole"
+    ) -> None:
+        self.directory = Path(directory)
+        self._identity = identity
+        self._name = identity_hash(identity)
+        self._usable = True
+        self._lock: Lock | None = None
+        self._part = part
+        self._open()
+
+    def __enter__(self) -> "Checkpoint":
+        """Return the checkpoint."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Free the folder for other processes."""
+        self.close()
+
+    def close(self) -> None:
+        """Free the folder for other processes."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def load(self, task: int) -> dict[str, np.ndarray] | None:
+        """Return the result of a finished task, or None."""
+        path = self._path(task)
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                result = {name: stored[name] for name in stored.files}
+            seal = str(result.pop("seal"))
+        except _UNREADABLE as error:
+            self._warn_damaged(path, type(error).__name__)
+            return None
+        if seal != self._seal(task, result):
+            self._warn_damaged(path, "it is of another task or run, or was edited")
+            return None
+        return result
+
+    def save(self, task: int, result: dict[str, Any]) -> None:
+        """Write the result of a task, whole or not at all.
+
+        No ``fsync``: what a power failure damages, the seal tells.
+        """
+        if not self._usable:
+            return
+        arrays = {name: np.asarray(value) for name, value in result.items()}
+        arrays["seal"] = np.array(self._seal(task, arrays))
+        try:
+            self._write(task, arrays)
+        except OSError:
+            self._save_again(task, arrays)
+
+    def _open(self) -> None:
+        """Make the folder if need be, lock it, and claim it for this run."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._lock = Lock(self.directory / f".lock-{self._part}")
+            self._refuse_company()
+            self._claim()
+        except OSError as error:
+            self.close()
+            raise ValueError(
+                f"checkpoint={str(self.directory)!r} cannot be used as a folder "
+                f"({error.strerror or error}); name another"
+            ) from error
+        except ValueError:
+            self.close()
+            raise
+
+    def _refuse_company(self) -> None:
+        """Refuse a folder in which another process does the same; clear leftovers."""
+        assert self._lock is not None
+        if self._lock.taken:
+            raise ValueError(
+                f"checkpoint={str(self.directory)!r} is in use: another process works "
+                f"on the same {'run' if self._part == 'whole' else 'part'}; wait for "
+                "it, or name another folder"
+            )
+        if self._lock.held:  # what is there was left by a process that was killed
+            for path in self.directory.glob(f".task_*.{self._part}.*"):
+                path.unlink(missing_ok=True)
+
+    def _claim(self) -> None:
+        """Make the manifest, unless it is there; refuse that of another run."""
+        manifest = self.directory / _MANIFEST
+        if not manifest.exists():
+            text = json.dumps(self._identity, indent=1)
+            if _created(manifest, text.encode()):
+                return
+        try:
+            stored = json.loads(manifest.read_text())
+            if not isinstance(stored, dict):
+                raise ValueError("no JSON object")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"checkpoint={str(self.directory)!r} has a damaged {_MANIFEST}; name "
+                "another folder, or delete this one and compute its tasks again"
+            ) from error
+        other = differing(stored, json.loads(json.dumps(self._identity)))
+        if other:
+            raise ValueError(
+                f"checkpoint={str(self.directory)!r} was made by a run with another "
+                f"{', '.join(other)}; name another folder, or delete this one"
+            )
+
+    def _path(self, task: int) -> Path:
+        """Return the file of a task."""
+        return self.directory / f"task_{task:06d}.npz"
+
+    def _seal(self, task: int, arrays: dict[str, np.ndarray]) -> str:
+        """Return the hash of a task's number, run and content."""
+        content = [f"{name} {array_hash(arrays[name])}" for name in sorted(arrays)]
+        return array_hash([self._name, str(task), *content])
+
+    def _warn_damaged(self, path: Path, reason: str) -> None:
+        """Warn of a task's file that cannot be used."""
+        warn(f"{path} is damaged ({reason}); its task is computed again")
+
+    def _write(self, task: int, arrays: dict[str, np.ndarray]) -> None:
+        """Write a task's file under another name and move it into place."""
+        unique = f"{self._part}.{uuid.uuid4().hex}.npz"
+        partial = self.directory / f".task_{task:06d}.{unique}"
+        try:
+            np.savez(partial, **arrays)  # type: ignore[arg-type]
+            partial.replace(self._path(task))
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    def _save_again(self, task: int, arrays: dict[str, np.ndarray]) -> None:
+        """Write after making the folder anew; give up checkpoints where that fails."""
+        vanished = not self.directory.is_dir()
+        try:
+            self.close()
+            self._open()
+            self._write(task, arrays)
+        except (OSError, ValueError) as error:
+            self._usable = False
+            reason = getattr(error, "strerror", None) or error
+            self._warn(
+                f"cannot be written any more ({reason}); the run goes on, but could "
+                "not be resumed from here"
+            )
+        else:
+            if vanished:
+                self._warn(
+                    "was removed during the run and made again; tasks that were "
+                    "finished before would be computed again after an interruption"
+                )
+
+    def _warn(self, message: str) -> None:
+        """Warn of what happened to the folder."""
+        warn(f"checkpoint={str(self.directory)!r} {message}")
+
+
+def _created(path: Path, content: bytes) -> bool:
+    """Create a file with its content in one step; False when there is one.
+
+    A hard link appears whole or not at all, and fails where the name is taken, on NFS
+    too. File systems without links create the file first and then fill it.
+    """
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        partial.write_bytes(content)
+        os.link(partial, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        return _created_without_link(path, content)
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
+
+
+def _created_without_link(path: Path, content: bytes) -> bool:
+    """Create a file, failing where the name is taken, and fill it."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return False
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    return True

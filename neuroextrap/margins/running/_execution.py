@@ -1,0 +1,224 @@
+"""Where tasks run: joblib workers of this machine, or an executor such as Dask's.
+
+A task is pure, so one whose worker died is simply given out again: neither the place,
+nor the order, nor a repetition changes a result.
+"""
+
+import logging
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+from neuroextrap import __version__
+from neuroextrap.margins.running._pools import LostTask, Pool, is_dask_client, pool_of
+
+logger = logging.getLogger(__name__)
+
+# times that a task may be given out again, and that joblib may lose a worker
+MAX_LOSSES = 4
+
+# tells a task whether it runs in the process that made it
+_PROCESS = uuid.uuid4().hex
+_VERSIONS = {"neuroextrap": __version__, "numpy": np.__version__}
+
+_executor: ContextVar[Any] = ContextVar("executor", default=None)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Tasks of one kind: ``function(shared, data_of(number))`` for every number.
+
+    ``function`` belongs to a module, so that other processes find it. ``names`` are the
+    tasks by number, as error messages call them.
+    """
+
+    function: Callable[[Any, Any], Any]
+    shared: Any
+    data_of: Callable[[int], Any]
+    names: dict[int, str]
+
+
+@contextmanager
+def use_executor(executor: Any) -> Iterator[None]:
+    """Give the tasks of analyses to a Dask cluster or another executor.
+
+    Inside of the ``with`` block, analyses of regions run there instead of on ``n_jobs``
+    joblib workers, with the same results to the last bit. A task whose worker dies is
+    given out again, up to four times. Inside of ``joblib.parallel_config("dask")`` its
+    client is used in the same way.
+
+    Parameters
+    ----------
+    executor : dask.distributed.Client or concurrent.futures.Executor
+        Where tasks run; it stays open. Its workers need the same versions of
+        neuroextrap and numpy as this process, which every task checks.
+
+    Yields
+    ------
+    None
+        Nothing; the executor is in use while the block runs.
+
+    Raises
+    ------
+    TypeError
+        When the executor is neither of the two.
+    ConnectionError
+        From an analysis in the block, when a task lost its worker five times, or when
+        the executor accepts no more tasks. ``checkpoint`` keeps finished tasks.
+
+    See Also
+    --------
+    neuroextrap.decoding.IdentificationSearchLight : Its ``checkpoint`` and ``n_jobs``.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.margins import use_executor
+    >>> y, runs = np.tile([0, 1, 2], 4), np.repeat(range(4), 3)
+    >>> X = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(12, 3))
+    >>> with ThreadPoolExecutor(2) as executor, use_executor(executor):
+    ...     fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+    >>> round(float(fitted.region_scores_["accuracy"][0]), 2)
+    1.0
+    """
+    pool_of(executor)
+    token = _executor.set(executor)
+    try:
+        yield
+    finally:
+        _executor.reset(token)
+
+
+def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
+    """Yield (number, result) of every task as it finishes.
+
+    ``n_jobs`` and ``prefer`` are for joblib, when no executor is in use.
+    ConnectionError when a task was lost too often.
+    """
+    executor = _current_executor()
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+        if executor is None:
+            yield from _on_joblib(work, n_jobs, prefer)
+        else:
+            yield from _on_pool(work, pool_of(executor))
+
+
+def _current_executor() -> Any:
+    """Return the executor in use, the client of joblib's Dask backend, or None."""
+    executor = _executor.get()
+    if executor is None:
+        client = getattr(get_active_backend()[0], "client", None)
+        executor = client if is_dask_client(client) else None
+    return executor
+
+
+def _on_joblib(work: Work, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
+    """Run tasks on joblib workers; when one dies, go on with half as many."""
+    missing, n_deaths = dict.fromkeys(work.names), 0
+    while missing:
+        parallel = Parallel(
+            n_jobs=n_jobs,
+            prefer=prefer,
+            return_as="generator_unordered",
+            batch_size=1,
+        )
+        calls = (
+            delayed(_run)(work.function, _origin(), work.shared, k, work.data_of(k))
+            for k in list(missing)
+        )
+        try:
+            for number, result in parallel(calls):
+                del missing[number]
+                yield number, result
+        except BrokenExecutor as error:
+            n_deaths += 1
+            if n_deaths > MAX_LOSSES:
+                raise ConnectionError(_lost(work, next(iter(missing)), "")) from error
+            n_jobs = max(2, effective_n_jobs(n_jobs) // 2)
+            logger.warning(
+                "a worker died, perhaps because memory was short; %d tasks are left, "
+                "which go on with n_jobs=%d",
+                len(missing),
+                n_jobs,
+            )
+
+
+def _on_pool(work: Work, pool: Pool) -> Iterator[tuple[int, Any]]:
+    """Run tasks on an executor, a limited number of them at a time."""
+    waiting, losses = deque(work.names), Counter[int]()
+    pending: dict[Any, int] = {}
+    pool.share(work.shared)
+    try:
+        while waiting or pending:
+            while waiting and len(pending) < pool.n_pending:
+                number = waiting.popleft()
+                data = work.data_of(number)
+                future = pool.submit(_run, work.function, _origin(), number, data)
+                pending[future] = number
+            for future in pool.finished(pending):
+                number = pending.pop(future)
+                try:
+                    result = pool.result(future)
+                except LostTask as lost:
+                    losses[number] += 1
+                    if losses[number] > MAX_LOSSES:
+                        raise ConnectionError(_lost(work, number, str(lost))) from lost
+                    logger.warning(
+                        "%s lost its worker; it is given out again", work.names[number]
+                    )
+                    waiting.append(number)
+                else:
+                    yield result
+    finally:
+        pool.cancel(pending)
+
+
+def _origin() -> tuple[str, dict[str, str]]:
+    """Return the process that gives a task out, and its versions."""
+    return _PROCESS, _VERSIONS
+
+
+def _run(
+    function: Callable[[Any, Any], Any],
+    origin: tuple[str, dict[str, str]],
+    shared: Any,
+    number: int,
+    data: Any,
+) -> tuple[int, Any]:
+    """Run one task; in another process, with one BLAS thread and the same versions."""
+    process, versions = origin
+    if process != _PROCESS:
+        if versions != _VERSIONS:
+            raise ValueError(
+                f"a worker has {_listed(_VERSIONS)}, this process has "
+                f"{_listed(versions)}; install the same versions on all machines"
+            )
+        threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+    return number, function(shared, data)
+
+
+def _listed(versions: dict[str, str]) -> str:
+    """Write versions in one line."""
+    return ", ".join(f"{name} {text}" for name, text in versions.items())
+
+
+def _lost(work: Work, number: int, why: str) -> str:
+    """Say that a task was lost too often."""
+    detail = f" ({why})" if why else ""
+    return (
+        f"{work.names[number]} lost its worker {MAX_LOSSES + 1} times{detail}; give "
+        "workers more memory or use fewer of them, and set checkpoint=... to keep "
+        "finished tasks"
+    )
