@@ -14,6 +14,9 @@ from neuroextrap.images._tables import (
 )
 
 _NAMES = ("set", "run", "stimulus", "stim_file")
+# of the largest feature of a column: by this much single precision may round it
+# differently beside other pictures
+_ROUNDING = 1e-5
 
 
 def read_table(path, *, in_folds=False):
@@ -130,7 +133,8 @@ def unique_stimuli(features, names):
 
     Stimuli come in order of first appearance. Without `names` every volume is a
     stimulus of its own, and the rows are None. Raises where volumes of one stimulus
-    have different features.
+    have different features, beyond what rounding does: features that a program made of
+    the same picture twice need not be the same to the last bit.
 
     >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
     (array([[1.],
@@ -141,12 +145,14 @@ def unique_stimuli(features, names):
     _, first, place = np.unique(names, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rows, stimuli = first[order], np.argsort(order)[place]
-    differs = (features != features[rows][stimuli]).any(axis=1)
-    if differs.any():
-        row = int(np.flatnonzero(differs)[0])
+    sizes = np.abs(features)
+    rounding = _ROUNDING * sizes.max(axis=0, initial=0.0, where=np.isfinite(sizes))
+    alike = np.isclose(features, features[rows][stimuli], rtol=0.0, atol=rounding)
+    if not alike.all():
+        row = int(np.flatnonzero(~alike.all(axis=1))[0])
         raise ValueError(
-            f"stimulus {names[row]!r} has different features in its repeats; give the "
-            "same features or other names"
+            f"stimulus {str(names[row])!r} has different features in its repeats; give "
+            "the same features or other names"
         )
     return features[rows], stimuli
 

@@ -12,11 +12,11 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
-from neuroextrap import margins
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.margins._cost import estimate_memory
 from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins.running import _checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_an_interrupted_run_resumes(brain, whole, tmp_path, monkeypatch):
     class KilledError(Exception):
         pass
 
-    save, saved = margins._checkpoint.Checkpoint.save, []
+    save, saved = _checkpoint.Checkpoint.save, []
 
     def save_two(self, task, result):
         if len(saved) == 2:
@@ -87,12 +87,12 @@ def test_an_interrupted_run_resumes(brain, whole, tmp_path, monkeypatch):
         saved.append(task)
         save(self, task, result)
 
-    monkeypatch.setattr(margins._checkpoint.Checkpoint, "save", save_two)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "save", save_two)
     with pytest.raises(KilledError):
         run(brain, checkpoint=tmp_path)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("task_*.npz")}
     assert len(kept) == 2
-    monkeypatch.setattr(margins._checkpoint.Checkpoint, "save", save)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "save", save)
     same(run(brain, checkpoint=tmp_path), whole)
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
     with pytest.raises(ValueError, match="was made by a run with another regions"):

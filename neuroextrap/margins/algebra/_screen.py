@@ -16,7 +16,7 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS, best_share
 from neuroextrap.margins.algebra._operators import checked_counts
 
-_MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
+MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
 # largest sum in units of the scale: single precision tells apart what differs by one
 _MAX_UNITS = 2**21
 
@@ -65,7 +65,7 @@ def whole_terms(
     n / 2 + 0.2: by the rounding of the terms, and that of margins to single precision.
     """
     n_most, short = counted.n_most, counted.balanced
-    short &= counted.n_most <= _MAX_SHORT_TERMS
+    short &= counted.n_most <= MAX_SHORT_TERMS
     most_units = 2**14 - 1 if compiled and short else _MAX_UNITS
     whole = (np.int16 if short else np.int32) if compiled else np.float32
     dtype: np.dtype = np.dtype(whole)

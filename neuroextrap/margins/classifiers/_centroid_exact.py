@@ -16,6 +16,10 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._screen import shares_by_lead
 from neuroextrap.margins.classifiers._centroid_growing import fill_others
+from neuroextrap.margins.classifiers._centroid_screen import (
+    ShortScreen,
+    may_be_screened,
+)
 from neuroextrap.margins.compiled._numba import has_numba
 
 _MAX_UNITS = 2**23  # of sums of whole numbers that single precision holds as they are
@@ -82,9 +86,16 @@ def _count_side_by_side(
     edges = np.array([0, *(rows.stop for rows in design.fold_slices)])
     shares, table = np.empty((len(grams), B)), np.empty_like(grams[0])
     out = aligned(len(groups.codes))
+    screen = None
+    if may_be_screened(labelings, design):
+        screen = ShortScreen(labelings, design, groups)
     for gram, share in zip(grams, shares, strict=True):
         _fill_apart(table, gram, design)
-        if not fill_shares(gram, table, edges, groups, work, out):
+        if screen is None or not screen.takes(gram, table):
+            is_number = fill_shares(gram, table, edges, groups, work, out)
+        else:
+            is_number = screen.fill_shares(gram, table, edges, work, out)
+        if not is_number:
             raise ValueError(NAN_MARGINS)
         share[:] = out.reshape(-1)[:B]
     return shares

@@ -86,35 +86,48 @@ def _fill_margins(edges: Any, codes: int, factors: Any, size: Any, work: Any) ->
 
 
 @_compile
+def fill_group_shares(
+    gram: Any, edges: Any, groups: Any, g: int, work: Any, out: Any
+) -> bool:
+    """Fill the shares (G, `LANES`) of group ``g``; False if a margin is NaN.
+
+    ``gram`` (n, n) are inner products of the samples, one fold after the other, which
+    begin at ``edges`` (F + 1,); the same with zeros between samples of one fold lie in
+    the blocks of ``work``.
+    """
+    n, is_number = len(gram), True
+    n_folds, n_classes = groups.twice.shape[1:3]
+    margins, scratch = address_of(work.margins), address_of(work.rows)
+    codes = address_of(groups.codes) + g * n * LANES
+    members = address_of(groups.members) + g * LANES * n * 4
+    for c in range(len(work.blocks)):
+        block = address_of(work.blocks) + c * n * ROW
+        place = margins + c * LANES * n_classes * ROW
+        fill_sums(block, members, n, groups.edges[g], place, scratch)
+    _fill_own(gram, edges, codes, n_classes, work)
+    at = g * n_folds * n_classes * ROW
+    factors = address_of(groups.twice) + at, address_of(groups.minus) + at
+    _fill_margins(edges, codes, factors, (n, n_classes), work)
+    weight, shares = 0, address_of(out) + g * ROW
+    store(shares, spread(0.0))
+    for i in range(n):
+        if groups.weights.size:
+            weight = address_of(groups.weights) + (g * n + i) * ROW
+        place, label = margins + i * n_classes * ROW, codes + i * LANES
+        is_number &= add_share(place, label, weight, shares, n_classes, True)
+    return is_number
+
+
+@_compile
 def fill_shares(
     gram: Any, table: Any, edges: Any, groups: Any, work: Any, out: Any
 ) -> bool:
     """Fill the shares (G, `LANES`) of best classes; False if a margin is NaN.
 
-    ``gram`` (n, n) are inner products of the samples, one fold after the other, which
-    begin at ``edges`` (F + 1,); ``table`` is the same with zeros between samples of one
-    fold.
+    ``table`` (n, n) are inner products with zeros between samples of one fold.
     """
-    n, is_number = len(gram), True
-    n_groups, n_folds, n_classes, _ = groups.twice.shape
     fill_blocks(table, work.blocks)
-    margins, scratch = address_of(work.margins), address_of(work.rows)
-    for g in range(n_groups):
-        codes = address_of(groups.codes) + g * n * LANES
-        members = address_of(groups.members) + g * LANES * n * 4
-        for c in range(len(work.blocks)):
-            block = address_of(work.blocks) + c * n * ROW
-            place = margins + c * LANES * n_classes * ROW
-            fill_sums(block, members, n, groups.edges[g], place, scratch)
-        _fill_own(gram, edges, codes, n_classes, work)
-        at = g * n_folds * n_classes * ROW
-        factors = address_of(groups.twice) + at, address_of(groups.minus) + at
-        _fill_margins(edges, codes, factors, (n, n_classes), work)
-        weight, shares = 0, address_of(out) + g * ROW
-        store(shares, spread(0.0))
-        for i in range(n):
-            if groups.weights.size:
-                weight = address_of(groups.weights) + (g * n + i) * ROW
-            place, label = margins + i * n_classes * ROW, codes + i * LANES
-            is_number &= add_share(place, label, weight, shares, n_classes, True)
+    is_number = True
+    for g in range(len(groups.codes)):
+        is_number &= fill_group_shares(gram, edges, groups, g, work, out)
     return is_number

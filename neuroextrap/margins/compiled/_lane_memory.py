@@ -12,14 +12,17 @@ from numba import njit
 
 from neuroextrap.margins.compiled._vector import LANES
 
+_LINE = 64  # bytes of a line of cache
+
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
-def aligned(*shape: int) -> np.ndarray:
-    """Allocate rows of numbers, shape (..., `LANES`), each in whole lines of cache."""
-    array = np.empty(prod(shape) * LANES + 8)
-    first = -array.ctypes.data // 8 % 8
-    return array[first : first + array.size - 8].reshape(*shape, LANES)
+def aligned(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """Allocate rows of numbers, shape (..., `LANES`), the first in a line of cache."""
+    size = prod(shape) * LANES * np.dtype(dtype).itemsize
+    array = np.empty(size + _LINE, dtype=np.uint8)
+    first = -array.ctypes.data % _LINE
+    return array[first : first + size].view(dtype).reshape(*shape, LANES)
 
 
 def grouped(array: np.ndarray) -> np.ndarray:

@@ -215,8 +215,9 @@ def _read(builder: Any, address: Any, kind: Any, align: int = 8) -> Any:
     return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
 
 
-def _write(builder: Any, value: Any, address: Any) -> None:
-    builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=8)
+def _write(builder: Any, value: Any, address: Any, align: int = 8) -> None:
+    place = builder.inttoptr(address, value.type.as_pointer())
+    builder.store(value, place, align=align)
 
 
 def _multiply_add(builder: Any, left: Any, right: Any, total: Any) -> Any:
