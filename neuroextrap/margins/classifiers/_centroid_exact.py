@@ -17,7 +17,7 @@ from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._screen import shares_by_lead
 from neuroextrap.margins.classifiers._centroid_growing import fill_others
 from neuroextrap.margins.classifiers._centroid_screen import (
-    ShortScreen,
+    fill_screened_shares,
     may_be_screened,
 )
 from neuroextrap.margins.compiled._numba import has_numba
@@ -84,21 +84,18 @@ def _count_side_by_side(
     )
     work.blocks[-1] = 0.0
     edges = np.array([0, *(rows.stop for rows in design.fold_slices)])
-    shares, table = np.empty((len(grams), B)), np.empty_like(grams[0])
-    out = aligned(len(groups.codes))
-    screen = None
+    out = aligned(len(grams), len(groups.codes))
     if may_be_screened(labelings, design):
-        screen = ShortScreen(labelings, design, groups)
-    for gram, share in zip(grams, shares, strict=True):
-        _fill_apart(table, gram, design)
-        if screen is None or not screen.takes(gram, table):
-            is_number = fill_shares(gram, table, edges, groups, work, out)
-        else:
-            is_number = screen.fill_shares(gram, table, edges, work, out)
-        if not is_number:
-            raise ValueError(NAN_MARGINS)
-        share[:] = out.reshape(-1)[:B]
-    return shares
+        exact = groups, work, out
+        is_number = fill_screened_shares(grams, edges, labelings, design, exact)
+    else:
+        is_number, table = True, np.empty_like(grams[0])
+        for gram, share in zip(grams, out, strict=True):
+            _fill_apart(table, gram, design)
+            is_number &= fill_shares(gram, table, edges, groups, work, share)
+    if not is_number:
+        raise ValueError(NAN_MARGINS)
+    return out.reshape(len(grams), -1)[:, :B]
 
 
 def _groups(labelings: Any, design: Design, weights: Any) -> Any:

@@ -17,47 +17,6 @@ from neuroextrap.margins.algebra._screen import MAX_SHORT_TERMS, count_terms
 _MAX_SUMS = 2**17  # short integers of `LANES` labelings, which stay in the second cache
 
 
-class ShortScreen:
-    """Compiled screening of regions under some labelings of a balanced design.
-
-    ``exact`` are the labelings in groups, for margins in full precision.
-    """
-
-    def __init__(self, labelings: Labelings, design: Design, exact: Any) -> None:
-        from neuroextrap.margins.compiled import _centroid_screen as loops
-        from neuroextrap.margins.compiled._leads import ShortGroups
-
-        self._loops = loops
-        n, n_folds, K = design.n_samples, len(design.folds), labelings.n_classes
-        self._n_most = count_terms(labelings, design).n_most
-        # terms of two sums, those of two squared lengths, what is cut off, rounding
-        self._slack = math.ceil(1.5 * self._n_most) + 4
-        codes = exact.codes.astype(np.int16)
-        self._groups = ShortGroups(exact.members, exact.edges, codes), exact
-        self._work = _work(n, n_folds, K)
-        whole = np.empty((n, n), np.float32), np.empty((n, n), np.int16)
-        self._whole = loops.Whole(*whole, _are_alone(labelings, design))
-
-    def takes(self, gram: np.ndarray, table: np.ndarray) -> bool:
-        """Whether a region's inner products are fit for it; they are then taken in."""
-        return self._loops.fill_whole(gram, table, self._n_most, self._whole)
-
-    def fill_shares(
-        self, gram: np.ndarray, table: np.ndarray, edges: Any, work: Any, out: Any
-    ) -> bool:
-        """Fill shares (G, `LANES`) of best classes; False if a margin is NaN."""
-        return self._loops.fill_screened_shares(
-            gram,
-            table,
-            self._whole,
-            edges,
-            self._slack,
-            self._groups,
-            (*self._work, work),
-            out,
-        )
-
-
 def may_be_screened(labelings: Labelings, design: Design) -> bool:
     """Whether sums are short, and classes have equally many samples in every fold."""
     from neuroextrap.margins.compiled._vector import LANES
@@ -66,6 +25,39 @@ def may_be_screened(labelings: Labelings, design: Design) -> bool:
     n_sums = design.n_samples * labelings.n_classes * LANES
     short = counted.n_most <= MAX_SHORT_TERMS and n_sums <= _MAX_SUMS
     return short and counted.balanced
+
+
+def fill_screened_shares(
+    grams: np.ndarray, edges: Any, labelings: Labelings, design: Design, exact: Any
+) -> bool:
+    """Fill shares (S, G, `LANES`) of best classes; False if a margin is NaN.
+
+    ``exact`` has labelings in groups for margins in full precision, what their loop
+    may write over, and the shares.
+
+    A margin is (2 / n) (s - q / (2 n)), with s the point's product with the sum over
+    the n training samples of a class, and q that sum's squared length. In units, s is
+    wrong by n / 2 at most and q by n^2 / 2, so that the lead of one class over another
+    is wrong by n + n / 2; by 2 more as what is taken off is cut off at the point, and
+    by less than 2 as single precision rounds margins, lengths and their mean.
+    """
+    from neuroextrap.margins.compiled import _centroid_screen as loops
+    from neuroextrap.margins.compiled._leads import ShortGroups
+
+    groups, of_exact, out = exact
+    n, n_most = design.n_samples, count_terms(labelings, design).n_most
+    whole = loops.Whole(
+        np.empty((n, n), np.float32),
+        np.empty((n, n), np.int16),
+        np.empty(n, np.int16),
+        n_most,
+        math.ceil(1.5 * n_most) + 4,
+        _are_alone(labelings, design),
+    )
+    codes = labelings.keep("short codes", lambda: groups.codes.astype(np.int16))
+    short = ShortGroups(groups.members, groups.edges, codes)
+    work = *_work(n, len(design.folds), labelings.n_classes), of_exact
+    return loops.fill_screened_shares(grams, edges, (short, groups), whole, work, out)
 
 
 def _are_alone(labelings: Labelings, design: Design) -> bool:
@@ -83,19 +75,22 @@ def _work(n: int, n_folds: int, n_classes: int) -> tuple:
     from neuroextrap.margins.compiled._leads import COLUMNS, Leads
 
     n_blocks = -(-n // COLUMNS)
+    rows = (
+        (n_blocks * COLUMNS, n_classes),
+        (n,),
+        (n_folds, n_classes),
+        (2,),
+        (COLUMNS,),
+    )
     leads = Leads(
         np.empty((n_blocks, n, COLUMNS), np.int16),
-        *(
-            aligned(*shape, dtype=np.int16)
-            for shape in (
-                (n_blocks * COLUMNS, n_classes),
-                (n,),
-                (n,),
-                (n_folds, n_classes),
-                (2,),
-                (COLUMNS,),
-            )
-        ),
+        *(aligned(*shape, dtype=np.int16) for shape in rows),
     )
-    squares = ((n_folds, n_classes), (n_classes,), (n,))
-    return leads, Squares(*(aligned(*shape, dtype=np.float32) for shape in squares))
+    squares = Squares(
+        aligned(n_folds, n_classes, dtype=np.float32),
+        aligned(n_classes, dtype=np.float32),
+        aligned(dtype=np.float32),
+        np.empty(n_folds, np.float32),
+        np.empty((n, n)),
+    )
+    return leads, squares

@@ -33,10 +33,10 @@ COLUMNS = 2 * LANES  # of a table that are added up together
 # classes begin (G, `LANES`, K + 1), and the classes (G, n_test, `LANES`) of test points
 ShortGroups = namedtuple("ShortGroups", "members edges codes")
 # what may be written over: a table in blocks (n_blocks, n, `COLUMNS`); and rows of
-# labelings: sums (n_test, K), with room for whole blocks; sums of points' own classes,
-# and leads, (n_test,); what is taken off sums (F, K); counts of leads that are sure, and
-# of those that may be; and `COLUMNS` rows
-Leads = namedtuple("Leads", "blocks sums own lead constants counts rows")
+# labelings: sums (n_test, K), with room for whole blocks; leads (n_test,); what is
+# taken off sums (F, K); counts of leads that are sure, and of those that may be; and
+# `COLUMNS` rows
+Leads = namedtuple("Leads", "blocks sums lead constants counts rows")
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -86,10 +86,7 @@ def _fill_block(block: int, samples: int, edges: Any, size: Any, places: Any) ->
 
 @_compile
 def fill_short_sums(groups: Any, g: int, work: Any) -> None:
-    """Fill the sums over the samples of each class, and those of points' own classes.
-
-    Of group ``g``, from the blocks of the table.
-    """
+    """Fill the sums of group ``g`` over the samples of each class, from the blocks."""
     n_samples, n_classes = groups.members.shape[2], groups.edges.shape[2] - 1
     members = address_of(groups.members) + g * LANES * n_samples * 4
     sums, rows = address_of(work.sums), address_of(work.rows)
@@ -98,14 +95,6 @@ def fill_short_sums(groups: Any, g: int, work: Any) -> None:
         block = address_of(work.blocks) + c * n_samples * COLUMNS * 2
         places = sums + c * COLUMNS * step, rows
         _fill_block(block, members, groups.edges[g], (n_samples, n_classes), places)
-    n_test = groups.codes.shape[1]
-    codes = address_of(groups.codes) + g * n_test * SHORT_ROW
-    for i in range(n_test):
-        label, place = load_shorts(codes + i * SHORT_ROW), sums + i * step
-        own = load_shorts(place)
-        for k in range(1, n_classes):
-            own = where_short(label, k, load_shorts(place + k * SHORT_ROW), own)
-        store_shorts(address_of(work.own) + i * SHORT_ROW, own)
 
 
 @_compile

@@ -136,6 +136,14 @@ def multiply_singles(builder: Any, left: Any, right: Any) -> Any:
     return builder.fmul(left, right)
 
 
+@_instruction(_SINGLE, _SINGLE, _SINGLE)
+def larger_size(builder: Any, size: Any, value: Any) -> Any:
+    """Return ``value`` without its sign where that is larger than ``size``."""
+    for one in (value, builder.fneg(value)):
+        size = builder.select(builder.fcmp_ordered(">", one, size), one, size)
+    return size
+
+
 @_instruction(_SINGLE, _SINGLE, _SHORT, types.intp, _SINGLE)
 def add_where_code(builder: Any, total: Any, codes: Any, code: Any, value: Any) -> Any:
     """Return ``total + value`` where codes are this one, else ``total``."""
@@ -163,10 +171,7 @@ def to_singles(builder: Any, value: Any) -> Any:
 
 @_instruction(_SHORT, _SINGLE)
 def to_shorts(builder: Any, value: Any) -> Any:
-    """Cut singles off at the point; those out of range become the ends of it."""
-    for sign, limit in ((">", LARGEST), ("<", -LARGEST)):
-        end = ir.Constant(_SINGLES, [float(limit)] * LANES)
-        value = builder.select(builder.fcmp_ordered(sign, value, end), end, value)
+    """Cut singles off at the point; they have to be in range."""
     return builder.trunc(builder.fptosi(value, _LONGS), _SHORTS)
 
 
