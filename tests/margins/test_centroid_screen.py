@@ -7,7 +7,9 @@ pytest.importorskip("numba")
 
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
+from neuroextrap.margins.algebra import _screen
 from neuroextrap.margins.algebra._class_sums import round_terms
+from neuroextrap.margins.algebra._screen import may_be_short
 from neuroextrap.margins.classifiers import _centroid_exact, _centroid_screen
 from neuroextrap.margins.compiled import _centroid_screen as loops
 from neuroextrap.margins.compiled._leads import ShortGroups
@@ -64,7 +66,7 @@ def case(runs, kind="normal", n_classes=5, n_labelings=33, seed=0, effect=0.0):
 
 
 def both_ways(grams, design, labelings, weights=0.1):
-    assert _centroid_screen.may_be_screened(labelings, design)
+    assert may_be_short(labelings, design)
     found = _centroid_exact._count_side_by_side(grams, design, labelings, weights)
     again = Labelings(labelings.codes, labelings.n_classes)
     expected = _centroid_exact._count_compiled(grams, design, again, weights)
@@ -155,12 +157,12 @@ def test_numbers_that_are_none_are_found():
 
 def test_unbalanced_classes_and_long_sums_are_left_to_full_precision(monkeypatch):
     _, design, labelings = case("one")
-    assert _centroid_screen.may_be_screened(labelings, design)
+    assert may_be_short(labelings, design)
     codes = labelings.codes.copy()
     codes[1, np.flatnonzero(codes[1] == 0)[0]] = 1
-    assert not _centroid_screen.may_be_screened(Labelings(codes, 5), design)
+    assert not may_be_short(Labelings(codes, 5), design)
     _, design, labelings = case("many", n_classes=3)
     assert labelings.training_counts(design).max() == 32
-    assert _centroid_screen.may_be_screened(labelings, design)
-    monkeypatch.setattr(_centroid_screen, "_MAX_SUMS", 100)
-    assert not _centroid_screen.may_be_screened(labelings, design)
+    assert may_be_short(labelings, design)
+    monkeypatch.setattr(_screen, "_MAX_SUMS", 100)
+    assert not may_be_short(labelings, design)

@@ -9,7 +9,12 @@ from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins.algebra import _screen
 from neuroextrap.margins.algebra._class_sums import round_terms
-from neuroextrap.margins.algebra._screen import Terms, count_terms, whole_terms
+from neuroextrap.margins.algebra._screen import (
+    Terms,
+    count_terms,
+    may_be_short,
+    whole_terms,
+)
 from neuroextrap.margins.classifiers import _ridge
 from neuroextrap.margins.classifiers._centroid_exact import _fold_scores, _whole_bounds
 
@@ -94,6 +99,55 @@ def test_shares_are_those_of_full_precision(
     found = fill(terms, screen, again, design, weights, dtype)
     naive = naive_shares(terms, again, design, weights, dtype)
     np.testing.assert_array_equal(found, naive)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_labelings", [1, 16, 35])
+@pytest.mark.parametrize("repeats", [1, 8])
+def test_labelings_side_by_side_give_the_same(repeats, n_labelings, dtype):
+    """Regions of all kinds at once, some with hardly a sure lead."""
+    pytest.importorskip("numba")
+    design, labelings = design_of(repeats=repeats, n_labelings=n_labelings)
+    assert may_be_short(labelings, design)
+    terms = np.stack([terms_of(kind, design) for kind in KINDS])
+    counted = count_terms(labelings, design)
+    screens = [whole_terms(x, counted, design, compiled=True) for x in terms]
+    ones = np.ones((len(design.test), n_labelings))
+    random = np.random.default_rng(1).random(ones.shape)
+    for each, weights in ((1.0, ones), (random, random)):
+        again = Labelings(labelings.codes, labelings.n_classes)
+        found = _ridge._count_side_by_side(terms, screens, again, design, each, dtype)
+        args = again, design, each, dtype
+        one_by_one = [
+            _ridge._count_compiled(*pair, *args)
+            for pair in zip(terms, screens, strict=True)
+        ]
+        np.testing.assert_array_equal(found, one_by_one)
+        naive = [naive_shares(x, again, design, weights, dtype) for x in terms]
+        np.testing.assert_allclose(found, naive, rtol=1e-14)
+
+
+def test_points_may_be_tested_twice_or_never():
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    y = np.tile(np.arange(4), 6)
+    folds = [(np.arange(8, 24), np.arange(8)), (np.arange(4, 24), np.arange(4))]
+    design = make_design(y, 4, cv=folds)
+    labelings = Labelings(np.stack([np.roll(y, 4 * i) for i in range(5)]), 4)
+    assert may_be_short(labelings, design)
+    terms = rng.standard_normal((12, 24))
+    for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
+        terms[rows, np.setdiff1d(np.arange(24), train)[:, None]] = 0.0
+    terms = round_terms(terms[None], 24)
+    screen = whole_terms(
+        terms[0], count_terms(labelings, design), design, compiled=True
+    )
+    weights = rng.random((12, 5))
+    found = _ridge._count_side_by_side(
+        terms, [screen], labelings, design, weights, np.float64
+    )
+    expected = naive_shares(terms[0], labelings, design, weights, np.float64)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

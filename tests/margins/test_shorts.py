@@ -9,11 +9,11 @@ from numba import njit
 
 from neuroextrap.margins.compiled._leads import (
     COLUMNS,
-    Leads,
     ShortGroups,
     fill_leads,
     fill_short_blocks,
     fill_short_sums,
+    leads_memory,
 )
 from neuroextrap.margins.compiled._shorts import (
     LANES,
@@ -159,13 +159,8 @@ def test_leads_are_those_of_sums_by_class(n_test, folds):
     groups, of_folds = ShortGroups(members, edges, truth), np.array([0])
     if folds:
         of_folds = np.linspace(0, n_test, folds + 1).astype(int)
-    n_blocks = -(-n_test // COLUMNS)
-    work = Leads(
-        np.ones((n_blocks, n, COLUMNS), np.int16),
-        *(np.zeros((*shape, LANES), np.int16) for shape in (
-            (n_blocks * COLUMNS, K), (n_test,), (max(folds, 1), K), (2,), (COLUMNS,)
-        )),
-    )  # fmt: skip
+    work = leads_memory(n, n_test, max(folds, 1), K)
+    work.blocks[:] = 1
     work.constants[:] = whole(work.constants.shape)
     fill_short_blocks(table, work.blocks)
     for g in range(G):

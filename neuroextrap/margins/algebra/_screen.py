@@ -16,7 +16,8 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS, best_share
 from neuroextrap.margins.algebra._operators import checked_counts
 
-MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
+_MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
+_MAX_SUMS = 2**17  # of labelings side by side, which stay in the second cache
 # largest sum in units of the scale: single precision tells apart what differs by one
 _MAX_UNITS = 2**21
 
@@ -65,7 +66,7 @@ def whole_terms(
     n / 2 + 0.2: by the rounding of the terms, and that of margins to single precision.
     """
     n_most, short = counted.n_most, counted.balanced
-    short &= counted.n_most <= MAX_SHORT_TERMS
+    short &= counted.n_most <= _MAX_SHORT_TERMS
     most_units = 2**14 - 1 if compiled and short else _MAX_UNITS
     whole = (np.int16 if short else np.int32) if compiled else np.float32
     dtype: np.dtype = np.dtype(whole)
@@ -81,6 +82,40 @@ def whole_terms(
     scale = 1.0 / np.maximum(np.maximum(*units), np.finfo(float).tiny)
     table = np.rint(terms.T * scale).astype(dtype, order="C")
     return Screen(table, dtype.type(n_most), dtype.type(-(most + 1) * n_most))
+
+
+def may_be_short(labelings: Labelings, design: Design) -> bool:
+    """Whether labelings can be taken side by side, sums being short integers.
+
+    Classes have equally many samples in every fold, not too many, and sums stay in
+    cache.
+    """
+    from neuroextrap.margins.compiled._vector import LANES
+
+    counted = count_terms(labelings, design)
+    n_sums = len(design.test) * labelings.n_classes * LANES
+    short = counted.n_most <= _MAX_SHORT_TERMS and n_sums <= _MAX_SUMS
+    return short and counted.balanced
+
+
+def short_groups(labelings: Labelings, design: Design) -> Any:
+    """Return labelings in groups for compiled loops; kept for the next region.
+
+    The last of them is repeated until its group is full.
+    """
+    from neuroextrap.margins.compiled._leads import ShortGroups
+    from neuroextrap.margins.compiled._vector import LANES
+
+    def make() -> Any:
+        B = labelings.n_labelings
+        padded = np.minimum(np.arange(-(-B // LANES) * LANES), B - 1)
+        some = Labelings(labelings.codes[padded], labelings.n_classes)
+        arrays = *some.sorted_by_class(np.arange(design.n_samples)), some.codes
+        members, edges, codes = (x.reshape(-1, LANES, x.shape[1]) for x in arrays)
+        truth = codes[..., design.test].swapaxes(1, 2)
+        return ShortGroups(members, edges, truth.astype(np.int16, order="C"))
+
+    return labelings.keep("short groups", make)
 
 
 def _trained(design: Design) -> np.ndarray:

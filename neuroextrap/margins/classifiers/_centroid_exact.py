@@ -14,12 +14,9 @@ import numpy as np
 from neuroextrap.margins._best_classes import sort_by_class
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
-from neuroextrap.margins.algebra._screen import shares_by_lead
+from neuroextrap.margins.algebra._screen import may_be_short, shares_by_lead
 from neuroextrap.margins.classifiers._centroid_growing import fill_others
-from neuroextrap.margins.classifiers._centroid_screen import (
-    fill_screened_shares,
-    may_be_screened,
-)
+from neuroextrap.margins.classifiers._centroid_screen import fill_screened_shares
 from neuroextrap.margins.compiled._numba import has_numba
 
 _MAX_UNITS = 2**23  # of sums of whole numbers that single precision holds as they are
@@ -85,7 +82,7 @@ def _count_side_by_side(
     work.blocks[-1] = 0.0
     edges = np.array([0, *(rows.stop for rows in design.fold_slices)])
     out = aligned(len(grams), len(groups.codes))
-    if may_be_screened(labelings, design):
+    if may_be_short(labelings, design):
         exact = groups, work, out
         is_number = fill_screened_shares(grams, edges, labelings, design, exact)
     else:

@@ -12,19 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins.algebra._screen import MAX_SHORT_TERMS, count_terms
-
-_MAX_SUMS = 2**17  # short integers of `LANES` labelings, which stay in the second cache
-
-
-def may_be_screened(labelings: Labelings, design: Design) -> bool:
-    """Whether sums are short, and classes have equally many samples in every fold."""
-    from neuroextrap.margins.compiled._vector import LANES
-
-    counted = count_terms(labelings, design)
-    n_sums = design.n_samples * labelings.n_classes * LANES
-    short = counted.n_most <= MAX_SHORT_TERMS and n_sums <= _MAX_SUMS
-    return short and counted.balanced
+from neuroextrap.margins.algebra._screen import count_terms
 
 
 def fill_screened_shares(
@@ -72,20 +60,8 @@ def _work(n: int, n_folds: int, n_classes: int) -> tuple:
     """Return what compiled loops may write over."""
     from neuroextrap.margins.compiled._centroid_screen import Squares
     from neuroextrap.margins.compiled._lane_memory import aligned
-    from neuroextrap.margins.compiled._leads import COLUMNS, Leads
+    from neuroextrap.margins.compiled._leads import leads_memory
 
-    n_blocks = -(-n // COLUMNS)
-    rows = (
-        (n_blocks * COLUMNS, n_classes),
-        (n,),
-        (n_folds, n_classes),
-        (2,),
-        (COLUMNS,),
-    )
-    leads = Leads(
-        np.empty((n_blocks, n, COLUMNS), np.int16),
-        *(aligned(*shape, dtype=np.int16) for shape in rows),
-    )
     squares = Squares(
         aligned(n_folds, n_classes, dtype=np.float32),
         aligned(n_classes, dtype=np.float32),
@@ -93,4 +69,4 @@ def _work(n: int, n_folds: int, n_classes: int) -> tuple:
         np.empty(n_folds, np.float32),
         np.empty((n, n)),
     )
-    return leads, squares
+    return leads_memory(n, n, n_folds, n_classes), squares

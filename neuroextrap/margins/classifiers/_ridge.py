@@ -19,7 +19,9 @@ from neuroextrap.margins.algebra._operators import RegionOperators, checked_coun
 from neuroextrap.margins.algebra._screen import (
     Screen,
     count_terms,
+    may_be_short,
     shares_by_lead,
+    short_groups,
     whole_terms,
 )
 from neuroextrap.margins.algebra._tall import (
@@ -104,14 +106,12 @@ class RidgeMargins(BestClasses, MarginKernel):
                 for predictor in predictors
             ]
         shares = np.empty((n_regions, labelings.n_labelings))
-        groups = zip(forms.operators, predictors, screens[counted], strict=True)
-        count = _count_compiled if has_numba() else _count
-        for group, predictor, of_group in groups:
-            of_regions = zip(group.regions, predictor, of_group, strict=True)
-            for region, terms, screen in of_regions:
-                shares[region] = count(
-                    terms, screen, labelings, design, weights, group.dtype
-                )
+        for group, predictor, of_group in zip(
+            forms.operators, predictors, screens[counted], strict=True
+        ):
+            shares[group.regions] = _count_group(
+                predictor, of_group, labelings, design, weights, group.dtype
+            )
         return times_equal_weight(shares.reshape(-1), weights)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
@@ -122,6 +122,55 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, float)
+
+
+def _count_group(
+    predictor: np.ndarray,
+    screens: list[Screen],
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the shares (S, B) of best classes of regions."""
+    if has_numba() and may_be_short(labelings, design):
+        return _count_side_by_side(
+            predictor, screens, labelings, design, weights, dtype
+        )
+    count = _count_compiled if has_numba() else _count
+    shares = [
+        count(terms, screen, labelings, design, weights, dtype)
+        for terms, screen in zip(predictor, screens, strict=True)
+    ]
+    return np.stack(shares)
+
+
+def _count_side_by_side(
+    predictor: np.ndarray,
+    screens: list[Screen],
+    labelings: Labelings,
+    design: Design,
+    weights: Any,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the shares (S, B) of best classes, several labelings at a time."""
+    from neuroextrap.margins.compiled._leads import leads_memory
+    from neuroextrap.margins.compiled._screen import fill_shares_side_by_side
+
+    n_test, n_samples = predictor.shape[1:]
+    by_class = sort_by_class(labelings, design, np.arange(n_samples), weights)
+    tables = np.stack([screen.table for screen in screens])
+    work = leads_memory(n_samples, n_test, 1, labelings.n_classes)
+    shares = np.empty((len(predictor), labelings.n_labelings))
+    fill_shares_side_by_side(
+        predictor,
+        (tables, int(screens[0].slack)),
+        (short_groups(labelings, design), by_class),
+        np.empty(1, dtype),
+        work,
+        shares,
+    )
+    return shares
 
 
 def _count_compiled(

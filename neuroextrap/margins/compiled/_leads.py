@@ -8,9 +8,10 @@ labelings (``_shorts.py``). What is too close to be sure is for others to look a
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
 from numba import njit
 
-from neuroextrap.margins.compiled._lane_memory import address_of
+from neuroextrap.margins.compiled._lane_memory import address_of, aligned
 from neuroextrap.margins.compiled._shorts import (
     LANES,
     LARGEST,
@@ -39,6 +40,16 @@ ShortGroups = namedtuple("ShortGroups", "members edges codes")
 Leads = namedtuple("Leads", "blocks sums lead constants counts rows")
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
+
+
+def leads_memory(n_samples: int, n_test: int, n_folds: int, n_classes: int) -> Leads:
+    """Allocate what may be written over, for a table (n_samples, n_test)."""
+    n_blocks = -(-n_test // COLUMNS)
+    places = (n_blocks * COLUMNS, n_classes), (n_test,), (n_folds, n_classes)
+    return Leads(
+        np.empty((n_blocks, n_samples, COLUMNS), np.int16),
+        *(aligned(*rows, dtype=np.int16) for rows in (*places, (2,), (COLUMNS,))),
+    )
 
 
 @_compile

@@ -10,6 +10,12 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.margins.compiled._class_sums import fill_class_sums
+from neuroextrap.margins.compiled._leads import (
+    fill_leads,
+    fill_short_blocks,
+    fill_short_sums,
+)
+from neuroextrap.margins.compiled._shorts import LANES
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -141,3 +147,51 @@ def fill_screened_shares(
         else:
             labeling, found = (members, edges, truth, weights), (sums, own, lead)
             out[b] = _share_of_close(terms, labeling, found, slack, precision)
+
+
+@_compile
+def _fill_region(
+    terms: Any,
+    groups: Any,
+    labelings: Any,
+    slack: int,
+    precision: Any,
+    work: Any,
+    out: Any,
+) -> None:
+    """Fill the shares (B,) of a region whose table lies in the blocks of ``work``."""
+    n_test, whole = len(terms), np.zeros(1, np.int64)
+    own = np.empty(n_test, np.int64)
+    for g in range(len(groups.codes)):
+        fill_short_sums(groups, g, work)
+        fill_leads(groups, g, whole, slack, work)
+        for b in range(min(LANES, len(out) - g * LANES)):
+            labeling, n_sure = g * LANES + b, work.counts[0, b]
+            truth, weights = labelings.truth[labeling], labelings.weights[labeling]
+            if n_sure == work.counts[1, b] and len(weights) == 0:
+                out[labeling] = n_sure
+                continue
+            sums = work.sums[:n_test, :, b].T
+            for i in range(n_test):
+                own[i] = sums[truth[i], i]
+            members, edges = labelings.members[labeling], labelings.edges[labeling]
+            of_labeling = members, edges, truth, weights
+            found = sums, own, work.lead[:, b]
+            out[labeling] = _share_of_close(terms, of_labeling, found, slack, precision)
+
+
+@_compile
+def fill_shares_side_by_side(
+    terms: Any, screen: Any, labelings: Any, precision: Any, work: Any, out: Any
+) -> None:
+    """Fill the shares (S, B) of regions, many labelings side by side.
+
+    As `fill_screened_shares` does, of short integers: ``terms`` and the tables of
+    ``screen`` are those of all regions, and ``labelings`` are in groups and sorted.
+    """
+    tables, slack = screen
+    groups, by_class = labelings
+    for region in range(len(terms)):
+        fill_short_blocks(tables[region], work.blocks)
+        shares = out[region]
+        _fill_region(terms[region], groups, by_class, slack, precision, work, shares)
