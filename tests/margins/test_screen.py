@@ -1,5 +1,7 @@
 """Best classes in whole numbers: the shares that sums of full precision give."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from neuroextrap.margins.algebra._screen import (
     Terms,
     count_terms,
     may_be_short,
+    whole_tables,
     whole_terms,
 )
 from neuroextrap.margins.classifiers import _ridge
@@ -112,11 +115,12 @@ def test_labelings_side_by_side_give_the_same(repeats, n_labelings, dtype):
     terms = np.stack([terms_of(kind, design) for kind in KINDS])
     counted = count_terms(labelings, design)
     screens = [whole_terms(x, counted, design, compiled=True) for x in terms]
+    tables = whole_tables(terms, counted, design)
     ones = np.ones((len(design.test), n_labelings))
     random = np.random.default_rng(1).random(ones.shape)
     for each, weights in ((1.0, ones), (random, random)):
         again = Labelings(labelings.codes, labelings.n_classes)
-        found = _ridge._count_side_by_side(terms, screens, again, design, each, dtype)
+        found = _ridge._count_side_by_side(terms, tables, again, design, each, dtype)
         args = again, design, each, dtype
         one_by_one = [
             _ridge._count_compiled(*pair, *args)
@@ -139,12 +143,10 @@ def test_points_may_be_tested_twice_or_never():
     for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
         terms[rows, np.setdiff1d(np.arange(24), train)[:, None]] = 0.0
     terms = round_terms(terms[None], 24)
-    screen = whole_terms(
-        terms[0], count_terms(labelings, design), design, compiled=True
-    )
+    tables = whole_tables(terms, count_terms(labelings, design), design)
     weights = rng.random((12, 5))
     found = _ridge._count_side_by_side(
-        terms, [screen], labelings, design, weights, np.float64
+        terms, tables, labelings, design, weights, np.float64
     )
     expected = naive_shares(terms[0], labelings, design, weights, np.float64)
     np.testing.assert_allclose(found[0], expected, rtol=1e-14)
@@ -169,12 +171,36 @@ def test_a_lead_beyond_the_slack_is_a_lead_in_single_precision(kind, compiled):
         assert ahead.mean() > 0.38  # of 2 in 5: most leads are sure
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lead_of_short_integers_beyond_the_slack_is_a_lead(kind):
+    """In the whole range of short integers, which no sum leaves."""
+    pytest.importorskip("numba")
+    design, labelings = design_of(repeats=4)
+    terms, counted = terms_of(kind, design), count_terms(labelings, design)
+    [table] = whole_tables(terms[np.newaxis], counted, design)
+    whole = labelings.one_hot(float).transpose(2, 1, 0) @ table.astype(float)
+    exact = labelings.one_hot(float).transpose(2, 1, 0) @ terms.T
+    assert np.abs(whole).max() < 2**15
+    ahead = whole[:, :, np.newaxis] - whole[:, np.newaxis] > counted.n_most
+    margins = exact.astype(np.float32)
+    assert (margins[:, :, np.newaxis] > margins[:, np.newaxis])[ahead].all()
+    if kind == "normal":
+        assert ahead.mean() > 0.395  # of 2 in 5: nearly all leads are sure
+        coarse, slack, _ = whole_terms(terms, counted, design, compiled=True)
+        finer = np.abs(table).sum() / np.abs(coarse.astype(int)).sum()
+        assert slack == counted.n_most
+        assert finer > 2.0
+
+
 def test_sums_that_are_no_numbers_are_an_error():
     design, labelings = design_of()
     terms, counted = terms_of("normal", design), count_terms(labelings, design)
     terms[3, np.flatnonzero(terms[3])[0]] = np.nan
     with pytest.raises(ValueError, match="margins contain NaN"):
         whole_terms(terms, counted, design, compiled=False)
+    if importlib.util.find_spec("numba"):
+        with pytest.raises(ValueError, match="margins contain NaN"):
+            whole_tables(terms[np.newaxis], counted, design)
 
 
 def test_classes_are_balanced_if_all_train_alike_in_every_fold():

@@ -84,6 +84,20 @@ def whole_terms(
     return Screen(table, dtype.type(n_most), dtype.type(-(most + 1) * n_most))
 
 
+def whole_tables(terms: np.ndarray, counted: Terms, design: Design) -> np.ndarray:
+    """Round terms of regions (S, n_test, n_samples) to short integers, compiled.
+
+    For labelings side by side; a lead of more than ``n_most`` units is sure.
+    """
+    from neuroextrap.margins.compiled._screen import fill_tables
+
+    tables = np.empty((len(terms), *terms.shape[:0:-1]), np.int16)
+    n_most, trained = counted.n_most, _trained(design)
+    if not fill_tables(terms, trained, n_most, _MAX_UNITS, tables):
+        raise ValueError(NAN_MARGINS)
+    return tables
+
+
 def may_be_short(labelings: Labelings, design: Design) -> bool:
     """Whether labelings can be taken side by side, sums being short integers.
 

@@ -18,10 +18,12 @@ from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_l
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.algebra._screen import (
     Screen,
+    Terms,
     count_terms,
     may_be_short,
     shares_by_lead,
     short_groups,
+    whole_tables,
     whole_terms,
 )
 from neuroextrap.margins.algebra._tall import (
@@ -97,19 +99,16 @@ class RidgeMargins(BestClasses, MarginKernel):
         if not is_compact(design) or forms.tall or forms.growing is not None:
             return None
         counted = count_terms(labelings, design)
+        short = has_numba() and may_be_short(labelings, design)
         if counted not in screens:
-            screens[counted] = [
-                [
-                    whole_terms(region, counted, design, compiled=has_numba())
-                    for region in predictor
-                ]
-                for predictor in predictors
-            ]
+            screen = whole_tables if short else _screens
+            screens[counted] = [screen(x, counted, design) for x in predictors]
         shares = np.empty((n_regions, labelings.n_labelings))
         for group, predictor, of_group in zip(
             forms.operators, predictors, screens[counted], strict=True
         ):
-            shares[group.regions] = _count_group(
+            count = _count_side_by_side if short else _count_one_by_one
+            shares[group.regions] = count(
                 predictor, of_group, labelings, design, weights, group.dtype
             )
         return times_equal_weight(shares.reshape(-1), weights)
@@ -124,7 +123,13 @@ class RidgeMargins(BestClasses, MarginKernel):
         return tall_bytes(n_features, design, float)
 
 
-def _count_group(
+def _screens(predictor: np.ndarray, counted: Terms, design: Design) -> list[Screen]:
+    """Round the terms of regions, one by one."""
+    compiled = has_numba()
+    return [whole_terms(x, counted, design, compiled=compiled) for x in predictor]
+
+
+def _count_one_by_one(
     predictor: np.ndarray,
     screens: list[Screen],
     labelings: Labelings,
@@ -133,10 +138,6 @@ def _count_group(
     dtype: np.dtype,
 ) -> np.ndarray:
     """Return the shares (S, B) of best classes of regions."""
-    if has_numba() and may_be_short(labelings, design):
-        return _count_side_by_side(
-            predictor, screens, labelings, design, weights, dtype
-        )
     count = _count_compiled if has_numba() else _count
     shares = [
         count(terms, screen, labelings, design, weights, dtype)
@@ -147,7 +148,7 @@ def _count_group(
 
 def _count_side_by_side(
     predictor: np.ndarray,
-    screens: list[Screen],
+    tables: np.ndarray,
     labelings: Labelings,
     design: Design,
     weights: Any,
@@ -159,12 +160,11 @@ def _count_side_by_side(
 
     n_test, n_samples = predictor.shape[1:]
     by_class = sort_by_class(labelings, design, np.arange(n_samples), weights)
-    tables = np.stack([screen.table for screen in screens])
     work = leads_memory(n_samples, n_test, 1, labelings.n_classes)
     shares = np.empty((len(predictor), labelings.n_labelings))
     fill_shares_side_by_side(
         predictor,
-        (tables, int(screens[0].slack)),
+        (tables, count_terms(labelings, design).n_most),
         (short_groups(labelings, design), by_class),
         np.empty(1, dtype),
         work,

@@ -15,7 +15,9 @@ from neuroextrap.margins.compiled._leads import (
     fill_short_blocks,
     fill_short_sums,
 )
-from neuroextrap.margins.compiled._shorts import LANES
+from neuroextrap.margins.compiled._shorts import LANES, LARGEST
+
+_LEAST_UNIT = np.finfo(np.float64).tiny
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -150,6 +152,37 @@ def fill_screened_shares(
 
 
 @_compile
+def fill_tables(
+    terms: Any, trained: Any, n_most: int, max_units: float, tables: Any
+) -> bool:
+    """Fill terms (S, n_test, n_samples) as short integers, (S, n_samples, n_test).
+
+    As `whole_terms` of ``algebra/_screen.py`` does where classes are balanced, but with
+    the whole range of short integers: a sum of ``n_most`` numbers is no larger than so
+    many times the largest, nor than its root times the length of the row. ``trained``
+    (n_test, n_samples) is 1 where a sample trains, else 0; sums of terms as they are
+    have ``max_units`` at most. False if a number is none.
+    """
+    n_regions, n_test, n_samples = terms.shape
+    rest, is_number = np.empty(n_samples), True
+    for region in range(n_regions):
+        for i in range(n_test):
+            row, largest = terms[region, i], 0.0
+            common = row.sum() / trained[i].sum()
+            most = square = 0.0
+            for j in range(n_samples):
+                rest[j] = row[j] - common * trained[i, j]
+                largest, most = max(largest, abs(row[j])), max(most, abs(rest[j]))
+                square += rest[j] * rest[j]
+            is_number &= np.isfinite(square)
+            unit = min(n_most * most, np.sqrt(n_most * square)) / (LARGEST - n_most)
+            unit = max(unit, n_most * largest / max_units, _LEAST_UNIT)
+            for j in range(n_samples):
+                tables[region, j, i] = np.int16(np.rint(rest[j] / unit))
+    return is_number
+
+
+@_compile
 def _fill_region(
     terms: Any,
     groups: Any,
@@ -186,8 +219,8 @@ def fill_shares_side_by_side(
 ) -> None:
     """Fill the shares (S, B) of regions, many labelings side by side.
 
-    As `fill_screened_shares` does, of short integers: ``terms`` and the tables of
-    ``screen`` are those of all regions, and ``labelings`` are in groups and sorted.
+    As `fill_screened_shares` does, of short integers: ``screen`` has tables and the
+    lead in units that is sure, and ``labelings`` are in groups and sorted.
     """
     tables, slack = screen
     groups, by_class = labelings
