@@ -82,6 +82,7 @@ class RegionRun:
     test_codes: np.ndarray
     set_sizes: np.ndarray
     notes: tuple
+    doubts: tuple = ()  # of Doubt
     bg_img: Any = None  # drawn under maps where there is no template
 
     @cached_property
@@ -216,7 +217,8 @@ class RegionRun:
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
-            notes=self.notes,
+            notes=(*(doubt.note for doubt in self.doubts), *self.notes),
+            doubts=tuple(doubt.clause for doubt in self.doubts),
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,
             identity=identity,

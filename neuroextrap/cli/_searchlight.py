@@ -161,7 +161,7 @@ def run(args):
     if args.dry_run:
         say(_cost(light.estimate_cost(*data), args.shard))
         return
-    light.fit(*data)
+    light.fit(*data, order=samples.order)
     # of the images themselves, before any cleaning
     light.bg_img_ = samples.bg_img
     say(write_results(light, args, bids, origin))

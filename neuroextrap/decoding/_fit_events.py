@@ -124,7 +124,8 @@ class EventAnalysis:
             **options,
         )
         light = copy(self).set_params(mask=read.masker.mask_img_)
-        run = plan_decoding(light, to_img(read.data, read.masker), read.y, read.runs)
+        data = to_img(read.data, read.masker)
+        run = plan_decoding(light, data, read.y, read.runs, read.order)
         self._complete(run, made_by=recorded_options(options), **sources)
         self.bg_img_ = read.bg_img  # of the series, before any cleaning
         return self

@@ -14,6 +14,7 @@ class Labels(NamedTuple):
     classes: np.ndarray  # the class of every code of shape (K,)
     groups: np.ndarray | None  # runs of shape (n_kept,)
     blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
+    order: np.ndarray | None  # time of every sample in its run, (n_kept,)
     keep: np.ndarray  # whether a sample is analyzed of shape (n_samples,)
 
     @property
@@ -33,15 +34,16 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
-def code_labels(y, classes, groups, blocks):
+def code_labels(y, classes, groups, blocks, order=None):
     """Turn labels into codes, and leave out classes that are not asked for.
 
-    `y`, `groups` and `blocks` have shape (n_samples,); the latter two and `classes` may
-    be None. ValueError when lengths differ, a class is not there, or fewer than two
-    are left.
+    `y`, `groups`, `blocks` and `order` have shape (n_samples,); all but `y`, and
+    `classes`, may be None. ValueError when lengths differ, a class is not there, or
+    fewer than two are left.
     """
     y = check_labels(y, "y")
     groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
+    order = _checked(order, "order", y)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -60,6 +62,7 @@ def code_labels(y, classes, groups, blocks):
         classes=chosen,
         groups=None if groups is None else groups[keep],
         blocks=None if blocks is None else blocks[keep],
+        order=None if order is None else order[keep],
         keep=keep,
     )
 

@@ -1,38 +1,53 @@
 """Which labelings a permutation test compares."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._doubts import Doubt
 from neuroextrap.decoding._labels import row_codes
 from neuroextrap.margins._folds import check_labelings, folds_follow_labels
-from neuroextrap.stats._warn import warn
+
+_COMPARED = 199  # labelings to which the class counts of ready folds are compared
+_CONFINED = (
+    "cv gives ready folds whose classes are more equal in number than folds made "
+    "without the labels would have them: labels were exchanged within test folds"
+)
+
+
+class Permuted(NamedTuple):
+    """The labelings of a permutation test."""
+
+    #: Class codes, the observed labeling first; (1 + n_permutations, n_samples).
+    codes: np.ndarray
+    #: Whether the classifier stays as it is, and only labels of test samples move.
+    pairing: bool
+    #: Doubts about the exchange, and notes on it.
+    doubts: tuple = ()
+    notes: tuple = ()
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     """Return the observed codes with their permutations, and whether these only pair.
 
-    Codes have shape (1 + n_permutations, n_samples), the observed labeling first; fewer
-    rows when there are fewer distinct ones. Labels move within groups, and within test
-    folds too where `cv` made the folds from the labels. With one train/test split the
-    classifier can stay as it is: then only the labels of test samples are permuted
-    (True). ValueError when a permuted labeling cannot be trained on.
+    There are fewer permutations when there are fewer distinct ones. Labels move within
+    groups, and within test folds too where the folds were made from the labels: `cv`
+    looks at them, or gives ready folds whose class counts are more equal than chance
+    would make them. With one train/test split the classifier can stay as it is: then
+    only the labels of test samples are permuted. ValueError when a permuted labeling
+    cannot be trained on.
     """
     codes = labels.codes.astype(np.int32)
     if n_permutations == 0:
-        return codes[None], False
+        return Permuted(codes[None], False)
     pairing = len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
-    confined = bool(follow) and not pairing
-    if labels.groups is None:
-        _warn_about_groups(confined)
+    confined = not pairing and (
+        balanced_folds(labels, design) if follow is None else follow
+    )
     cells = _cells(labels, design) if confined else labels.groups
-    if confined and len(np.unique(row_codes(cells, codes))) == len(np.unique(cells)):
-        raise ValueError(
-            "no labels can be exchanged: cv made its folds from the labels, and no "
-            "test fold of a run holds two classes; leave whole runs out (cv=None), or "
-            "use fewer folds"
-        )
     orders = stats.permute_labels(
         codes[moved],
         groups=None if cells is None else cells[moved],
@@ -44,21 +59,52 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     permuted[:, moved] = orders
     if not pairing:
         check_labelings(permuted, design)
-        if follow is None:
-            _warn_about_counts(codes, permuted, design)
-    return np.concatenate([codes[None], permuted]), pairing
+    doubts = () if labels.groups is not None else (_without_groups(confined),)
+    notes = (_CONFINED,) if confined and follow is None else ()
+    return Permuted(np.concatenate([codes[None], permuted]), pairing, doubts, notes)
 
 
-def _warn_about_groups(confined):
-    """Say between which samples labels are exchanged when no runs are given."""
+def balanced_folds(labels, design):
+    """Return whether ready folds have more equal class counts than chance gives.
+
+    True where every fold tests as many samples of a class as freely exchanged labels
+    give on average, to less than one sample, or where at most a tenth of these
+    labelings are as equal; False where class counts of folds cannot change.
+    """
+    others = stats.permute_labels(
+        labels.codes,
+        groups=labels.groups,
+        blocks=labels.blocks,
+        n_permutations=_COMPARED,
+        random_state=0,
+    )
+    rows = np.concatenate([labels.codes[None], others])
+    counts = np.stack(
+        [
+            np.stack([(rows[:, test] == label).sum(axis=1) for _, test in design.folds])
+            for label in range(design.n_classes)
+        ]
+    )  # (K, n_folds, 1 + n_others)
+    deviation = counts - counts[:, :, 1:].mean(axis=2, keepdims=True)
+    unequal = (deviation**2).sum(axis=(0, 1))
+    if not unequal.any():
+        return False
+    as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
+    return bool((np.abs(deviation[:, :, 0]) < 1).all() or as_equal <= 0.1)
+
+
+def _without_groups(confined):
+    """Return the Doubt that no runs were given, with where labels move."""
     where = (
         "within the test folds, which cv made from the labels"
         if confined
         else "freely over all samples"
     )
-    warn(
+    return Doubt(
+        "no runs were given (groups=None), so that labels were exchanged between all "
+        "samples as if none belonged together",
         f"groups=None: labels are permuted {where}; if samples were acquired in runs, "
-        "give groups so that labels are permuted within runs"
+        "give groups so that labels are permuted within runs",
     )
 
 
@@ -74,6 +120,12 @@ def _cells(labels, design):
         tested[fold, test] = True
     groups = [] if labels.groups is None else [labels.groups]
     cells = row_codes(*groups, *tested)
+    if len(np.unique(row_codes(cells, labels.codes))) == len(np.unique(cells)):
+        raise ValueError(
+            "no labels can be exchanged: cv made its folds from the labels, and no "
+            "test fold of a run holds two classes; leave whole runs out (cv=None), or "
+            "use fewer folds"
+        )
     units = labels.units
     if units is not None and len(np.unique(row_codes(units, cells))) > units.max() + 1:
         raise ValueError(
@@ -82,20 +134,3 @@ def _cells(labels, design):
             "cv=sklearn.model_selection.StratifiedGroupKFold(), or leave runs out"
         )
     return cells
-
-
-def _warn_about_counts(codes, permuted, design):
-    """Warn when permuted labels are spread over folds unlike the observed ones."""
-    for _, test in design.folds:
-        observed, others = codes[test], permuted[:, test]
-        if any(
-            ((others == label).sum(axis=1) != (observed == label).sum()).any()
-            for label in range(design.n_classes)
-        ):
-            warn(
-                "cv is a list of folds, and permuted labels change how many samples of "
-                "a class a fold tests: if the folds were made from the labels "
-                "(stratified), p-values are too small; give the splitter itself as cv, "
-                "or groups within which class counts stay"
-            )
-            return

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neuroextrap.analysis._doubts import tell
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._bounds import (
@@ -11,7 +12,7 @@ from neuroextrap.decoding._bounds import (
     bound_design,
     without_forward_tests,
 )
-from neuroextrap.decoding._dependence import warn_about_scans
+from neuroextrap.decoding._doubts import doubts_of_samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import Labels, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
@@ -32,16 +33,17 @@ class DecodingRun(RegionRun):
     labels: Labels
 
 
-def plan_decoding(searchlight, imgs, y, groups):
+def plan_decoding(searchlight, imgs, y, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run.
 
     Nothing is expensive but reading, and labels and parameters are checked before it.
     The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
-    DecodingRun. ValueError when they do not fit one another.
+    DecodingRun. ValueError when they do not fit one another. Doubts about the design
+    are warned of.
     """
     parameters = RunParameters.of(searchlight)
     check_shrinkage(searchlight.shrinkage)
-    labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
+    labels = code_labels(y, searchlight.classes, groups, searchlight.blocks, order)
     n_classes = len(labels.classes)
     set_sizes = parameters.resolve_set_sizes(n_classes)
     statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
@@ -52,7 +54,7 @@ def plan_decoding(searchlight, imgs, y, groups):
     check_labelings_fit(
         searchlight.n_permutations, len(labels.codes), searchlight.max_memory
     )
-    codes, pairing = permuted_codes(
+    permuted = permuted_codes(
         labels,
         design,
         searchlight.n_permutations,
@@ -62,15 +64,17 @@ def plan_decoding(searchlight, imgs, y, groups):
     options = BoundOptions.of(searchlight, kernel)
     bounds, tests = bound_design(labels, design, options)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    warn_about_scans(samples.X[:, samples.usable], labels)
+    doubts = doubts_of_samples(samples.X[:, samples.usable], labels, design)
+    doubts += permuted.doubts
+    tell(doubts)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
         kernel=kernel,
         design=design,
-        codes=codes,
+        codes=permuted.codes,
         statistic=statistic,
-        pairing=pairing,
+        pairing=permuted.pairing,
         whitener=make_whitener(
             searchlight.noise_covariance, samples.masker, samples.X.shape[1]
         ),
@@ -94,7 +98,8 @@ def plan_decoding(searchlight, imgs, y, groups):
         classes=labels.classes,
         test_codes=labels.codes[design.test],
         set_sizes=set_sizes,
-        notes=(*samples.notes, *bounds.notes),
+        notes=(*samples.notes, *permuted.notes, *bounds.notes),
+        doubts=doubts,
         bg_img=samples.bg_img,
         labels=labels,
     )

@@ -254,7 +254,7 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, imgs, y, groups=None):
+    def fit(self, imgs, y, groups=None, *, order=None):
         """Analyze every region.
 
         Parameters
@@ -266,6 +266,11 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         groups : array-like of shape (n_samples,) or None, default=None
             Run of every sample. The samples of a run are left out together, and labels
             are permuted within runs.
+        order : array-like of shape (n_samples,) or None, default=None
+            When every sample was acquired in its run, as time or rank. Nothing is
+            computed from it: it tells whether the classes came in the same order in
+            all runs, which makes p-values and bounds doubtful. If None, samples are
+            taken to be listed as they were acquired.
 
         Returns
         -------
@@ -276,7 +281,7 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         ValueError
             When parameters, images, labels and groups do not fit one another.
         """
-        run = plan_decoding(self, imgs, y, groups)
+        run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
 
     def estimate_cost(self, imgs, y, groups=None):

@@ -17,7 +17,9 @@ class LabeledSamples:
 
     `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
     (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
-    number of the image from 0. `masker` made the features. `bg_img` is the mean of the
+    number of the image from 0. `masker` made the features. `order` (n_samples,) says
+    when a sample was acquired, as the mean number of its volumes, where samples are not
+    listed in that order; else None. `bg_img` is the mean of the
     first series as gray levels, to be drawn under maps that do not lie in MNI space;
     None in MNI space, on surfaces, and where values are signed.
     """
@@ -27,6 +29,7 @@ class LabeledSamples:
     runs: np.ndarray
     masker: object
     bg_img: object = None
+    order: object = None
 
 
 def volume_samples(  # noqa: PLR0913 - the options of one documented call
@@ -228,11 +231,13 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     cells = cells_of(volumes.y, volumes.runs)
     runs = np.array([run for run, _ in cells])
     y = np.array([condition for _, condition in cells])
-    means = [
-        volumes.data[(volumes.runs == run) & (volumes.y == condition)].mean(axis=0)
+    members = [
+        np.flatnonzero((volumes.runs == run) & (volumes.y == condition))
         for run, condition in cells
     ]
-    return LabeledSamples(np.array(means), y, runs, masker, volumes.bg_img)
+    means = np.array([volumes.data[rows].mean(axis=0) for rows in members])
+    order = np.array([rows.mean() for rows in members])
+    return LabeledSamples(means, y, runs, masker, volumes.bg_img, order)
 
 
 def cells_of(y, runs):

@@ -50,16 +50,18 @@ def make_design(
 def folds_follow_labels(
     codes: np.ndarray, *, cv: Any = None, groups: Any = None
 ) -> bool | None:
-    """Return whether other labels would give other folds; None for folds as given.
+    """Return whether other labels would give other folds; None for ready folds.
 
     Folds that were made from the labels (stratified ones) are balanced for the observed
     labels only, so that a permutation test must not exchange labels between them. The
     splitter is asked again, with the labels in other orders; one that answers by chance
-    (no ``random_state``) counts as following the labels, because nobody can tell.
+    (no ``random_state``) counts as following the labels, because nobody can tell. Nor
+    can it be asked how ready folds were made (a list, ``PredefinedSplit``, a splitter
+    that does not know of one sample more).
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
-    if not _is_splitter(cv):
+    if not _is_splitter(cv) or _is_ready(splitter, codes, groups):
         return None
     samples = np.zeros((len(codes), 1))
 
@@ -81,6 +83,23 @@ def folds_follow_labels(
 def _is_splitter(cv: Any) -> bool:
     """Return whether folds are made from the samples, not given as they are."""
     return cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")
+
+
+def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
+    """Return whether a splitter gives folds that do not depend on the samples.
+
+    Asked to split one sample more, such a splitter does not use it.
+    """
+    n_samples = len(codes)
+    more = np.append(codes, codes[-1])
+    of_more = None if groups is None else np.append(groups, groups[-1])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            folds = deepcopy(splitter).split(np.zeros((len(more), 1)), more, of_more)
+            return all(n_samples not in part for fold in folds for part in fold)
+    except (TypeError, ValueError, IndexError):
+        return True
 
 
 def _differs(folds_of: Any, labels: np.ndarray, expected: bytes) -> bool:

@@ -95,16 +95,32 @@ def verdict(fitted, finding):
             "this design. The numbers below are descriptions."
         )
     words = criterion_words(fitted, finding.criterion)
+    doubt = doubt_words(fitted, finding)
     count = f"{finding.n_surviving:,} of {n_regions:,} {many}"
     if n_regions == 1:
         count = f"The {one}" if finding.n_surviving else f"the {one}"
     if finding.n_surviving:
         verb = "" if n_regions > 1 else " is above chance"
         start = "Above chance in " if n_regions > 1 else ""
-        return f"{start}{count}{verb} ({words})."
+        return f"{start}{count}{verb} ({words}){doubt}."
     if n_regions == 1:
-        return f"Nothing was shown: {count} is not above chance ({words})."
-    return f"Nothing survives: none of {n_regions:,} {many} is above chance ({words})."
+        return f"Nothing was shown: {count} is not above chance ({words}){doubt}."
+    return (
+        f"Nothing survives: none of {n_regions:,} {many} is above chance "
+        f"({words}){doubt}."
+    )
+
+
+def doubt_words(fitted, finding):
+    """Return the end of the first sentence where the analysis doubts its numbers."""
+    doubts = fitted.results_.doubts
+    if not doubts:
+        return ""
+    what = "these p-values may be too small"
+    if finding.criterion == _BOUND:
+        what = "these bounds may be too high"
+    because = ", and because ".join(doubts)
+    return f", but {what}, because {because}"
 
 
 def findings(fitted, finding, peaks):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -27,6 +28,24 @@ CODES = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], 8))
 RUNS = np.repeat(np.arange(4), 6)
 
 
+def fold_of(splitter, codes=CODES):
+    """Number of the test fold of every sample, as PredefinedSplit takes it."""
+    fold = np.empty(len(codes), dtype=int)
+    for number, (_, test) in enumerate(splitter.split(codes, codes)):
+        fold[test] = number
+    return fold
+
+
+class _OwnFolds:
+    """A splitter of somebody's own that keeps stratified folds."""
+
+    def split(self, X, y=None, groups=None):
+        return iter(list(StratifiedKFold(4).split(CODES, CODES)))
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 4
+
+
 @pytest.mark.parametrize(
     ("cv", "follows"),
     [
@@ -36,7 +55,8 @@ RUNS = np.repeat(np.arange(4), 6)
         (KFold(4), False),
         (KFold(4, shuffle=True, random_state=0), False),
         (ShuffleSplit(3, random_state=0), False),
-        (PredefinedSplit(RUNS), False),
+        (PredefinedSplit(RUNS), None),
+        (_OwnFolds(), None),
         (StratifiedKFold(4), True),
         (StratifiedKFold(4, shuffle=True, random_state=0), True),
         (StratifiedGroupKFold(2), True),
@@ -66,14 +86,19 @@ def test_asking_leaves_the_splitter_as_it_is():
         (StratifiedKFold(4), RUNS),
         (RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0), None),
         (StratifiedKFold(2, shuffle=True, random_state=0), RUNS),
+        (list(StratifiedKFold(4).split(CODES, CODES)), None),
+        (list(StratifiedKFold(2, shuffle=True).split(CODES, CODES)), RUNS),
+        (_OwnFolds(), None),
+        (PredefinedSplit(fold_of(StratifiedKFold(4))), None),
     ],
 )
-@pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
 def test_folds_keep_their_class_counts(cv, groups):
     labels = code_labels(CODES, None, groups, None)
     design = make_design(labels.codes, 3, cv=cv, groups=groups)
-    codes, pairing = permuted_codes(labels, design, 50, 0, cv=cv)
-    assert not pairing
+    found = permuted_codes(labels, design, 50, 0, cv=cv)
+    codes = found.codes
+    assert not found.pairing
+    assert bool(found.doubts) == (groups is None)
     assert len(codes) == 51
     for _, test in design.folds:
         counts = [np.bincount(row[test], minlength=3) for row in codes]
@@ -86,15 +111,25 @@ def test_folds_keep_their_class_counts(cv, groups):
             )[1:].all()
 
 
-def test_given_folds_whose_counts_change_are_warned_about():
+@pytest.mark.parametrize("as_given", [list, PredefinedSplit])
+def test_folds_made_without_labels_leave_labels_free(as_given, recwarn):
     labels = code_labels(CODES, None, None, None)
-    folds = list(StratifiedKFold(4).split(CODES, CODES))
+    cv = KFold(4)
+    given = list(cv.split(CODES)) if as_given is list else as_given(fold_of(cv))
+    design = make_design(labels.codes, 3, cv=given)
+    free = permuted_codes(labels, design, 20, 0, cv=cv)
+    found = permuted_codes(labels, design, 20, 0, cv=given)
+    np.testing.assert_array_equal(found.codes, free.codes)
+    assert not found.notes
+    assert not list(recwarn)
+
+
+def test_confined_labels_are_noted():
+    labels = code_labels(CODES, None, RUNS, None)
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(CODES, CODES))
     design = make_design(labels.codes, 3, cv=folds)
-    with (
-        pytest.warns(UserWarning, match="groups=None"),
-        pytest.warns(UserWarning, match="cv is a list of folds"),
-    ):
-        permuted_codes(labels, design, 20, 0, cv=folds)
+    (note,) = permuted_codes(labels, design, 20, 0, cv=folds).notes
+    assert "labels were exchanged within test folds" in note
 
 
 def test_given_folds_of_whole_runs_are_not(recwarn):
@@ -110,11 +145,36 @@ def test_blocks_split_over_stratified_folds_are_refused():
     labels = code_labels(codes, None, None, np.repeat(np.arange(8), 4))
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
     design = make_design(labels.codes, 2, cv=cv)
-    with (
-        pytest.warns(UserWarning, match="groups=None"),
-        pytest.raises(ValueError, match="blocks are split over test folds"),
-    ):
+    with pytest.raises(ValueError, match="blocks are split over test folds"):
         permuted_codes(labels, design, 20, 0, cv=cv)
+
+
+@pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
+@pytest.mark.parametrize(
+    ("n_splits", "groups"), [(5, None), (10, np.repeat([0, 1], 20))]
+)
+@pytest.mark.parametrize("as_given", [list, PredefinedSplit])
+def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, groups):
+    """Free exchange had p <= .05 in 70% to 85% of such regions."""
+    rng, shares = np.random.default_rng(0), []
+    regions = np.kron(np.eye(25, dtype=bool), np.ones((1, 2), dtype=bool))
+    for seed in range(12):
+        y = rng.permutation(np.repeat(np.arange(4), 10))
+        cv = StratifiedKFold(n_splits)
+        given = list(cv.split(y, y)) if as_given is list else as_given(fold_of(cv, y))
+        light = IdentificationSearchLight(
+            regions=scipy.sparse.csr_array(regions),
+            estimator="ridge",
+            cv=given,
+            n_permutations=39,
+            bounds=None,
+            random_state=seed,
+        )
+        light.fit(rng.normal(size=(40, 50)), y, groups=groups)
+        shares.append(np.mean(light.region_scores_["p_value"] <= 0.05))
+    # regions of a fit share labels and folds: the error is that of fits
+    error = max(np.std(shares, ddof=1), 0.03) / np.sqrt(len(shares))
+    assert np.mean(shares) <= 0.05 + 4 * error
 
 
 @pytest.mark.filterwarnings("ignore:groups=None:UserWarning")

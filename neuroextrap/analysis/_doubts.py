@@ -1,0 +1,20 @@
+"""Reasons to doubt the p-values and bounds of a run, said wherever they are read."""
+
+from typing import NamedTuple
+
+from neuroextrap.stats._warn import warn
+
+
+class Doubt(NamedTuple):
+    """What was seen in data or design that makes p-values or bounds too good."""
+
+    #: End of the first sentence of a page: "..., because CLAUSE".
+    clause: str
+    #: What was seen, what it does, and what to do: a warning and a note of the results.
+    note: str
+
+
+def tell(doubts):
+    """Warn of every doubt, before the work begins."""
+    for doubt in doubts:
+        warn(doubt.note)

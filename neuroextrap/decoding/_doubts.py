@@ -1,0 +1,156 @@
+"""What is seen of design and samples that makes p-values or bounds too good."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from neuroextrap.analysis._copies import check_copies, copies
+from neuroextrap.analysis._doubts import Doubt
+from neuroextrap.decoding._labels import row_codes
+
+_FEWEST_PAIRS = 8
+_SMALLEST_CORRELATION = 0.05
+_ERRORS = 3.0
+_MOST_FEATURES = 2000
+_SHUFFLES = 99
+_LARGE_AGREEMENT = 0.5
+
+
+def doubts_of_samples(X, labels, design):
+    """Return Doubts about samples `X` (n_samples, n_features), labels and their order.
+
+    ValueError where a sample is trained on and a copy of it is tested.
+    """
+    found = [
+        same_order(labels.codes, labels.groups, labels.order),
+        alike_neighbors(X, labels),
+        copied_samples(X, labels, design),
+    ]
+    return tuple(doubt for doubt in found if doubt is not None)
+
+
+def same_order(codes, groups, order=None):
+    """Return a Doubt where classes come in (nearly) the same order in all runs."""
+    agreement = order_agreement(codes, groups, order)
+    if agreement is None:
+        return None
+    how = "the same" if agreement == 1 else "nearly the same"
+    return Doubt(
+        f"the classes come in {how} order in all runs",
+        f"labels come in {how} order in all runs: whatever changes in the course of a "
+        "run (drift, fatigue, habituation) then looks like a difference between "
+        "classes, and makes p-values and e-values too small and lower bounds too "
+        "large; if the samples are not listed as they were acquired, give "
+        "fit(..., order=...) the time of every sample in its run",
+    )
+
+
+def order_agreement(codes, groups, order=None):
+    """Return how much more often than by chance runs have one class at one position.
+
+    From 0 to 1, which stands for one order in all runs. None where that is no more than
+    half, or no more than 99 random orders give, or where there are no two runs.
+    """
+    if groups is None:
+        return None
+    order = np.zeros(len(codes)) if order is None else order
+    rows = np.lexsort((np.arange(len(codes)), order, groups))
+    edges = np.flatnonzero(np.diff(np.unique(groups, return_inverse=True)[1][rows])) + 1
+    runs = [codes[rows[a:b]] for a, b in pairwise([0, *edges, len(codes)])]
+    if len(runs) < 2 or max(map(len, runs)) < 2:
+        return None
+    observed = _agreement(runs)
+    rng = np.random.default_rng(0)
+    chance = [
+        _agreement([rng.permutation(run) for run in runs]) for _ in range(_SHUFFLES)
+    ]
+    mean = np.mean(chance)
+    excess = (observed - mean) / (1 - mean) if mean < 1 else 0.0
+    surely = observed == 1 or observed > max(chance)
+    return float(excess) if surely and excess > _LARGE_AGREEMENT else None
+
+
+def _agreement(runs):
+    """Return the share of pairs of runs that have one class at a position, 0 to 1."""
+    position = np.concatenate([np.arange(len(run)) for run in runs])
+    codes = np.concatenate(runs)
+    counts = np.zeros((position.max() + 1, codes.max() + 1))
+    np.add.at(counts, (position, codes), 1)
+    n_runs = counts.sum(axis=1)
+    pairs = (n_runs * (n_runs - 1)).sum()
+    return float((counts * (counts - 1)).sum() / pairs) if pairs else 0.0
+
+
+def alike_neighbors(X, labels):
+    """Return a Doubt where neighbors of one class are alike beyond their class.
+
+    Scans of one block share their noise, so that counting each as an independent sample
+    makes p-values and lower bounds too good. What class and run have in common is
+    removed from the samples `X` of shape (n_samples, n_features) first. None when
+    blocks are given.
+    """
+    if labels.blocks is not None:
+        return None
+    correlation = neighbor_correlation(X, labels.codes, labels.groups)
+    if correlation is None:
+        return None
+    return Doubt(
+        "neighboring samples of one class depend on each other (they correlate "
+        f"{correlation:.2f} beyond their class and run)",
+        f"neighboring samples of one class correlate ({correlation:.2f} beyond what "
+        "their class and run have in common), as scans of one block or overlapping "
+        "trials do; taken as independent, they make p-values too small and lower "
+        "bounds too large: average them, or give blocks=... with one number a block",
+    )
+
+
+def neighbor_correlation(X, codes, groups):
+    """Return the mean correlation of neighbors of one class and run; None if small."""
+    groups = np.zeros(len(codes), dtype=int) if groups is None else groups
+    first = np.flatnonzero((codes[1:] == codes[:-1]) & (groups[1:] == groups[:-1]))
+    if len(first) < _FEWEST_PAIRS:
+        return None
+    every = -(-X.shape[1] // _MOST_FEATURES)
+    rest = np.asarray(X[:, ::every], dtype=np.float64)
+    for column in (groups, codes):
+        _, member, size = np.unique(column, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(size), rest.shape[1]))
+        np.add.at(sums, member, rest)
+        rest = rest - (sums / size[:, None])[member]
+    spread = rest.std(axis=0)
+    rest = rest[:, spread > 0] / spread[spread > 0]
+    if not rest.shape[1]:
+        return None
+    products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]
+    mean, error = products.mean(), products.std(ddof=1) / np.sqrt(len(products))
+    surely = mean - _ERRORS * error > _SMALLEST_CORRELATION
+    return float(mean) if surely else None
+
+
+def copied_samples(X, labels, design):
+    """Return a Doubt where samples are copies of others that train or test with them.
+
+    ValueError where one trains and the other is tested.
+    """
+    number = copies(X)
+    check_copies(
+        number,
+        design.folds,
+        "give every recording once (no image twice, no echo or other version of a run, "
+        "no class made larger by repeating its samples), or give a sample and its "
+        "copies one group",
+    )
+    if number is None:
+        return None
+    n_distinct = len(np.unique(number))
+    units = labels.units
+    if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
+        return None  # copies share their block
+    n_copies = len(number) - n_distinct
+    return Doubt(
+        f"{n_copies} of {len(number)} samples are copies of others",
+        f"{n_copies} of {len(number)} samples are equal to others to the last bit; "
+        "taken as independent, they make p-values too small and lower bounds too "
+        "large: give each sample once (classes count equally however many samples "
+        "they have), or give blocks=... with one number for a sample and its copies",
+    )
