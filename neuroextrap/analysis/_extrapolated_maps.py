@@ -88,6 +88,34 @@ class ExtrapolatedMaps(dict):
         )
 
 
+TRAINED_ON_ALL = "of the classifier trained on all {n_classes} classes"
+_NO_INTERVAL = (
+    "estimator has no interval beyond the classes of the data: its margin of a class "
+    "depends on the other classes trained with it, so that not even the direction in "
+    "which accuracy changes with more classes is known; take a classifier of one class "
+    "at a time ('nearest_centroid', 'gaussian_nb'), or leave the interval out"
+)
+
+
+def trained_on_all(n_classes):
+    """Return what to say of curves of classifiers that see all classes in training."""
+    trained = TRAINED_ON_ALL.format(n_classes=n_classes)
+    return (
+        "accuracy among fewer classes, pairwise_accuracy, implied_information, and "
+        f"extrapolations to more, are {trained}: trained on another number of classes "
+        "it may do better or worse, by any amount, because its margin of a class "
+        "depends on the other classes"
+    )
+
+
+class TrainedOnAll(stats.AccuracyExtrapolator):
+    """Extrapolate the curve of a classifier that sees all classes in training."""
+
+    def predict_interval(self, set_sizes, confidence_level=0.9):  # noqa: ARG002
+        """Refuse: the interval is calibrated for margins of one class at a time."""
+        raise ValueError(_NO_INTERVAL)
+
+
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     """Predict the accuracy of every region of a fitted analysis (ExtrapolatedMaps).
 
@@ -107,6 +135,8 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
         )
     if confidence_level is not None:
         _check_interval(method, confidence_level)
+        if not fitted.results_.marginal:
+            raise ValueError(_NO_INTERVAL)
     _check_memory(fitted, len(sizes) * (1 if confidence_level is None else 3), source)
     known = ~np.isnan(fitted.wins_[:, 0])
     at_once = method in _BATCHED or (method == "auto" and source == "wins")
@@ -119,7 +149,9 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
         regions = np.flatnonzero(known)
         predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
     maps, *ends = (_images(fitted, known, sizes, part) for part in predicted)
-    notes = (*fitted.results_.notes, _source_note(method, source), *notes)
+    own = () if fitted.results_.marginal else (trained_on_all(len(fitted.classes_)),)
+    own = dict.fromkeys((*fitted.results_.notes, *own))  # each once
+    notes = (*own, _source_note(method, source), *notes)
     if ends:
         notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
     return ExtrapolatedMaps(

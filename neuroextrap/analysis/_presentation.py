@@ -39,7 +39,9 @@ def region_table(results, values, standard_errors=None):
     set_size, accuracy, standard_error, implied_information (bits),
     average_bayes_accuracy_bound (at that set size), class_information_bound and
     information_bound (bits), and, after permutations, p_value and p_value_fwe of the
-    statistic; where parts of the run are missing, also partial, True in every row.
+    statistic; where the classifier was trained on all K classes whatever the set size,
+    also n_classes_trained; where parts of the run are missing, also partial, True in
+    every row.
     """
     import pandas as pd
 
@@ -65,6 +67,9 @@ def region_table(results, values, standard_errors=None):
     for name in shown:
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
+    if not results.marginal:
+        n_classes = results.scores.wins.shape[1]
+        columns["n_classes_trained"] = np.full(n_regions * n_sizes, n_classes)
     if results.missing_parts:
         columns["partial"] = np.ones(n_regions * n_sizes, dtype=bool)
     return pd.DataFrame(columns)

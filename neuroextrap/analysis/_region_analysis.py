@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
-from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
+from neuroextrap.analysis._extrapolated_maps import TrainedOnAll, extrapolated_maps
 from neuroextrap.analysis._fitted import FittedAttributes, check_has_results
 from neuroextrap.analysis._origin import origin_of
 from neuroextrap.analysis._presentation import (
@@ -356,9 +356,12 @@ class RegionAnalysis(
         extrapolator : AccuracyExtrapolator
             Fitted to the region's margins; to its wins where results come from a
             folder. ``set_size_at(accuracy=0.10)`` is where accuracy falls to 0.10.
+            For classifiers that see all classes in training ("ridge", "lda", "qda",
+            "svc", "logistic") ``predict_interval`` refuses, and ``notes_`` say why.
         """
         region = self.find_region(region)
-        model = stats.AccuracyExtrapolator(method)
+        marginal = self._results.marginal
+        model = (stats.AccuracyExtrapolator if marginal else TrainedOnAll)(method)
         if self.test_codes_ is None:
             return model.fit_wins(self.wins_[region], self._results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)

@@ -219,6 +219,7 @@ class RegionRun:
             confidence_level=self.parameters.confidence_level,
             notes=(*(doubt.note for doubt in self.doubts), *self.notes),
             doubts=tuple(doubt.clause for doubt in self.doubts),
+            marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,
             identity=identity,

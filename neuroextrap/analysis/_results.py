@@ -43,6 +43,8 @@ class RegionResults:
     n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
+    # whether curves below K, and beyond, are those of classifiers trained on k classes
+    marginal: bool = True
     doubts: tuple = ()  # why p-values and bounds may be too good: "because ..."
     # (n_regions,), when the permuted statistics of every region were saved
     p_value_tail: np.ndarray | None = None

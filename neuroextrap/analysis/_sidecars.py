@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
 from neuroextrap.images._masks import mask_of
 from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
@@ -13,6 +14,11 @@ from neuroextrap.margins.running._described import class_name
 from neuroextrap.margins.running._identity import identity_hash
 
 BACKGROUND = "mean_image"
+_OF_CURVES = (
+    "pairwise_accuracy",
+    "implied_information",
+    "implied_information_corrected",
+)
 _PARTIAL = "partial result: over the regions that are in it only"
 
 
@@ -100,6 +106,10 @@ def call_record(fitted, about):
 def _record(name, results):
     """Return the record of a map; of all regions at once, marked where parts miss."""
     record = record_of(name)
+    if name in _OF_CURVES and not results.marginal:
+        n_classes = results.scores.wins.shape[1]
+        trained = TRAINED_ON_ALL.format(n_classes=n_classes)
+        record = replace(record, description=f"{record.description}; {trained}")
     over_regions = record.simultaneous or name == "p_value_fdr"
     if not (results.missing_parts and over_regions):
         return record

@@ -23,7 +23,8 @@ def extrapolation_table(fitted, set_sizes, confidence_level):
     """Return predicted accuracies and the ends of their intervals as a DataFrame.
 
     One row for every set size of the strongest regions, or of all where a fitted
-    analysis has a table. None where no set sizes are asked for.
+    analysis has a table. Of classifiers that see all classes in training the ends are
+    unknown (NaN). None where no set sizes are asked for.
     """
     if set_sizes is None:
         return None
@@ -38,7 +39,9 @@ def extrapolation_table(fitted, set_sizes, confidence_level):
     for peak in peaks[placed].to_dict("records"):
         model = fitted.extrapolator(int(peak["region"]))
         sizes = np.asarray(sorted(set(set_sizes)))
-        ends = model.predict_interval(sizes, confidence_level)
+        ends = np.full((2, len(sizes)), np.nan)
+        if fitted.results_.marginal:
+            ends = model.predict_interval(sizes, confidence_level)
         predicted = zip(sizes, model.predict(sizes), *ends, strict=True)
         for size, accuracy, lower, upper in predicted:
             row = {"set_size": size, "accuracy": accuracy}

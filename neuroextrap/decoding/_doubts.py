@@ -12,6 +12,11 @@ _FEWEST_PAIRS = 8
 _SMALLEST_CORRELATION = 0.05
 _ERRORS = 3.0
 _MOST_FEATURES = 2000
+CROSS_NOTE = (
+    "a small p-value {where} says that the labels matter there, not that the code is "
+    "shared: with few classes the patterns of two unrelated codes are never quite "
+    "orthogonal, so that classifiers carry over by accident"
+)
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
 
@@ -27,6 +32,26 @@ def doubts_of_samples(X, labels, design):
         copied_samples(X, labels, design),
     ]
     return tuple(doubt for doubt in found if doubt is not None)
+
+
+def cross_notes(design):
+    """Return what to say of folds that never test what any of them trains like, 0 or 1.
+
+    Samples that train together in some fold belong together, and so do those that they
+    train with. Where no fold tests samples that belong to what it trains on, training
+    and test are different parts of the experiment, such as two conditions or sessions.
+    """
+    part = np.arange(design.n_samples)
+    for train, _ in design.folds:
+        joined = np.unique(part[train])
+        part[np.isin(part, joined)] = joined[0]
+    if any(np.isin(part[test], part[train]).any() for train, test in design.folds):
+        return ()
+    where = (
+        "of classifiers that are trained on one part of the samples and tested on "
+        "another (such as two conditions, tasks or sessions)"
+    )
+    return (CROSS_NOTE.format(where=where),)
 
 
 def same_order(codes, groups, order=None):

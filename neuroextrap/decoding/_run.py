@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neuroextrap.analysis._doubts import tell
+from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._bounds import (
@@ -12,7 +13,7 @@ from neuroextrap.decoding._bounds import (
     bound_design,
     without_forward_tests,
 )
-from neuroextrap.decoding._doubts import doubts_of_samples
+from neuroextrap.decoding._doubts import cross_notes, doubts_of_samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import Labels, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
@@ -98,7 +99,17 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         classes=labels.classes,
         test_codes=labels.codes[design.test],
         set_sizes=set_sizes,
-        notes=(*samples.notes, *permuted.notes, *bounds.notes),
+        notes=(
+            *samples.notes,
+            *permuted.notes,
+            *(
+                ()
+                if kernel.marginal or n_classes == 2
+                else (trained_on_all(n_classes),)
+            ),
+            *(cross_notes(design) if searchlight.n_permutations else ()),
+            *bounds.notes,
+        ),
         doubts=doubts,
         bg_img=samples.bg_img,
         labels=labels,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.decoding._doubts import CROSS_NOTE
 from neuroextrap.decoding._labeled_samples import rescaled
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.decoding._trials import moment_regions, options_of, read_trials
@@ -39,17 +40,20 @@ class TemporalGeneralization(NamedTuple):
         maximum statistic), p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe and z.
     null_maxima : ndarray of shape (n_permutations,)
         Largest permuted statistic over all pairs of moments.
+    notes : tuple of str
+        What a reader should know of the validity of the numbers.
 
     Examples
     --------
     >>> from neuroextrap.decoding import TemporalGeneralization
     >>> TemporalGeneralization._fields
-    ('times', 'scores', 'null_maxima')
+    ('times', 'scores', 'null_maxima', 'notes')
     """
 
     times: np.ndarray
     scores: dict
     null_maxima: np.ndarray
+    notes: tuple = ()
 
 
 def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
@@ -79,7 +83,7 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     Returns
     -------
     TemporalGeneralization
-        Named tuple of ``times``, ``scores`` and ``null_maxima``.
+        Named tuple of ``times``, ``scores``, ``null_maxima`` and ``notes``.
 
     Raises
     ------
@@ -101,6 +105,12 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty from the
     samples of both moments (without labels), and so the diagonal differs a little from
     :func:`time_resolved_identification`; with other classifiers it is the same.
+
+    A p-value off the diagonal tests that labels matter for what a classifier of one
+    moment says of another. It does not test that both moments share a code: with few
+    classes two unrelated codes are never quite orthogonal, and strong ones give small
+    p-values off the diagonal, corrected ones too. Read a square as "patterns stay" only
+    where accuracy off the diagonal comes close to that on it.
 
     Every pair of moments is a region of its own. Time grows as the square of the number
     of moments; take every second one or fewer where there are hundreds.
@@ -195,4 +205,7 @@ def _joined(times, rows, run):
         reached = np.concatenate([row.n_reached for row in rows])
         scores |= permutation_statistics(score, reached, maxima)
     scores = {name: values.reshape(shape) for name, values in scores.items()}
-    return TemporalGeneralization(times, scores, maxima)
+    notes = *(doubt.note for doubt in run.doubts), *run.notes
+    if run.plan.n_permutations:
+        notes += (CROSS_NOTE.format(where="off the diagonal"),)
+    return TemporalGeneralization(times, scores, maxima, notes)

@@ -110,6 +110,9 @@ class MarginSource(ABC):
     prefer: str = "threads"
     #: whether every fold of every labeling of every region is a fit of its own
     refits: bool = False
+    #: whether the margin of a class depends on that class's training data alone, so
+    #: that wins give the accuracy of classifiers trained on any number of classes
+    marginal: bool = True
 
     @abstractmethod
     def batches(
@@ -197,6 +200,10 @@ class MarginKernel(MarginSource):
     shrinks : bool, default=False
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
+    marginal : bool, default=False
+        Whether the margin of a class depends on the training samples of that class
+        alone. Then accuracy among fewer classes is that of classifiers trained on
+        fewer; otherwise results say that it is not.
     as_given : bool, default=False
         Whether samples come as they were given. Otherwise every feature is centered
         over all samples and made float32, which changes no rule that is indifferent to
@@ -242,6 +249,7 @@ class MarginKernel(MarginSource):
 
     name: str = ""
     shrinks: bool = False
+    marginal: bool = False
     as_given: bool = False
 
     @abstractmethod

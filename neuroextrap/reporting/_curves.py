@@ -42,6 +42,7 @@ def curves_section(fitted, finding, peaks):
         method=EXTRAPOLATION.replace("_", " "),
         source="win counts" if fitted.test_codes_ is None else "margins",
         level=f"{INTERVAL_LEVEL:.0%}",
+        marginal=fitted.results_.marginal,
         n_classes=len(fitted.classes_),
         tsv=tsv_uri(_curve_table(fitted, shown)),
     )
@@ -63,6 +64,8 @@ def _curve_table(fitted, rows):
             "standard_error": fitted.standard_error(region),
         }
         table = pd.DataFrame(columns)
+        if not fitted.results_.marginal:
+            table["n_classes_trained"] = len(fitted.classes_)
         if fitted.results_.n_repeats is not None:
             bounds = dict(zip(*fitted.bound_curve(region), strict=True))
             table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
@@ -96,7 +99,8 @@ def curve_axes(fitted, region):
         ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label=label)
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond, interval = _extrapolated(fitted, region)
-        draw_interval(ax, targets, interval, INTERVAL_LEVEL)
+        if interval is not None:
+            draw_interval(ax, targets, interval, INTERVAL_LEVEL)
         ax.plot(targets, beyond, ":", color="#0072B2", label="extrapolated")
         log_set_sizes(ax)
     add_legend(ax)
@@ -107,13 +111,13 @@ def _extrapolated(fitted, region):
     """Predict the accuracy of one region up to ten times as many classes.
 
     From its margins, or from its wins where results were read from a folder. Returns
-    set sizes, accuracy, and the ends of the interval as a pair.
+    set sizes, accuracy, and the ends of the interval as a pair; None for classifiers
+    that see all classes in training.
     """
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
     model = fitted.extrapolator(region, EXTRAPOLATION)
-    return (
-        targets,
-        model.predict(targets),
-        model.predict_interval(targets, INTERVAL_LEVEL),
-    )
+    interval = None
+    if fitted.results_.marginal:
+        interval = model.predict_interval(targets, INTERVAL_LEVEL)
+    return targets, model.predict(targets), interval

@@ -208,3 +208,36 @@ def test_pairs_of_moments_are_not_whitened(recorded):
     light = IdentificationSearchLight(noise_covariance=np.ones((50, 30)))
     with pytest.raises(ValueError, match="noise_covariance="):
         temporal_generalization(light, trials, y, runs)
+
+
+def test_what_a_small_p_off_the_diagonal_does_not_show():
+    rng = np.random.default_rng(0)
+    y, runs = np.tile(np.arange(3), 8), np.repeat(np.arange(8), 3)
+    trials = rng.normal(size=(24, 4, 3))
+    light = IdentificationSearchLight(n_permutations=19)
+    found = temporal_generalization(light, trials, y, runs)
+    assert any("off the diagonal says that the labels matter" in n for n in found.notes)
+    light.set_params(n_permutations=0)
+    notes = temporal_generalization(light, trials, y, runs).notes
+    assert not any("diagonal" in note for note in notes)
+
+
+def test_folds_that_train_and_test_on_different_conditions_say_so():
+    y = np.tile(np.arange(4), 8)
+    runs, condition = np.repeat(np.arange(4), 8), np.tile(np.repeat([0, 1], 4), 4)
+    X = np.random.default_rng(0).normal(size=(32, 5))
+    cross = [
+        (
+            np.flatnonzero((runs != run) & (condition == a)),
+            np.flatnonzero((runs == run) & (condition != a)),
+        )
+        for run in range(4)
+        for a in (0, 1)
+    ]
+    both = IdentificationSearchLight(n_permutations=19, bounds=None)
+    groups = runs * 2 + condition
+    for folds in (cross, cross[::2]):
+        both.set_params(cv=folds).fit(X, y, groups=groups)
+        assert any("not that the code is shared" in note for note in both.notes_)
+    both.set_params(cv=None).fit(X, y, groups=runs)
+    assert not any("code is shared" in note for note in both.notes_)

@@ -45,6 +45,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
     """
 
     name = "gaussian_nb"
+    marginal = True
     indicator_bytes = 8
 
     def __init__(

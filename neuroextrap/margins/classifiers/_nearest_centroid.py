@@ -55,6 +55,7 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     """
 
     name = "nearest_centroid"
+    marginal = True
     indicator_bytes = 8
     shares_products = True
 

@@ -25,6 +25,7 @@ class NearestNeighborMargins(MarginKernel):
     """
 
     name = "nearest_neighbor"
+    marginal = True
     indicator_bytes = 0
 
     def prepare(self, xs: Any, design: Design) -> Any:
