@@ -19,7 +19,7 @@ from neuroextrap.decoding import IdentificationScorer
 rng = np.random.default_rng(0)
 n_stimuli, n_runs, n_neurons = 32, 8, 60
 tuning = rng.normal(size=(2, n_stimuli, n_neurons))
-stimulus = np.tile(np.arange(n_stimuli), n_runs)
+stimulus = np.concatenate([rng.permutation(n_stimuli) for _ in range(n_runs)])
 run = np.repeat(np.arange(n_runs), n_stimuli)
 counts = rng.poisson(np.exp(1.0 + 0.2 * tuning[0, stimulus]))
 latency = 20.0 * np.exp(-0.155 * tuning[1, stimulus])  # ms

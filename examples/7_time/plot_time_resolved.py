@@ -21,7 +21,8 @@ from scipy.ndimage import gaussian_filter1d
 rng = np.random.default_rng(0)
 n_stimuli, n_runs, n_repeats, n_sensors = 8, 10, 2, 40
 times = np.arange(-100, 600, 20)  # ms
-y = np.tile(np.repeat(np.arange(n_stimuli), n_repeats), n_runs)
+shown = np.repeat(np.arange(n_stimuli), n_repeats)
+y = np.concatenate([rng.permutation(shown) for _ in range(n_runs)])
 runs = np.repeat(np.arange(n_runs), n_stimuli * n_repeats)
 
 strength = np.interp(times, [80, 160, 240, 400], [0, 1, 1, 0], left=0, right=0)
