@@ -191,7 +191,8 @@ def _forward_bounds(
         unit = "whole runs"
         if options.test_units != "runs":
             unit += f" (within_runs={options.within_runs!r} makes their points depend)"
-    steps = f"{n_steps} tests in each of {n_orders} cyclic orders"
+    tested = "1 test run" if n_steps == 1 else f"{n_steps} test runs"
+    steps = f"{n_orders} cyclic orders of the runs, {tested} each"
     if len(design.folds) == 1:
         steps = "in a single split"
     how = (

@@ -130,7 +130,7 @@ _RECORDS = (
         "taking the best; it needs what they need. It speaks of a population of "
         "stimuli from which the given ones were drawn at random, and may exceed log2 "
         "of their number; for stimuli that were chosen (far apart, say) it is false. "
-        "Of the given ones speaks the bound on information about the given classes.",
+        "For the given classes read the bound on information about the given classes.",
         overview=True,
     ),
     MapRecord(

@@ -12,6 +12,7 @@ from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._bounds import BoundOptions, bound_design
 from neuroextrap.decoding._labels import Labels
+from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins._folds import make_design
 
 N_RUNS, K = 6, 4
@@ -81,6 +82,32 @@ def test_maps_are_the_bounds_of_naive_counts():
         found["average_bayes_accuracy_bound"], average, rtol=1e-6
     )
     assert found["bayes_accuracy_bound"].max() > 0.4
+
+
+def test_the_average_bound_counts_the_noise_of_every_tested_run():
+    """Two runs of each order are tested once each, so that noise is that of r = 2."""
+    n_classes, n_runs = 40, 4
+    rng = np.random.default_rng(1)
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    x = 2 * rng.normal(size=(n_classes, 30))[y] + rng.normal(size=(len(y), 30))
+    fitted = IdentificationSearchLight().fit(x, y, groups=runs)
+    right = []
+    for start in range(n_runs):
+        cycle = np.roll(range(n_runs), -start)
+        for step in (2, 3):
+            train, test = np.isin(runs, cycle[:step]), runs == cycle[step]
+            means = np.stack([x[train & (y == k)].mean(axis=0) for k in range(40)])
+            far = ((x[test][:, None] - means) ** 2).sum(axis=2)
+            right.append((far.argmin(axis=1) == y[test]).mean())
+    margin = np.sqrt((1 + 1 / 2) * np.log(20) / (2 * n_classes))
+    found = fitted.region_scores_["average_bayes_accuracy_bound"]
+    np.testing.assert_allclose(found, np.mean(right) - margin, rtol=1e-6)
+    curve = stats.average_accuracy(fitted.results_.bound_wins, bound_set_sizes(40))
+    bits = stats.TestDesign(n_classes, 2).best_information_bound(
+        curve, bound_set_sizes(40)
+    )
+    np.testing.assert_allclose(fitted.region_scores_["information_bound"], bits)
+    assert bits > 1
 
 
 def naive_counts_in_time(x, y, runs):
