@@ -116,8 +116,8 @@ def _accuracy(fitted):
         f"{fitted.results_.n_test} test points whose true class, of {n_classes}, "
         "scored highest, classes weighted equally, and implied information the mutual "
         "information (bits) of the Gaussian channel with the closest accuracy curve "
-        f"over {fitted.set_sizes_[0]} to {fitted.set_sizes_[-1]} classes (Zheng, Achanta & "
-        "Benjamini 2018)."
+        f"over {fitted.set_sizes_[0]} to {fitted.set_sizes_[-1]} classes (Zheng, "
+        "Achanta & Benjamini 2018)."
     )
 
 
