@@ -224,7 +224,8 @@ def limiting_factor(curve, *, tolerance=0.03, threshold=2.0):
     >>> from neuroextrap.learning_curves import limiting_factor
     >>> sizes = np.array([2, 4, 8, 16])
     >>> flat = Bunch(train_sizes=sizes, information=np.full((4, 5), 0.7))
-    >>> limiting_factor(flat | {"n_groups": 17, "label_entropy": 1.0})
+    >>> flat.n_groups, flat.label_entropy = 17, 1.0
+    >>> limiting_factor(flat)
     'bias'
     """
     sizes, means = curve.train_sizes, curve.information.mean(axis=1)
