@@ -6,7 +6,11 @@ from sklearn.linear_model import RidgeCV
 
 from neuroextrap.encoding import mahalanobis_margins
 from neuroextrap.plotting import plot_accuracy_curve
-from neuroextrap.stats import average_accuracy_jackknife
+from neuroextrap.stats import (
+    average_accuracy,
+    average_accuracy_interval,
+    win_distribution,
+)
 
 rng = np.random.default_rng(0)
 n_train, n_test, n_features, n_voxels = 200, 40, 20, 30
@@ -31,6 +35,7 @@ left.set(
     title=f"{np.mean(best == shown):.0%} of picks (dots) on the diagonal",
 )
 sizes = np.array([2, 3, 5, 8, 12, 20, 30, 40])
-curve, error = average_accuracy_jackknife(margins, shown, sizes)
-plot_accuracy_curve(sizes, curve, standard_error=error, ax=right)
+curve = average_accuracy(win_distribution(margins, shown), sizes)
+interval = average_accuracy_interval(margins, shown, sizes)
+plot_accuracy_curve(sizes, curve, interval=interval, ax=right)
 right.set(title="accuracy curve", xlabel="number of candidates", ylabel="accuracy")

@@ -29,7 +29,8 @@ y_true = data.y[test]
 
 wins = stats.win_distribution(margins, y_true)
 sizes = np.array([2, 3, 5, 8, 12, 20, 30, 50, 70, 96])
-curve, error = stats.average_accuracy_jackknife(margins, y_true, sizes)
+curve = stats.average_accuracy(wins, sizes)
+interval = stats.average_accuracy_interval(margins, y_true, sizes)
 
 # %%
 # The bound holds with 95% confidence for the best possible classifier among k random
@@ -41,7 +42,7 @@ bound = stats.average_bayes_accuracy_lower_bound(
 
 from neuroextrap.plotting import plot_accuracy_curve
 
-ax = plot_accuracy_curve(sizes, curve, standard_error=error, lower_bound=bound)
+ax = plot_accuracy_curve(sizes, curve, interval=interval, lower_bound=bound)
 truth = gaussian_code_accuracy(80, data.snr[0], sizes)
 ax.plot(sizes, truth, color="0.3", label="best possible (truth)")
 ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))

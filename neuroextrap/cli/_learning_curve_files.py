@@ -111,7 +111,9 @@ def _remarks(args, curves):
     for name, curve in curves.items():
         text = f"{name}: at most {curve.label_entropy:.3f} bits (label entropy)"
         limit = known_limit(curve)
-        if limit is not None:
+        if limit == "nothing yet":
+            text += "; nothing above 0 is shown yet"
+        elif limit is not None:
             text += f"; limited by {limit}"
         remarks.append(text)
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())

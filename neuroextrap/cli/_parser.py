@@ -229,8 +229,9 @@ def _add_bound_options(group):
         "--e-value-order",
         choices=("cyclic", "chronological"),
         default="cyclic",
-        help="orders of the runs behind e-values; chronological ones hold when runs "
-        "are added after looking (default: %(default)s)",
+        help="orders of the runs behind e-values; chronological ones (every run but "
+        "the first is tested, after those before it) hold when runs are added after "
+        "looking (default: %(default)s)",
     )
 
 

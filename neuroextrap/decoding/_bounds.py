@@ -10,6 +10,7 @@ from neuroextrap.margins._design import Design
 from neuroextrap.margins._folds import fold_weightings
 from neuroextrap.margins._forward_folds import (
     ForwardFolds,
+    chronological_order,
     cyclic_orders,
     forward_folds,
     forward_parts,
@@ -143,7 +144,6 @@ def _forward_tests(
     counting = {
         "units": labels.units,
         "runs": row_codes(labels.groups) if options.whole_runs else None,
-        "chronological": options.e_value_order == "chronological",
     }
     if len(design.folds) == 1:  # one step of one order
         if len(np.unique(codes[design.test])) < n_classes:
@@ -157,7 +157,28 @@ def _forward_tests(
         np.unique(row_codes(labels.units, parts))
     ):
         return "a block lies in several of the parts that are tested"
+    counting["chronological"] = _runs_in_time(labels, n_classes, options)
     return forward_folds(*cyclic_orders(parts), codes, n_classes, **counting)
+
+
+def _runs_in_time(
+    labels: Labels, n_classes: int, options: BoundOptions
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return the folds behind chronological e-values; None where nobody wants them."""
+    if options.e_value_order != "chronological":
+        return None
+    if labels.groups is None:
+        raise ValueError(
+            "e_value_order='chronological' tests every run after those before it, and "
+            "needs the run of every sample; give groups=runs"
+        )
+    folds = chronological_order(labels.codes, n_classes, labels.groups)
+    if not folds:
+        raise ValueError(
+            "e_value_order='chronological' needs two sets of consecutive runs (groups) "
+            "that hold every class, of which there is one at most; use 'cyclic'"
+        )
+    return folds
 
 
 def _forward_bounds(
@@ -170,7 +191,8 @@ def _forward_bounds(
         unit = "whole runs"
         if options.test_units != "runs":
             unit += f" (within_runs={options.within_runs!r} makes their points depend)"
-    steps = f"{n_steps} tests in each of {n_orders} cyclic orders"
+    tested = "1 test run" if n_steps == 1 else f"{n_steps} test runs"
+    steps = f"{n_orders} cyclic orders of the runs, {tested} each"
     if len(design.folds) == 1:
         steps = "in a single split"
     how = (

@@ -88,8 +88,10 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         Whole runs are taken in any case after ``within_runs``.
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
         Orders of the runs behind ``e_value``: the mean over all cyclic ones, or the
-        order of the samples alone, whose e-values stay valid when more runs are added
-        after looking.
+        order of the samples alone. There every run but the first is tested, however
+        many there are (the first runs that together hold every class count as one), so
+        that e-values stay valid when more runs are added after looking. It needs
+        ``groups`` and, with a penalty, ``shrinkage`` that is a number.
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference and for the maps that need

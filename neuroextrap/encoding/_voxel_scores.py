@@ -34,7 +34,10 @@ def prediction_scores(
 
     The permutation test asks whether predictions go with responses at all: which
     prediction goes with which response is permuted, the same in every voxel, and
-    the largest correlation over voxels gives the family-wise p-value.
+    the largest correlation over voxels gives the family-wise p-value. It holds where
+    the rows are exchangeable under the null hypothesis (stimuli in random order,
+    ``groups`` within runs), not in a continuous recording such as a film or a story,
+    whose rows depend on their neighbors in time: there p-values are far too small.
 
     Parameters
     ----------

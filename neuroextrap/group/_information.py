@@ -256,6 +256,11 @@ def _share_forward_tests(results):
     )
 
 
+def _cyclic_counts(results):
+    """Return the outcomes of the cyclic orders, (n_regions, n_orders * n_steps)."""
+    return results.scores.n_correct[:, : results.forward.n_units.size]
+
+
 def _of_these_subjects(analyses, index, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
     forward = analyses[0].results.forward
@@ -263,7 +268,7 @@ def _of_these_subjects(analyses, index, options):
     bounds = []
     for first in range(0, index.shape[1], width):
         part = index[:, first : first + width]
-        counts = by_region(analyses, part, lambda results: results.scores.n_correct)
+        counts = by_region(analyses, part, _cyclic_counts)
         bounds.append(
             subjects_accuracy_lower_bound(
                 counts.reshape(*part.shape, *forward.n_units.shape),

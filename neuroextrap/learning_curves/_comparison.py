@@ -47,8 +47,8 @@ def compare_learning_curves(curves, *, threshold=2.0):
         - ``crossings``: list of dict with ``between`` (two sizes), ``before``,
           ``after`` (names) and ``decided`` (whether both of the two models lead
           the other by the threshold somewhere on their side of the crossing)
-        - ``limited_by``: dict of name to "bias" or "variance", see
-          :func:`limiting_factor`, or None for a curve of fewer than three sizes
+        - ``limited_by``: dict of name to what :func:`limiting_factor` says, or None
+          for a curve of fewer than three sizes
 
     Raises
     ------
@@ -177,11 +177,12 @@ def _crossings(names, values, best, sizes, n_groups, threshold):
 
 
 def known_limit(curve):
-    """Return the limiting factor of a curve, None where it has too few sizes."""
-    return None if len(curve.train_sizes) < _FEWEST_SIZES else limiting_factor(curve)
+    """Return the limiting factor of a curve, None with too few sizes or one split."""
+    few = len(curve.train_sizes) < _FEWEST_SIZES or curve.information.shape[1] < 2
+    return None if few else limiting_factor(curve)
 
 
-def limiting_factor(curve, *, tolerance=0.03):
+def limiting_factor(curve, *, tolerance=0.03, threshold=2.0):
     """Decide whether more subjects or a more flexible model would help.
 
     Parameters
@@ -189,20 +190,28 @@ def limiting_factor(curve, *, tolerance=0.03):
     curve : Bunch
         Result of :func:`information_learning_curve` over at least three sizes.
     tolerance : float, default=0.03
-        Bits per doubling of the number of subjects below which the curve is flat.
+        Bits per doubling of the number of subjects below which the curve is flat, and
+        bits below the label entropy at which nothing is left to gain.
+    threshold : float, default=2.0
+        Corrected standard errors by which information must exceed 0 at some training
+        size. The error is that of :func:`compare_learning_curves`.
 
     Returns
     -------
-    {"bias", "variance"}
-        "variance" while the upper half of the curve still rises by more than
-        ``tolerance`` per doubling, or ends negative (overfitting): more subjects
-        help. "bias" when it is flat: only another model can do better. A rule of
-        thumb, not a test.
+    {"nothing yet", "label entropy", "variance", "bias"}
+        "nothing yet" where information exceeds 0 by ``threshold`` errors at no
+        training size: curves of noise rise as well, towards 0, so that nothing can be
+        said of what more subjects would do. "label entropy" where the curve ends
+        within ``tolerance`` of the most there is: only other labels can tell more.
+        "variance" while its upper half still rises by more than ``tolerance`` per
+        doubling, or ends negative (overfitting): more subjects help. "bias" when it is
+        flat: only another model can do better. The last two are a rule of thumb, not a
+        test.
 
     Raises
     ------
     ValueError
-        For fewer than three training sizes.
+        For fewer than three training sizes, or a single split.
 
     References
     ----------
@@ -215,6 +224,7 @@ def limiting_factor(curve, *, tolerance=0.03):
     >>> from neuroextrap.learning_curves import limiting_factor
     >>> sizes = np.array([2, 4, 8, 16])
     >>> flat = Bunch(train_sizes=sizes, information=np.full((4, 5), 0.7))
+    >>> flat.n_groups, flat.label_entropy = 17, 1.0
     >>> limiting_factor(flat)
     'bias'
     """
@@ -224,6 +234,17 @@ def limiting_factor(curve, *, tolerance=0.03):
             f"curve must have at least {_FEWEST_SIZES} training sizes, got "
             f"{len(sizes)}; compute it with more train_sizes"
         )
+    if curve.information.shape[1] < 2:
+        raise ValueError(
+            "curve must have at least 2 splits per size, got 1; compute it with "
+            "n_splits of at least 2"
+        )
+    with np.errstate(invalid="ignore"):  # minus infinity is not above 0
+        error = _corrected_error(curve.information, sizes, curve.n_groups)
+    if not (means > threshold * error).any():
+        return "nothing yet"
+    if means[-1] >= curve.label_entropy - tolerance:
+        return "label entropy"
     upper = slice(min(len(sizes) // 2, len(sizes) - 3), None)
     if means[-1] <= 0 or not np.isfinite(means[upper]).all():
         return "variance"

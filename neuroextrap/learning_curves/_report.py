@@ -130,12 +130,12 @@ def _level(name, curve):
     bits = curve.information[-1].mean()
     start = (
         f"Trained on {curve.train_sizes[-1]} of {curve.n_groups} subjects, predictions "
-        f"for a scan of another subject carry "
+        "for a scan of another subject "
     )
     about = f"its label{_quoted(name)}"
-    amount = f"{bits:.2f} bits about {about}"
+    amount = f"carry {bits:.2f} bits about {about}"
     if not bits > 0:
-        amount = f"no information about {about} ({_signed(bits)} bits)"
+        amount = f"show no information about {about} ({_signed(bits)} bits)"
     return f"{start}{amount}, of at most {curve.label_entropy:.2f}."
 
 
@@ -163,17 +163,18 @@ def _advice(named):
     """Say whether more subjects, or another model, would help."""
     name, curve = named
     limit = known_limit(curve)
-    if limit is None:
-        return ""
-    if limit == "variance":
-        return (
-            f"The curve{_quoted(name)} still rises: more subjects would help (a rule "
-            "of thumb)."
-        )
-    return (
-        f"The curve{_quoted(name)} is flat: more subjects would not help, another "
-        "model or other labels might (a rule of thumb)."
-    )
+    return "" if limit is None else f"The curve{_quoted(name)} {_ADVICE[limit]}"
+
+
+_ADVICE = {
+    "nothing yet": "is nowhere shown to be above 0, not by two standard errors: noise "
+    "alone gives such curves, and nothing can be said of what more subjects would do.",
+    "label entropy": "has reached the entropy of the labels: neither more subjects nor "
+    "another model can add to it, only other labels.",
+    "variance": "still rises: more subjects would help (a rule of thumb).",
+    "bias": "is flat: more subjects are not expected to help, another model or other "
+    "labels might (a rule of thumb).",
+}
 
 
 def _crossings(curves):

@@ -130,7 +130,7 @@ _RECORDS = (
         "taking the best; it needs what they need. It speaks of a population of "
         "stimuli from which the given ones were drawn at random, and may exceed log2 "
         "of their number; for stimuli that were chosen (far apart, say) it is false. "
-        "Of the given ones speaks the bound on information about the given classes.",
+        "For the given classes read the bound on information about the given classes.",
         overview=True,
     ),
     MapRecord(
@@ -144,8 +144,10 @@ _RECORDS = (
         threshold_meaning="evidence of 20 to 1 (p at most .05)",
         note="An e-value is the factor by which a bet against chance multiplied its "
         "stake: its mean is at most 1 where nothing tells the classes apart, so that "
-        "20 comes up once in twenty times at most. In the chronological order (not in "
-        "the default, cyclic orders) runs may be added after looking.",
+        "20 comes up once in twenty times at most. With e_value_order='chronological' "
+        "(not in the default, cyclic orders) testing begins after the first run, "
+        "however many there are, and runs may be added after looking; a penalty must "
+        "then be fixed beforehand.",
     ),
     _p_value(
         "e_value_fdr",

@@ -1,5 +1,6 @@
 """Forward tests as folds: trained on the runs before, tested on the next."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -44,13 +45,25 @@ def forward_parts(
         part = np.unique(groups, return_inverse=True)[1].ravel()
     if part is None:
         return "the folds do not leave whole runs out, each once"
-    _, first, part = np.unique(part, return_index=True, return_inverse=True)
-    part = np.argsort(np.argsort(first))[part.ravel()]
-    part = _joined(part, codes, n_classes)
-    n_parts = part.max() + 1
+    part, n_parts = _joined(_in_order(part), codes, n_classes)
     if n_parts < 2:
         return "there are no two sets of consecutive runs that hold every class"
-    return part // -(-n_parts // MOST_PARTS)
+    return np.minimum(part, n_parts - 1) // -(-n_parts // MOST_PARTS)
+
+
+def chronological_order(
+    codes: np.ndarray, n_classes: int, groups: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the folds of the runs as they came, each tested after all before it.
+
+    Testing begins after the first run, and no fold depends on how many runs there are,
+    so that e-values stay valid when runs are added. A run that lacks a class is joined
+    with the next ones; those at the end that still lack one wait until more come.
+    """
+    part, n_parts = _joined(_in_order(groups), codes, n_classes)
+    return [
+        (np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in range(1, n_parts)
+    ]
 
 
 def cyclic_orders(part: np.ndarray) -> tuple[Orders, np.ndarray]:
@@ -82,15 +95,16 @@ def forward_folds(
     *,
     units: np.ndarray | None,
     runs: np.ndarray | None = None,
-    chronological: bool = False,
+    chronological: list[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> ForwardFolds:
     """Turn orders into one design, and count independent units in every test.
 
     Units are test points or, with `units` (n_samples,), blocks of them; with `runs`
-    (n_samples,) whole runs, whose points may depend on one another.
+    (n_samples,) whole runs, whose points may depend on one another. The folds of the
+    `chronological` order, behind e-values alone, come after all others.
     """
     shape = len(orders), len(orders[0])
-    folds = tuple(fold for order in orders for fold in order)
+    folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
     design = Design(folds, len(codes), n_classes)
     weights, _ = point_weights(codes, design, units)
     independent = units if runs is None else runs
@@ -110,19 +124,24 @@ def forward_folds(
     )
     # steps weigh by the inverse of their noise; orders alike, whose noises add up at
     # worst: s is the mean of theirs
-    precision = 1 / (n_classes * squares.reshape(shape))
+    n_units, in_time = np.split(n_units, [math.prod(shape)])
+    heaviest, heaviest_in_time = np.split(heaviest, [math.prod(shape)])
+    precision = 1 / (n_classes * squares[: n_units.size].reshape(shape))
     noise = np.mean(1 / np.sqrt(precision.sum(axis=1))) ** 2
     share = precision / precision.sum(axis=1, keepdims=True) / len(orders)
+    shares = np.append(share, np.zeros(len(in_time)))
     return ForwardFolds(
         design,
         sums,
-        weights * np.repeat(share.ravel(), sizes),
+        weights * np.repeat(shares, sizes),
         ForwardDesign(
             n_units.reshape(shape),
             np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # but for rounding
             first_steps,
             float(noise),
-            chronological,
+            np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
+            if chronological
+            else False,
         ),
     )
 
@@ -151,8 +170,19 @@ def _leave_whole(design: Design, groups: np.ndarray) -> bool:
     )
 
 
-def _joined(part: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Join consecutive parts until each has every class; the last takes the rest."""
+def _in_order(part: np.ndarray) -> np.ndarray:
+    """Return numbers of parts (n_samples,) in the order of their first rows."""
+    _, first, part = np.unique(part, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[part.ravel()]
+
+
+def _joined(
+    part: np.ndarray, codes: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, int]:
+    """Join consecutive parts until each has every class; return how many these are.
+
+    What is left at the end, lacking a class, has that number.
+    """
     present = np.zeros((part.max() + 1, n_classes), dtype=bool)
     present[part, codes] = True
     number, new = 0, np.empty(len(present), dtype=int)
@@ -162,4 +192,4 @@ def _joined(part: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
         seen |= classes
         if seen.all():
             number, seen = number + 1, np.zeros(n_classes, dtype=bool)
-    return np.minimum(new, max(0, number - 1))[part]
+    return new[part], number

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.plotting._axes import (
     COLORS,
-    Z95,
+    LINES,
     add_legend,
     log_set_sizes,
     resolve_axes,
@@ -18,7 +18,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
     set_sizes,
     accuracy,
     *,
-    standard_error=None,
+    interval=None,
     lower_bound=None,
     chance=True,
     label=None,
@@ -33,9 +33,10 @@ def plot_accuracy_curve(  # noqa: PLR0913
         Numbers of stimuli k to choose from.
     accuracy : array-like of shape (n_sizes,)
         Average accuracy A_k at each set size, as a proportion.
-    standard_error : array-like of shape (n_sizes,) or None, default=None
-        Standard errors of the accuracy. They give the pointwise 95% band A_k +- 1.96
-        standard errors, cut to [0, 1].
+    interval : tuple of two array-like of shape (n_sizes,) or None, default=None
+        Lower and upper ends of the 95% interval at each set size, as
+        ``stats.average_accuracy_interval`` and ``accuracy_interval`` of a fitted
+        analysis give them, drawn as a band.
     lower_bound : array-like of shape (n_sizes,) or None, default=None
         Lower confidence bound on the average Bayes accuracy, drawn dashed.
     chance : bool, default=True
@@ -65,22 +66,17 @@ def plot_accuracy_curve(  # noqa: PLR0913
     Examples
     --------
     >>> from neuroextrap.plotting import plot_accuracy_curve
-    >>> ax = plot_accuracy_curve([2, 4, 8], [0.9, 0.8, 0.7], standard_error=[0.05] * 3)
+    >>> ax = plot_accuracy_curve([2, 4, 8], [0.9, 0.8, 0.7])
     >>> ax.get_ylabel()
     'identification accuracy'
     """
-    sizes, accuracy, standard_error, lower_bound = same_length(
-        ("set_sizes", set_sizes),
-        accuracy=accuracy,
-        standard_error=standard_error,
-        lower_bound=lower_bound,
+    sizes, accuracy, lower_bound = same_length(
+        ("set_sizes", set_sizes), accuracy=accuracy, lower_bound=lower_bound
     )
     ax = resolve_axes(ax)
     ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label or "observed")
-    if standard_error is not None:
-        half = Z95 * standard_error
-        band = np.clip([accuracy - half, accuracy + half], 0, 1)
-        ax.fill_between(sizes, *band, color=color, alpha=0.2, lw=0, label="95% band")
+    if interval is not None:
+        draw_interval(ax, sizes, interval, 0.95, of="set_sizes", color=color)
     if lower_bound is not None:
         ax.plot(sizes, lower_bound, "--", color=color, label=_BOUND)
     _finish(ax, sizes, chance)
@@ -162,22 +158,20 @@ def plot_extrapolation_fan(  # noqa: PLR0913
     return ax
 
 
-def draw_interval(ax, target_sizes, interval, confidence_level):
-    """Draw an interval of predictions, given as (lower, upper), as a band."""
-    targets, lower, upper = same_length(
-        ("target_sizes", target_sizes), lower=interval[0], upper=interval[1]
-    )
+def draw_interval(
+    ax, sizes, interval, confidence_level, *, of="target_sizes", color=COLORS[0]
+):
+    """Draw an interval (lower, upper) at each of the sizes `of` a name, as a band."""
+    sizes, lower, upper = same_length((of, sizes), lower=interval[0], upper=interval[1])
     label = f"{confidence_level:.0%} interval"
-    ax.fill_between(
-        targets, lower, upper, color=COLORS[0], alpha=0.15, lw=0, label=label
-    )
+    ax.fill_between(sizes, lower, upper, color=color, alpha=0.15, lw=0, label=label)
 
 
 def _finish(ax, sizes, chance):
     """Draw chance; label the axes."""
     if chance:
         grid = np.geomspace(sizes.min(), sizes.max(), 100)
-        ax.plot(grid, 1 / grid, ":", color="0.5", label="chance")
+        ax.plot(grid, 1 / grid, label="chance", **LINES["chance"])
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("identification accuracy")
     log_set_sizes(ax)

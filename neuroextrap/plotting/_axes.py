@@ -5,6 +5,16 @@ import numpy as np
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colors, told apart by color-blind readers."""
 
+LINES = {
+    "chance": {"linestyle": ":", "color": "0.5"},
+    "bound": {"linestyle": "--", "color": COLORS[1]},
+    "extrapolation": {"linestyle": ":", "color": COLORS[0]},
+}
+"""How lines beside an accuracy curve are drawn."""
+
+_LOOKS = {":": "dotted", "--": "dashed", "0.5": "gray"}
+_LOOKS |= {COLORS[0]: "blue", COLORS[1]: "orange"}
+
 Z95 = 1.959963984540054
 """Standard errors on either side of a 95% interval."""
 
@@ -18,6 +28,11 @@ def resolve_axes(ax):
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(4.5, 3.3), layout="constrained")[1]
+
+
+def line_words(name):
+    """Return in words how a line of ``LINES`` looks: ``"dotted gray"``."""
+    return " ".join(_LOOKS[look] for look in LINES[name].values())
 
 
 def same_length(reference, **others):

@@ -40,7 +40,7 @@ def comparison_verdict(compared, names):
     counted = f"in {n_first or n_second:,} of {n_regions:,} {many}"
     if n_first and n_second:
         return f"{start} {counted}, and worse in {n_second:,} ({_CRITERION})."
-    return f"{start} {counted} ({_CRITERION}), and nowhere worse."
+    return f"{start} {counted} ({_CRITERION}), and is nowhere shown to be worse."
 
 
 def comparison_sentences(compared, names, peaks):

@@ -5,8 +5,8 @@ from markupsafe import Markup
 
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
-from neuroextrap.plotting._axes import add_legend, log_set_sizes
-from neuroextrap.reporting._finding import named_place, place_words
+from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes
+from neuroextrap.reporting._finding import known_interval, named_place, place_words
 from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import render
@@ -19,6 +19,7 @@ INTERVAL_LEVEL = 0.9
 
 _FEWEST_CLASSES = 10
 _N_CURVES = 4
+_ENDS = "accuracy_lower_95", "accuracy_upper_95"
 
 
 def curves_section(fitted, finding, peaks):
@@ -44,6 +45,7 @@ def curves_section(fitted, finding, peaks):
         level=f"{INTERVAL_LEVEL:.0%}",
         marginal=fitted.results_.marginal,
         n_classes=len(fitted.classes_),
+        lines={name: line_words(name) for name in LINES},
         tsv=tsv_uri(_curve_table(fitted, shown)),
     )
 
@@ -62,6 +64,7 @@ def _curve_table(fitted, rows):
             "set_size": sizes,
             "accuracy": accuracy,
             "standard_error": fitted.standard_error(region),
+            **dict(zip(_ENDS, known_interval(fitted, region), strict=True)),
         }
         table = pd.DataFrame(columns)
         if not fitted.results_.marginal:
@@ -77,7 +80,7 @@ def curve_axes(fitted, region):
     """Draw the accuracy curve of one region with band, bound and extrapolation.
 
     `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
-    there are no standard errors (results read from a folder), the bound where none
+    no interval is known (results read from a folder), the bound where none
     holds, the extrapolation (to ten times the classes) with fewer than ten
     classes; its interval counts the classes drawn and the choice of a model.
     Returns the matplotlib axes, those of a new figure.
@@ -85,23 +88,23 @@ def curve_axes(fitted, region):
     import matplotlib.pyplot as plt
 
     sizes, accuracy = fitted.accuracy_curve(region)
-    error = fitted.standard_error(region)
+    interval = known_interval(fitted, region)
     ax = plot_accuracy_curve(
         sizes,
         accuracy,
-        standard_error=None if np.isnan(error).all() else error,
+        interval=None if np.isnan(interval).any() else interval,
         ax=plt.subplots(figsize=(5.2, 3), layout="constrained")[1],
     )
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)
         level = fitted.results_.confidence_level
         label = f"average Bayes\naccuracy bound ({level:.0%})"
-        ax.plot(bound_sizes, bound, "v--", ms=3, color="#D55E00", label=label)
+        ax.plot(bound_sizes, bound, marker="v", ms=3, label=label, **LINES["bound"])
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond, interval = _extrapolated(fitted, region)
         if interval is not None:
             draw_interval(ax, targets, interval, INTERVAL_LEVEL)
-        ax.plot(targets, beyond, ":", color="#0072B2", label="extrapolated")
+        ax.plot(targets, beyond, label="extrapolated", **LINES["extrapolation"])
         log_set_sizes(ax)
     add_legend(ax)
     return ax

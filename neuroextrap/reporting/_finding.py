@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroextrap.maps._registry import MAPS
-from neuroextrap.reporting._rendering import format_p_value, format_percent
+from neuroextrap.reporting._rendering import (
+    bits_at_least,
+    format_p_value,
+    format_percent,
+    percent_at_least,
+)
 
 _P, _BOUND = "p_value_fwe", "bayes_accuracy_bound_fwe"
 
@@ -104,9 +109,12 @@ def verdict(fitted, finding):
         start = "Above chance in " if n_regions > 1 else ""
         return f"{start}{count}{verb} ({words}){doubt}."
     if n_regions == 1:
-        return f"Nothing was shown: {count} is not above chance ({words}){doubt}."
+        return (
+            f"Nothing was shown: not even that {count} is above chance "
+            f"({words}){doubt}."
+        )
     return (
-        f"Nothing survives: none of {n_regions:,} {many} is above chance "
+        f"Nothing survives: none of {n_regions:,} {many} is shown to be above chance "
         f"({words}){doubt}."
     )
 
@@ -179,10 +187,22 @@ def interval_words(fitted, region):
 
     Results read from a folder have no margins to make it of.
     """
-    if np.isnan(fitted.standard_error(region)).any():
+    lower, upper = known_interval(fitted, region)
+    if np.isnan(lower).any():
         return ""
-    lower, upper = fitted.accuracy_interval(region)
     return f"{format_percent(lower[-1])} to {format_percent(upper[-1])}"
+
+
+def known_interval(fitted, region):
+    """Return a region's 95% interval of the accuracy at every set size.
+
+    The one interval of sentences, figures and tables: both ends, shape (n_set_sizes,),
+    NaN where it is not known.
+    """
+    unknown = np.isnan(fitted.standard_error(region))
+    if unknown.any():
+        return np.full((2, len(unknown)), np.nan)
+    return fitted.accuracy_interval(region)
 
 
 def _given_classes(fitted, row):
@@ -200,13 +220,13 @@ def _given_classes(fitted, row):
     information = ""
     if np.isfinite(bits):
         information = (
-            f", and a response carries at least {bits:.2g} bits about which of them "
-            "was shown"
+            f", and a response carries at least {bits_at_least(bits)} bits about which "
+            "of them was shown"
         )
     return (
-        f"The best possible classifier of these {n_classes} classes is right at least "
-        f"{format_percent(row[name])} of the time{information} ({level} "
-        f"confidence{_at_once(fitted)})."
+        f"The best possible classifier of these {n_classes} classes, shown equally "
+        f"often, is right at least {percent_at_least(row[name])} of the "
+        f"time{information} ({level} confidence{_at_once(fitted)})."
     )
 
 
@@ -222,9 +242,9 @@ def _other_classes(fitted, row):
     if not row[name] > 1 / n_classes:
         return "Nothing is shown about other classes: the bound for them is at chance."
     bits = row.get("information_bound_fwe", np.nan)
-    more = f", and at least {bits:.2g} bits" if bits > 0 else ""
+    more = f", and at least {bits_at_least(bits)} bits" if bits > 0 else ""
     return (
         f"If these {n_classes} classes are a random sample of a population, the best "
-        "classifier of as many new ones is right at least "
-        f"{format_percent(row[name])} of the time on average{more}."
+        "classifier of as many new ones, shown equally often, is right at least "
+        f"{percent_at_least(row[name])} of the time on average{more}."
     )

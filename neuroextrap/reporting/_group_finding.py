@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.reporting._rendering import format_p_value, format_percent
+from neuroextrap.reporting._rendering import (
+    bits_at_least,
+    format_p_value,
+    format_percent,
+    percent_at_least,
+)
 
 LEVEL = 0.05
 _CRITERIA = {
@@ -212,7 +217,7 @@ def _majority(maps, view):
     best = int(np.nanargmax(bound))
     n_most = int((bound >= options["gamma"]).sum())
     return (
-        f"At least {_rounded_down(bound[best])} of the population carry information "
+        f"At least {percent_at_least(bound[best])} of the population carry information "
         f"at {view.place_words(best)}; at least {format_percent(options['gamma'])} of "
         f"it in {n_most:,} {view.elements} ({level} confidence, corrected for places "
         "where nobody does)."
@@ -249,20 +254,11 @@ def _bound_words(maps, view, name):
     of_bits = name.replace("bayes_accuracy", "class_information")
     bits = np.nanmax(values_of(maps, view, of_bits))
     return (
-        f"On average over {whom}, the best possible classifier is right at least "
-        f"{_rounded_down(bound)} of the time somewhere, and a response carries at "
-        f"least {bits:.2g} bits about which of the classes was shown ({level}, "
-        "everywhere at once)."
+        f"On average over {whom}, the best possible classifier of classes shown "
+        f"equally often is right at least {percent_at_least(bound)} of the time "
+        f"somewhere, and a response carries at least {bits_at_least(bits)} bits about "
+        f"which of the classes was shown ({level}, everywhere at once)."
     )
-
-
-def _rounded_down(bound):
-    """Write a lower bound in percent, never larger than it is.
-
-    >>> _rounded_down(0.4996)
-    '49%'
-    """
-    return f"{int(100 * bound + 1e-9)}%"
 
 
 def _other_criteria(maps, finding, view):

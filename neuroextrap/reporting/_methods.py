@@ -115,9 +115,9 @@ def _accuracy(fitted):
         f"In every region {how}; identification accuracy is the proportion of "
         f"{fitted.results_.n_test} test points whose true class, of {n_classes}, "
         "scored highest, classes weighted equally, and implied information the mutual "
-        "information (bits) of a Gaussian channel with the same accuracy curve over "
-        f"{fitted.set_sizes_[0]} to {fitted.set_sizes_[-1]} classes (Zheng, Achanta & "
-        "Benjamini 2018)."
+        "information (bits) of the Gaussian channel with the closest accuracy curve "
+        f"over {fitted.set_sizes_[0]} to {fitted.set_sizes_[-1]} classes (Zheng, "
+        "Achanta & Benjamini 2018)."
     )
 
 
@@ -126,9 +126,20 @@ def _permutations(fitted):
     if not fitted.n_permutations_:
         return ""
     return (
-        f"p-values come from {fitted.n_permutations_} permutations, family-wise by the "
-        "maximum over regions (Nichols & Holmes 2002)."
+        f"p-values come from {fitted.n_permutations_} permutations"
+        f"{_exchanged(fitted)}, family-wise by the maximum over regions (Nichols & "
+        "Holmes 2002)."
     )
+
+
+def _exchanged(fitted):
+    """Say within what labels moved, where the fitted analysis still knows it."""
+    try:
+        labels = fitted.run_.labels
+    except (AttributeError, ValueError):  # read from a folder, or no labels
+        return ""
+    what = " of the labels" if labels.blocks is None else " of the labels of blocks"
+    return what if labels.groups is None else f"{what} within runs"
 
 
 def _bounds(fitted):

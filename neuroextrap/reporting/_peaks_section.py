@@ -9,9 +9,11 @@ from neuroextrap.reporting._finding import place_words, region_words
 from neuroextrap.reporting._page import frame_table
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._rendering import (
+    bits_at_least,
     format_number,
     format_p_value,
     format_percent,
+    percent_at_least,
     render,
 )
 
@@ -19,10 +21,10 @@ _COLUMNS = {
     "n_voxels": ("Voxels", format_number),
     "accuracy": ("Accuracy", format_percent),
     "implied_information": ("Implied information (bits)", lambda bits: f"{bits:.2f}"),
-    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", format_percent),
+    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", percent_at_least),
     "class_information_bound_fwe": (
         "Bits about these classes, at least",
-        lambda bits: f"{bits:.2f}",
+        lambda bits: bits_at_least(bits, digits=3),
     ),
     "p_value_fwe": ("p (family-wise)", format_p_value),
 }

@@ -61,6 +61,33 @@ def format_percent(proportion):
     return f"{percent:.0f}%" if percent >= 20 else f"{percent:.3g}%"
 
 
+def percent_at_least(bound):
+    """Return a lower bound in percent, never larger than it is.
+
+    >>> percent_at_least(0.7463), percent_at_least(0.1378), percent_at_least(0.57)
+    ('74%', '13.7%', '57%')
+    """
+    percent = 100 * bound
+    return f"{_rounded_down(percent, 2 if percent >= 20 else 3):.3g}%"
+
+
+def bits_at_least(bound, digits=2):
+    """Return a lower bound in bits to some significant digits, never larger than it is.
+
+    >>> bits_at_least(1.4705), bits_at_least(0.0899), bits_at_least(1.4705, digits=3)
+    ('1.4', '0.089', '1.47')
+    """
+    return f"{_rounded_down(bound, digits):.{digits}g}"
+
+
+def _rounded_down(value, digits):
+    """Round a number down to significant digits, but for errors of computing."""
+    if not value > 0:
+        return value
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(value)))
+    return math.floor(value * scale + 1e-9) / scale
+
+
 def format_p_value(p_value):
     """Return a p-value with two significant digits and without a leading zero.
 

@@ -48,8 +48,9 @@ def forward_e_value(
     An e-value is a nonnegative number whose mean is at most one when the hypothesis
     holds; the chance that it reaches 1 / alpha is then at most alpha. At the chance
     level 1 / K the hypothesis is that no classifier can tell the classes apart. With
-    the chronological order alone, more runs may be added after looking; the mean over
-    several orders needs the number of runs to be fixed in advance.
+    the chronological order alone and first steps fixed before the first look, more runs
+    may be added after looking; the mean over several orders needs the number of runs to
+    be fixed in advance.
 
     Parameters
     ----------

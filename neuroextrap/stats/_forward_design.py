@@ -22,19 +22,24 @@ class ForwardDesign:
     """Test units of every step of every order, the same for all regions.
 
     The outcomes of a region are its numbers of correct units, order after order in one
-    row of n_orders * n_steps.
+    row of n_orders * n_steps, then those of the chronological order of the e-values.
     """
 
     n_units: NDArray[np.int64]  # (n_orders, n_steps) independent units of the tested
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one
     first_steps: NDArray[np.int64]  # (n_first,): where testing may begin
     noise: float  # s**2 of the accuracy that is averaged over orders and steps
-    chronological: bool = False  # whether e-values come from the first order alone
+    #: units and heaviest weights (2, n_runs - 1) of the runs in time that e-values come
+    #: from, all but the first; False where they come from the orders above
+    chronological: FloatArray | bool = False
 
     @property
     def n_sums(self) -> int:
         """Number of outcomes of a region."""
-        return self.n_units.size
+        in_time = self.chronological
+        return self.n_units.size + (
+            0 if isinstance(in_time, bool) else in_time.shape[1]
+        )
 
     def bayes_accuracy_bound(
         self, n_correct: ArrayLike, *, confidence_level: float, n_regions: int = 1
@@ -52,16 +57,24 @@ class ForwardDesign:
     def e_value(self, n_correct: ArrayLike, accuracy: float) -> FloatArray:
         """Return e-values (n_regions,) against a Bayes accuracy, at most 1e37.
 
-        Outcomes have shape (n_regions, n_sums); the first order is the chronological.
+        Outcomes have shape (n_regions, n_sums). In the chronological order testing
+        begins after the first run, however many there are.
         """
-        orders = slice(0, 1 if self.chronological else None)
+        units, weights, first = self.n_units, self.unit_weights, self.first_steps
+        correct = self._by_step(n_correct)
+        if not isinstance(self.chronological, bool):
+            units, weights = self.chronological[:, np.newaxis]
+            last = np.asarray(n_correct, dtype=np.float64)[..., self.n_units.size :]
+            correct, first = np.clip(last, 0, 1 / weights)[:, np.newaxis], np.array([0])
+        elif self.chronological:
+            raise ValueError(
+                "these e-values were made when the first tested run moved with the "
+                "number of runs, so that they were not valid when runs were added; fit "
+                "again"
+            )
         with np.errstate(over="ignore"):
             value = forward_e_value(
-                self._by_step(n_correct)[:, orders],
-                self.n_units[orders],
-                accuracy,
-                first_steps=self.first_steps,
-                unit_weights=self.unit_weights[orders],
+                correct, units, accuracy, first_steps=first, unit_weights=weights
             )
         return np.minimum(value, _LARGEST_E_VALUE)
 
@@ -70,6 +83,6 @@ class ForwardDesign:
 
         They are kept in float32, whose rounding could exceed the largest outcome.
         """
-        correct = np.asarray(n_correct, dtype=np.float64)
+        correct = np.asarray(n_correct, dtype=np.float64)[..., : self.n_units.size]
         correct = correct.reshape(-1, *self.n_units.shape)
         return np.clip(correct, 0, 1 / self.unit_weights)

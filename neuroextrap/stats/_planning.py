@@ -26,17 +26,18 @@ def required_classes(
     n_regions: int = 1,
     method: str = "subgaussian",
 ) -> int:
-    """Return the number of classes at which an accuracy proves the wanted bound.
+    """Return the number of classes at which an observed accuracy gives a wanted bound.
 
     The smallest K for which an accuracy of `accuracy`, among all K classes or at a set
     size that was fixed in advance, lifts the lower bound on the average Bayes accuracy
-    of random classes to `bound`. More repeats help little: the draw of the classes
-    counts as much as the noise of one test of each.
+    of random classes to `bound`. It is reached in about half of the experiments whose
+    true accuracy is `accuracy`; for more power give a lower one. More repeats help
+    little: the draw of the classes counts as much as the noise of one test of each.
 
     Parameters
     ----------
     accuracy : float
-        Accuracy to be expected, a proportion.
+        Accuracy that is observed, a proportion.
     bound : float
         Wanted lower bound on the average Bayes accuracy, below `accuracy`.
     n_repeats : int, default=1
@@ -100,7 +101,9 @@ def required_repeats(
     The smallest number r of test points of each class, in one test set that was not
     used for training, with which the Clopper-Pearson lower bound on the Bayes accuracy
     of the K given classes reaches `bound` with probability `power`, when a test point
-    is identified with probability `accuracy`.
+    is identified with probability `accuracy`. It is the plan of a single split into
+    training and test: cross-validation with as many test points, by forward testing
+    above all, reaches the bound less often.
 
     Parameters
     ----------

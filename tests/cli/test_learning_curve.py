@@ -120,3 +120,19 @@ def test_rows_must_match_scans(scans, capsys):
         == 2
     )
     assert "24 rows, but there are 8 scans" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("signal", "said"),
+    [(0.0, "; nothing above 0 is shown yet"), (20.0, "; limited by label entropy")],
+)
+def test_noise_and_the_ceiling_are_named(scans, capsys, signal, said):
+    data, _, folder = scans
+    noise = np.random.default_rng(0).normal(size=data.X.shape)
+    noise[:, :2] += signal * np.eye(2)[np.unique(data.coarse, return_inverse=True)[1]]
+    np.save(folder / "X.npy", noise)
+    words = ["learning-curve", "--array", str(folder / "X.npy"), "--n-splits", "5"]
+    words += ["--scans", str(folder / "scans.tsv"), "--labels", "trial_type"]
+    words += ["--pattern", "none", "--quiet"]
+    assert main([*words, "--", str(folder / "out")]) == 0
+    assert f"(label entropy){said}" in capsys.readouterr().out

@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.decoding._bounds import BoundOptions, bound_design
+from neuroextrap.decoding._labels import Labels
+from neuroextrap.maps._identification import bound_set_sizes
+from neuroextrap.margins._folds import make_design
 
 N_RUNS, K = 6, 4
 
@@ -80,19 +84,119 @@ def test_maps_are_the_bounds_of_naive_counts():
     assert found["bayes_accuracy_bound"].max() > 0.4
 
 
-def test_the_chronological_order_alone_on_request():
-    x, y, runs = samples()
+def test_the_average_bound_counts_the_noise_of_every_tested_run():
+    """Two runs of each order are tested once each, so that noise is that of r = 2."""
+    n_classes, n_runs = 40, 4
+    rng = np.random.default_rng(1)
+    y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
+    x = 2 * rng.normal(size=(n_classes, 30))[y] + rng.normal(size=(len(y), 30))
+    fitted = IdentificationSearchLight().fit(x, y, groups=runs)
+    right = []
+    for start in range(n_runs):
+        cycle = np.roll(range(n_runs), -start)
+        for step in (2, 3):
+            train, test = np.isin(runs, cycle[:step]), runs == cycle[step]
+            means = np.stack([x[train & (y == k)].mean(axis=0) for k in range(40)])
+            far = ((x[test][:, None] - means) ** 2).sum(axis=2)
+            right.append((far.argmin(axis=1) == y[test]).mean())
+    margin = np.sqrt((1 + 1 / 2) * np.log(20) / (2 * n_classes))
+    found = fitted.region_scores_["average_bayes_accuracy_bound"]
+    np.testing.assert_allclose(found, np.mean(right) - margin, rtol=1e-6)
+    curve = stats.average_accuracy(fitted.results_.bound_wins, bound_set_sizes(40))
+    bits = stats.TestDesign(n_classes, 2).best_information_bound(
+        curve, bound_set_sizes(40)
+    )
+    np.testing.assert_allclose(fitted.region_scores_["information_bound"], bits)
+    assert bits > 1
+
+
+def naive_counts_in_time(x, y, runs):
+    """Nearest class means, trained on all runs before each run but the first."""
+    counts = []
+    for run in range(1, runs.max() + 1):
+        train, test = runs < run, runs == run
+        means = np.array([x[train & (y == k)].mean(axis=0) for k in range(K)])
+        far = ((x[test][:, None] - means) ** 2).sum(axis=2)
+        counts.append((far.argmin(axis=1) == y[test]).sum())
+    return np.array([counts])
+
+
+@pytest.mark.parametrize("n_runs", [2, 3, 5, 6])
+def test_the_chronological_order_alone_on_request(n_runs):
+    """With more runs the same outcomes go on: testing begins after the first run."""
+    x, y, runs = (values[: n_runs * K] for values in samples())
     light = IdentificationSearchLight(e_value_order="chronological")
     fitted = light.fit(x, y, groups=runs)
-    order = naive_counts(x, y, runs)[:1]
-    expected = stats.forward_e_value(order, K, 1 / K, first_steps=(0, 1))
+    counts = naive_counts_in_time(*samples())[:, : n_runs - 1]
+    expected = stats.forward_e_value(counts, K, 1 / K)
     np.testing.assert_allclose(fitted.region_scores_["e_value"], expected, rtol=1e-6)
-    # time is the order of the rows, whatever the runs are called
+    # time is the order of the rows, whatever the runs are called and cv is
     names = np.array(["f", "run 10", "run 2", "c", "b", "a"])[runs]
     named = light.fit(x, y, groups=names)
     np.testing.assert_array_equal(
         named.region_scores_["e_value"], fitted.region_scores_["e_value"]
     )
+    if n_runs == 6:
+        folds = GroupKFold(3, shuffle=True, random_state=1)
+        named = light.set_params(cv=folds).fit(x, y, groups=names)
+        np.testing.assert_allclose(named.region_scores_["e_value"], expected, rtol=1e-6)
+
+
+def test_chronological_e_values_leave_bounds_and_files_as_they_are(tmp_path):
+    x, y, runs = samples()
+    cyclic = IdentificationSearchLight(regions=windows()).fit(x, y, groups=runs)
+    light = IdentificationSearchLight(
+        regions=windows(), e_value_order="chronological"
+    ).fit(x, y, groups=runs)
+    light.to_directory(tmp_path / "all")
+    read = IdentificationSearchLight.from_directory(tmp_path / "all")
+    again = read.results_.statistics()
+    for name, value in light.region_scores_.items():
+        np.testing.assert_array_equal(again.get(name, value), value, err_msg=name)
+        if not name.startswith("e_value"):
+            np.testing.assert_allclose(value, cyclic.region_scores_[name], rtol=1e-6)
+    assert (again["e_value"] != cyclic.region_scores_["e_value"]).any()
+
+
+def e_values_after(n_runs, n_classes):
+    """E-values of all right and wrong runs, (2,) * n_runs, by the searchlight's rule.
+
+    A run is one test unit, right or wrong as a whole.
+    """
+    runs = np.repeat(np.arange(n_runs), n_classes)
+    codes = np.tile(np.arange(n_classes), n_runs)
+    labels = Labels(codes, np.arange(n_classes), runs, None, np.ones(len(runs), bool))
+    options = BoundOptions("auto", "runs", "chronological", 0.95, False, None)
+    design = make_design(codes, n_classes, groups=runs)
+    _, tests = bound_design(labels, design, options)
+    right = np.stack(np.meshgrid(*[[0.0, 1.0]] * n_runs, indexing="ij"), axis=-1)
+    tested = [runs[test][0] for _, test in tests.design.folds]
+    outcomes = right.reshape(-1, n_runs)[:, tested]
+    return tests.outcomes.e_value(outcomes, 1 / n_classes).reshape((2,) * n_runs)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_runs_may_be_added_after_looking_at_chronological_e_values(n_classes):
+    """The best time to stop, of all, gains nothing: enumerated, looks at 4..12 runs."""
+    chance = np.array([1 - 1 / n_classes, 1 / n_classes])
+    best = e_values_after(12, n_classes)
+    for n_runs in range(11, 3, -1):
+        best = np.maximum(e_values_after(n_runs, n_classes), best @ chance)
+    for _ in range(4):
+        best = best @ chance
+    assert 0.999 < best <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [(None, "give groups=runs"), (np.zeros(N_RUNS * K), "two sets of consecutive")],
+)
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+def test_a_chronological_order_needs_runs(groups, message):
+    x, y, _ = samples()
+    light = IdentificationSearchLight(e_value_order="chronological", cv=KFold(3))
+    with pytest.raises(ValueError, match=f"e_value_order='chronological'.*{message}"):
+        light.fit(x, y, groups=groups)
 
 
 def test_folders_and_levels_need_no_new_fit(tmp_path):

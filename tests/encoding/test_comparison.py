@@ -258,6 +258,27 @@ def test_no_signal_has_no_normalized_scores():
             prediction_scores(Y, F, noise_variance=bad)
 
 
+def test_outcomes_of_repeats_that_are_kept_are_averaged(experiment):
+    """A stimulus counts once, with the share of its repeats that were right."""
+    e = experiment
+    stimuli = np.r_[np.arange(24), np.arange(24), np.arange(7)]
+    Y = e.Y_test[stimuli] + np.random.default_rng(1).normal(size=(55, 30))
+    models = [
+        EncodingIdentification(encoder=e.encoder, repeats="keep")
+        .fit(e.train[:, :n], e.Y)
+        .identify(e.test[:, :n], Y, stimuli=stimuli)
+        for n in (8, 2)
+    ]
+    found = compare_encoding_models(*models, n_permutations=9)
+    for model, name in zip(models, ("first", "second"), strict=True):
+        margins = model.region_margins(0)
+        right = margins.argmax(axis=1) == stimuli
+        shares = [right[stimuli == s].mean() for s in range(24)]
+        assert 0 < np.mean(shares) < 1
+        np.testing.assert_allclose(found[f"{name}_accuracy"], [np.mean(shares)])
+        np.testing.assert_allclose(model.region_scores_["accuracy"], np.mean(shares))
+
+
 @pytest.mark.parametrize("repeats", ["average", "keep"])
 def test_prediction_maps_know_the_noise_from_repeats(experiment, repeats):
     e = experiment

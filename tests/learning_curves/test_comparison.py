@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from neuroextrap.learning_curves import compare_learning_curves, limiting_factor
+from neuroextrap.learning_curves import (
+    compare_learning_curves,
+    information_learning_curve,
+    limiting_factor,
+)
 
 SIZES = np.array([2, 4, 8, 16])
 
@@ -14,7 +18,12 @@ def _curve(means, noise=0.0, sizes=SIZES, seed=0, n_splits=20):
     values = np.asarray(means)[:, None] + noise * rng.standard_normal(
         (len(means), n_splits)
     )
-    return Bunch(train_sizes=np.asarray(sizes), information=values, n_groups=20)
+    return Bunch(
+        train_sizes=np.asarray(sizes),
+        information=values,
+        n_groups=20,
+        label_entropy=1.0,
+    )
 
 
 def test_winner_lead_and_crossing():
@@ -78,14 +87,50 @@ def test_noise_decides_nothing():
     [
         ([0.1, 0.68, 0.7, 0.7], "bias"),
         ([0.1, 0.3, 0.5, 0.7], "variance"),
-        ([-5, -3, -2, -1], "variance"),
+        ([-5, -3, -2, -1], "nothing yet"),
+        ([-5, 0.3, -0.1, -0.2], "variance"),
         ([-np.inf, -np.inf, 0.1, 0.2], "variance"),
         ([-np.inf, 0.2, 0.2, 0.2], "bias"),
-        ([-0.01, -0.01, -0.01, -0.01], "variance"),
+        ([-0.01, -0.01, -0.01, -0.01], "nothing yet"),
+        ([0.2, 0.9, 0.95, 0.98], "label entropy"),
+        ([1, 1, 1, 1], "label entropy"),
     ],
 )
 def test_limiting_factor(means, expected):
     assert limiting_factor(_curve(means)) == expected
+
+
+def _measured(seed, signal):
+    """A learning curve of two labels in 10 subjects of 6 scans."""
+    rng = np.random.default_rng(seed)
+    labels = np.tile([0, 1], 30)
+    scans = signal * rng.normal(size=(2, 20))[labels] + rng.normal(size=(60, 20))
+    subjects = np.repeat(np.arange(10), 6)
+    return information_learning_curve(
+        scans,
+        labels,
+        subjects,
+        train_sizes=[3, 5, 7, 9],
+        n_splits=8,
+        pattern=None,
+        prior_weight=None,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*below -1 bit")
+@pytest.mark.parametrize("seed", range(12))
+def test_more_subjects_are_not_recommended_for_noise(seed):
+    assert limiting_factor(_measured(seed, 0.0)) == "nothing yet"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_missing_at_the_entropy_of_the_labels(seed):
+    assert limiting_factor(_measured(seed, 4.0)) == "label entropy"
+
+
+def test_a_weak_signal_that_all_splits_show_is_something():
+    assert limiting_factor(_curve([0.02, 0.1, 0.2, 0.3], 0.1)) == "variance"
+    assert limiting_factor(_curve([0.0, 0.05, 0.06, 0.06], 0.1)) == "nothing yet"
 
 
 def test_input_is_checked():
@@ -102,5 +147,7 @@ def test_input_is_checked():
     endless = _curve([-np.inf, 0.1, 0.1, 0.1])
     with pytest.raises(ValueError, match="'b' holds infinite information"):
         compare_learning_curves({"a": good, "b": endless})
+    with pytest.raises(ValueError, match="at least 2 splits per size, got 1"):
+        limiting_factor(single)
     with pytest.raises(ValueError, match="at least 3 training sizes"):
         limiting_factor(_curve([0.1, 0.2], sizes=[2, 3]))

@@ -76,10 +76,12 @@ def test_the_table_is_saved_whole(curves):
     ("means", "advice"),
     [
         ([0.1, 0.3, 0.5, 0.7], "still rises: more subjects would help"),
-        ([0.7, 0.7, 0.7, 0.7], "is flat: more subjects would not help"),
+        ([0.7, 0.7, 0.7, 0.7], "is flat: more subjects are not expected to help"),
+        ([0.7, 0.99, 1.0, 1.0], "has reached the entropy of the labels"),
+        ([-0.3, -0.2, -0.1, -0.05], "is nowhere shown to be above 0"),
         (
             [-0.3, -0.2, -0.1, -0.05],
-            "carry no information about its label (\N{MINUS SIGN}0.05 bits)",
+            "show no information about its label (\N{MINUS SIGN}0.05 bits)",
         ),
         ([0.5, 0.7], "carry 0.70 bits about its label, of at most 1.00"),
     ],

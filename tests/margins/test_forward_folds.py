@@ -11,6 +11,7 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._forward_folds import (
+    chronological_order,
     cyclic_orders,
     forward_folds,
     forward_parts,
@@ -104,6 +105,23 @@ def test_runs_that_lack_a_class_are_joined_with_the_next():
     parts = forward_parts(y, 3, design, runs)
     # run 1 lacks class 2, run 3 has one class; run 5, at the end, joins the last part
     assert parts.tolist() == [0] * 3 + [1] * 6 + [2] * 5
+
+
+def test_the_chronological_order_of_fewer_runs_is_the_start_of_that_of_more():
+    rng = np.random.default_rng(3)
+    y, runs = labeled(30, 2, repeats=2)
+    keep = rng.random(len(y)) > 0.4  # runs that lack a class, and unequal repeats
+    y, runs = y[keep], runs[keep]
+    folds = chronological_order(y, 2, runs)
+    assert len(folds) > 12  # though more than 24 runs are joined in cyclic orders
+    for n_runs in range(3, 31):
+        rows = runs < n_runs
+        fewer = chronological_order(y[rows], 2, runs[rows])
+        for (train, test), (a, b) in zip(fewer, folds, strict=False):
+            np.testing.assert_array_equal(train, a)
+            np.testing.assert_array_equal(test, b)
+            assert set(y[train]) == set(y[test]) == {0, 1}
+            assert runs[train].max() < runs[test].min()
 
 
 @pytest.mark.parametrize(

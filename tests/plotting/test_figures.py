@@ -30,8 +30,9 @@ def _lines(ax):
 
 def test_accuracy_curve_draws_curve_band_bound_and_chance():
     sizes, accuracy = np.array([2, 4, 8]), np.array([0.99, 0.8, 0.7])
+    interval = [0.9, 0.6, 0.5], [1.0, 0.9, 0.85]
     ax = plot_accuracy_curve(
-        sizes, accuracy, standard_error=[0.05] * 3, lower_bound=accuracy - 0.2
+        sizes, accuracy, interval=interval, lower_bound=accuracy - 0.2
     )
     lines = _lines(ax)
     np.testing.assert_array_equal(lines["observed"], [sizes, accuracy])
@@ -40,8 +41,8 @@ def test_accuracy_curve_draws_curve_band_bound_and_chance():
     )
     np.testing.assert_allclose(lines["chance"][1], 1 / lines["chance"][0])
     band = ax.collections[0].get_paths()[0].vertices
-    assert band[:, 1].max() == 1.0  # cut at one
-    np.testing.assert_allclose(band[:, 1].min(), 0.7 - 1.96 * 0.05, atol=1e-4)
+    for size, *ends in zip(sizes, *interval, strict=True):
+        assert set(band[band[:, 0] == size, 1]) == set(ends)
     assert ax.get_xscale() == "log"
     assert "set size" in ax.get_xlabel()
 
@@ -170,6 +171,10 @@ def test_figures_save_as_vectors():
         (
             lambda: plot_information_vs_size([1], [1.0], truth=[1, 2]),
             r"truth of shape \(2,\) must have the shape of n_voxels",
+        ),
+        (
+            lambda: plot_accuracy_curve([2, 3], [0.9, 0.8], interval=([0.8], [0.9])),
+            r"lower of shape \(1,\) must have the shape of set_sizes",
         ),
         (lambda: plot_model_comparison(["a"], [1, 2]), "each of the 1 names"),
         (

@@ -47,7 +47,12 @@ def arrays(difference, p_value):
 @pytest.mark.parametrize(
     ("difference", "p_value", "verdict"),
     [
-        ([0.3, 0.2, 0.0], [0.01, 0.05, 1], "A identifies better than B in 2 of 3"),
+        (
+            [0.3, 0.2, 0.0],
+            [0.01, 0.05, 1],
+            "A identifies better than B in 2 of 3 regions (family-wise p ≤ .05), and "
+            "is nowhere shown to be worse.",
+        ),
         ([-0.3, 0.2, 0.0], [0.01, 0.2, 1], "B identifies better than A in 1 of 3"),
         (
             [0.3, -0.2, np.nan],

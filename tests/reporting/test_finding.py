@@ -1,13 +1,21 @@
 """The first sentences of a report: what was found, and what may not be said."""
 
+import base64
+import io
+import re
+
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find, findings, verdict
-from neuroextrap.reporting._peaks_section import ranked_peaks
+from neuroextrap.reporting._methods import methods_paragraph
+from neuroextrap.reporting._peaks_section import peaks_section, ranked_peaks
 from neuroextrap.reporting._rendering import format_percent
 
 
@@ -62,9 +70,72 @@ def test_only_simultaneous_bounds_are_quoted_for_a_peak(fitted):
     bound = peak["bayes_accuracy_bound_fwe"]
     sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 1)))
     if bound > 0.25:
-        assert f"at least {format_percent(bound)} of the time" in sentences
+        assert f"at least {int(100 * bound)}% of the time" in sentences
     else:
         assert "stays at chance" in sentences
+
+
+def test_sentence_figure_and_table_have_one_interval(fitted):
+    """The interval on the page, where 1.96 standard errors say something else."""
+    sections = dict(identification_sections(fitted))
+    said = re.search(
+        r"95% interval .*?([\d.]+)% to ([\d.]+)%", sections["What was found"]
+    )
+    said = np.array(said.groups(), dtype=float) / 100
+    curves = sections["Accuracy curves"]
+    uri = re.search(r'"data:text/tab-separated-values;base64,([^"]+)"', curves).group(1)
+    table = pd.read_csv(io.BytesIO(base64.b64decode(uri)), sep="\t")
+    region = int(table["region"][0])
+    last = table[table["region"] == region].iloc[-1]
+    ends = last[["accuracy_lower_95", "accuracy_upper_95"]].to_numpy(dtype=float)
+    np.testing.assert_allclose(ends, said, atol=0.006)
+    ax = curve_axes(fitted, region)
+    band = next(
+        drawn for drawn in ax.collections if drawn.get_label() == "95% interval"
+    )
+    corners = band.get_paths()[0].vertices
+    drawn = corners[corners[:, 0] == last["set_size"], 1]
+    plt.close(ax.figure)
+    np.testing.assert_allclose([drawn.min(), drawn.max()], ends, rtol=1e-6)
+    assert abs(ends[0] - (last["accuracy"] - 1.96 * last["standard_error"])) > 0.02
+
+
+def test_lines_are_named_as_they_are_drawn(fitted):
+    ax = curve_axes(fitted, 0)
+    looks = {line.get_label().split()[0]: line for line in ax.lines}
+    plt.close(ax.figure)
+    page = " ".join(dict(identification_sections(fitted))["Accuracy curves"].split())
+    words = {":": "dotted", "--": "dashed"}
+    chance = words[looks["chance"].get_linestyle()]
+    bound = words[looks["average"].get_linestyle()]
+    assert chance != bound
+    assert f"the {chance} gray line is chance" in page
+    assert f"The lower bound ({bound} orange) is" in page
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_sentence_or_table_states_more_than_a_bound(seed):
+    fitted = _fit(seed, signal=1.5, n_runs=30, n_permutations=39)
+    peaks = ranked_peaks(fitted, 1)
+    finding = find(fitted)
+    peak = peaks.iloc[0]
+    text = " ".join(findings(fitted, finding, peaks))
+    table = str(peaks_section(fitted, finding, peaks, has_viewer=False))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", table[: table.index("All columns")])
+    accuracy, bits = (
+        peak["bayes_accuracy_bound_fwe"],
+        peak["class_information_bound_fwe"],
+    )
+    assert accuracy > 1 / 3
+    said = re.search(r"shown equally often, is right at least ([\d.]+)% of", text)
+    assert accuracy - 0.01 < float(said.group(1)) / 100 <= accuracy
+    assert f"{said.group(1)}%" in cells
+    said = re.search(r"carries at least ([\d.]+) bits", text)
+    assert 0.89 * bits < float(said.group(1)) <= bits
+    near = [float(cell) for cell in cells if re.fullmatch(r"\d\.\d+", cell)]
+    near = [number for number in near if abs(number / bits - 1) < 0.01]
+    assert near
+    assert max(near) <= bits
 
 
 def test_nothing_is_said_to_be_nothing(nothing):
@@ -136,3 +207,15 @@ def test_regions_that_survive_come_first_whatever_the_statistic(brain):
     assert np.all(np.diff(order) <= 0)
     survives = find(light).survives[peaks["region"].to_numpy()]
     assert np.all(np.diff(survives.astype(int)) <= 0)
+
+
+def test_methods_say_within_what_labels_moved(fitted, one_region, tmp_path):
+    said = methods_paragraph(fitted)
+    assert "20 permutations of the labels within runs, family-wise" in said
+    assert (
+        "Gaussian channel with the closest accuracy curve over 2 to 4 classes" in said
+    )
+    assert "permutations" not in methods_paragraph(one_region)
+    fitted.to_directory(tmp_path / "all")
+    read = type(fitted).from_directory(tmp_path / "all")
+    assert "20 permutations, family-wise" in methods_paragraph(read)

@@ -40,19 +40,33 @@ def test_bound():
     assert design().n_sums == 6
 
 
-@pytest.mark.parametrize("chronological", [False, True])
-def test_e_value(chronological):
+def test_e_value():
     right = outcomes()
-    found = design(chronological=chronological).e_value(right.reshape(4, 6), 0.3)
-    orders = slice(0, 1) if chronological else slice(None)
+    found = design().e_value(right.reshape(4, 6), 0.3)
     expected = forward_e_value(
-        right[:, orders].astype(float),
-        N_UNITS[orders],
-        0.3,
-        first_steps=FIRST,
-        unit_weights=WEIGHTS[orders],
+        right.astype(float), N_UNITS, 0.3, first_steps=FIRST, unit_weights=WEIGHTS
     )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_chronological_e_values_come_from_runs_of_their_own():
+    right, in_time = outcomes(), outcomes(accuracy=0.6)[:, 0, [0, 1, 2, 1]]
+    units = N_UNITS[0, [0, 1, 2, 1]]
+    counted = design(chronological=np.stack([units, 1.1 / units]))
+    row = np.concatenate([right.reshape(4, 6), in_time], axis=1)
+    assert counted.n_sums == row.shape[1]
+    expected = forward_e_value(
+        in_time[:, None].astype(float), units, 0.3, unit_weights=1.1 / units
+    )
+    np.testing.assert_allclose(counted.e_value(row, 0.3), expected, rtol=1e-12)
+    bound = counted.bayes_accuracy_bound(row, confidence_level=0.9)
+    alone = design().bayes_accuracy_bound(right.reshape(4, 6), confidence_level=0.9)
+    np.testing.assert_array_equal(bound, alone)
+
+
+def test_chronological_e_values_of_a_start_that_moved_are_refused():
+    with pytest.raises(ValueError, match="not valid when runs were added; fit again"):
+        design(chronological=True).e_value(outcomes().reshape(4, 6), 0.3)
 
 
 def test_an_e_value_fits_into_an_image():
