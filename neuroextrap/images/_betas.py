@@ -79,7 +79,8 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
         nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds that are regressors of the designs too, one entry per run.
+        Confounds that are regressors of the designs too, one entry per run. Files may
+        come in any order if their names tell the run, as those of events.
     sample_mask : array-like, list of these, or None, default=None
         Volumes that are kept (indices, counting from 0, or booleans), one entry per
         run, as ``load_confounds`` of nilearn returns them. The others enter no fit, and

@@ -1,12 +1,18 @@
 """Cleaning over time, run by run: drifts and confounds in one regression."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._loading import one_per_series, series_of
+from neuroextrap.images._loading import (
+    confounds_per_series,
+    one_per_series,
+    series_of,
+)
 from neuroextrap.images._tables import numbers, read_number_table
+from neuroextrap.stats._validation import real_array
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,15 @@ def read_confounds(confounds, named):
     """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
 
     `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
-    one entry for each series of the images `named`. ValueError names a column that
-    holds something else than finite numbers, and a table of another length.
+    one entry for each series of the images `named`; files whose names tell where they
+    belong may come in any order. ValueError names a column that holds something else
+    than finite numbers, a table of another length and one that is given twice.
     """
-    lengths = [_n_volumes(members) for members in series_of(named, True)]
-    entries = one_per_series(confounds, len(lengths), "confounds")
+    series = series_of(named, True)
+    entries = confounds_per_series(confounds, series)
     return [
-        _confounds_of_series(entry, f"confounds[{i}]", n)
-        for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
+        _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
+        for i, (entry, members) in enumerate(zip(entries, series, strict=True))
     ]
 
 
@@ -128,10 +135,11 @@ def _confounds_of_series(entry, name, n_volumes):
         return None
     if hasattr(entry, "columns"):
         values = numbers(entry, name)
-    elif isinstance(entry, np.ndarray):
-        values = entry.reshape(len(entry), -1).astype(np.float64)
-    else:
+    elif isinstance(entry, (str, os.PathLike)):
         values, name = read_number_table(entry, name), f"{name} ({entry})"
+    else:
+        values = real_array(entry, name)
+        values = values.reshape(len(values), -1)
     if len(values) != n_volumes:
         raise ValueError(
             f"{name} has {len(values)} rows for {n_volumes} volumes; give one row per "
