@@ -17,6 +17,7 @@ from neuroextrap.images._labeled_volumes import read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.stats._validation import check_flags
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
@@ -183,6 +184,7 @@ def trials_of_runs(  # noqa: PLR0913 - the options of single_trial_betas
     Arguments are those of ``single_trial_betas``, and so are the errors.
     """
     _check_options(model, noise_model)
+    check_flags(signal_scaling=signal_scaling)
     if confounds is not None and "add_regs" in (design_options or {}):
         raise ValueError("confounds and add_regs are the same regressors; give one")
     exclude = check_exclude(exclude)

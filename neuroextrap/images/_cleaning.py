@@ -12,7 +12,7 @@ from neuroextrap.images._loading import (
     series_of,
 )
 from neuroextrap.images._tables import numbers, read_number_table
-from neuroextrap.stats._validation import real_array
+from neuroextrap.stats._validation import check_flags, real_array
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Cleaning:
     confounds: list[Any]
     kept: np.ndarray
     series: np.ndarray
+
+    def __post_init__(self):
+        """Check what comes from users."""
+        check_cleaning(self.detrend, self.standardize)
 
     @property
     def changes(self):
@@ -100,6 +104,18 @@ def check_high_pass(high_pass):
             f"high_pass={high_pass!r} must be a frequency in Hz between 0 (no drifts "
             "removed) and 1; for example 0.01"
         )
+
+
+def check_cleaning(detrend, standardize):
+    """Raise unless both are booleans; nilearn's words for scalings are told apart."""
+    check_flags(detrend=detrend)
+    if isinstance(standardize, str):
+        raise ValueError(
+            f"standardize={standardize!r} must be True (z-scores in every run, "
+            "nilearn's 'zscore_sample') or False; percent signal change ('psc') and "
+            "other scalings are not done, scale the images beforehand"
+        )
+    check_flags(standardize=standardize)
 
 
 def clean_runs(data, runs, cleaning):
