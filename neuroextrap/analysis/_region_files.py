@@ -3,6 +3,7 @@
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import joined_standard_errors
+from neuroextrap.stats._validation import check_flags
 
 
 class RegionFiles:
@@ -110,6 +111,7 @@ class RegionFiles:
             When parts hold the same region or belong to different runs (the message
             names what differs: data, labels, regions, ...), or some are missing.
         """
+        check_flags(allow_missing=allow_missing)
         for other in others:
             if type(other) is not type(self):
                 raise TypeError(

@@ -11,6 +11,7 @@ from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import (
+    check_flags_of,
     check_n_jobs,
     check_set_sizes,
     random_generator,
@@ -58,6 +59,7 @@ class RunParameters:
     def of(cls, estimator):
         """Take them from an estimator, and check them before any data are read."""
         random_generator(estimator.random_state)
+        check_flags_of(estimator)
         return cls(
             **{field.name: getattr(estimator, field.name) for field in fields(cls)}
         )

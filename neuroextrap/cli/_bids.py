@@ -1,6 +1,7 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
 from neuroextrap.cli._bids_analysis import add_encoding_options, make_analysis
+from neuroextrap.cli._configuration_values import typed_values
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import size_words
 from neuroextrap.cli._dask import add_dask
@@ -58,6 +59,11 @@ def add_parser(subparsers):
     parser.add_argument("derivatives", metavar="DERIVATIVES", help="fMRIPrep's output")
     parser.add_argument("out", metavar="OUT", help="folder for the results")
     parser.add_argument("level", choices=("participant", "group"), help="which step")
+    _add_options(parser)
+
+
+def _add_options(parser):
+    """Add all options, which a configuration may have too."""
     _add_input_options(parser)
     add_region_options(parser)
     add_analysis_options(parser)
@@ -315,7 +321,8 @@ def _read_configuration(args):
 
     words = set(given)
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
-    for key, value in read_configuration(args.config).items():
+    options = read_configuration(args.config)
+    for key, value in options.items():
         name = key.replace("-", "_")
         words.add(f"--{name.replace('_', '-')}")
         if name not in known:
@@ -324,9 +331,7 @@ def _read_configuration(args):
             )
         if isinstance(value, dict):
             raise ValueError(f"{args.config}: {key} is a table; give a value")
+    for name, value in typed_values(args.config, options, _add_options).items():
         if f"--{name.replace('_', '-')}" not in given:
-            several = isinstance(getattr(args, name), list) and not isinstance(
-                value, list
-            )
-            setattr(args, name, [value] if several else value)
+            setattr(args, name, value)
     return words

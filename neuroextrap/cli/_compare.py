@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import add_n_jobs, take_last_as_output
+from neuroextrap.cli._parser import add_n_jobs
 
 _EXAMPLES = """\
 The folders were written by neuroextrap encoding (or to_directory), of the same
@@ -26,6 +26,7 @@ def add_parser(subparsers):
         usage="neuroextrap compare A B [C ...] [options] OUT",
         description="Test which of two or more encoding models identifies better.",
         epilog=_EXAMPLES,
+        intermixed=True,
     )
     parser.add_argument(
         "models",
@@ -87,8 +88,9 @@ def run(args):
     )
     from neuroextrap.maps._files import check_output_directory
 
-    args.out = None if _ends_with_names(args) else args.models.pop()
-    take_last_as_output(args, args.argv, ("names",))
+    # OUT may have been taken for the last of the names
+    last = args.names if len(args.names or []) > len(args.models) else args.models
+    args.out = last.pop()
     names = _names(args)
     check_output_directory(args.out, overwrite=args.overwrite)
     models = {
@@ -106,11 +108,6 @@ def run(args):
     )
     found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
     say(_summary(found, args.out))
-
-
-def _ends_with_names(args):
-    """Say whether OUT was taken for the last of the names."""
-    return bool(args.names) and args.argv[-1] == args.names[-1]
 
 
 def _names(args):

@@ -28,6 +28,7 @@ def add_parser(subparsers):
     parser = subparsers.add_parser(
         "demo",
         help="maps of simulated data whose truth is known",
+        usage="neuroextrap demo [options] OUT",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
     )

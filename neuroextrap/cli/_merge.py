@@ -26,8 +26,10 @@ def add_parser(subparsers):
     parser = subparsers.add_parser(
         "merge",
         help="join the parts of a run that was split by --shard",
+        usage="neuroextrap merge PART [PART ...] [options] OUT",
         description="Join the parts of a run that was split by --shard.",
         epilog=_EXAMPLES,
+        intermixed=True,
     )
     parser.add_argument("parts", nargs="+", metavar="PART", help="folders of the parts")
     parser.add_argument("out", metavar="OUT", help="folder for the results")

@@ -9,10 +9,12 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
 
     The parser of one command (`is_command`) keeps what was said about messages before
-    the command's name. Other arguments are those of ``argparse.ArgumentParser``.
+    the command's name. With `intermixed`, options may stand between its other words.
+    Further arguments are those of ``argparse.ArgumentParser``.
     """
 
-    def __init__(self, *args, is_command=True, **kwargs):
+    def __init__(self, *args, is_command=True, intermixed=False, **kwargs):
+        self._intermixed = intermixed
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         kwargs.setdefault("conflict_handler", "resolve")
         kwargs.setdefault("allow_abbrev", False)
@@ -26,6 +28,19 @@ class CommandParser(argparse.ArgumentParser):
             (group, "--debug", "show the traceback of an error"),
         ):
             where.add_argument(name, action="store_true", default=default, help=text)
+
+    def parse_known_args(self, args=None, namespace=None):
+        """Parse words as ``argparse`` does, options between the others if intermixed.
+
+        ``argparse`` joins words that options separate by calling this method again.
+        """
+        if not self._intermixed:
+            return super().parse_known_args(args, namespace)
+        self._intermixed = False
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = True
 
     def error(self, message):
         """Write one line and leave with exit code 2."""

@@ -16,6 +16,7 @@ from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +123,8 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     Traceback (most recent call last):
     ValueError: no_such_folder has no results of participants; analyze them first
     """
+    check_flags(two_sided=two_sided, tfce=tfce, report=report, overwrite=overwrite)
+    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
     out = Path(out)
     found, left_out = members_of(out, participants, {"task": task, "space": space})
     imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]

@@ -28,10 +28,12 @@ from neuroextrap.cohorts._request import (
 )
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._event_samples import check_event_options
+from neuroextrap.images._smoothing import check_fwhm
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
+from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
@@ -175,13 +177,16 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     Traceback (most recent call last):
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
-    labels = _labels(participants, find_participants(derivatives))
-    part = parse_shard(shard)
-    labels = labels if part is None else labels[part[0] :: part[1]]
+    check_flags(save_null=save_null, report=report)
+    check_flags(overwrite=overwrite, dry_run=dry_run)
     if samples == "betas":
         confounds = ()
     made_as = "volumes" if samples == "betas" else samples
     check_event_options(made_as, detrend, standardize, delay, high_pass)
+    check_fwhm(smoothing_fwhm, "smoothing_fwhm")
+    labels = _labels(participants, find_participants(derivatives))
+    part = parse_shard(shard)
+    labels = labels if part is None else labels[part[0] :: part[1]]
     analysis, stimuli = analysis_of(
         analysis, features, stimulus_column, n_folds, samples
     )

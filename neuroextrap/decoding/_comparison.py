@@ -11,7 +11,7 @@ from neuroextrap.margins._wins import class_weights
 from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties, spread_known
 from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
-from neuroextrap.stats._validation import check_integer
+from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
@@ -120,6 +120,7 @@ def compare_decoders(  # noqa: PLR0913
     0.025
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    check_flags(two_sided=two_sided, step_down=step_down)
     runs = _check_pair(first, second)
     size = accuracy_set_size(statistic, len(first.classes_))
     pairs = _region_pairs(first, second, regions)

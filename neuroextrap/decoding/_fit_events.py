@@ -54,7 +54,8 @@ class EventAnalysis:
             Conditions that give no sample, such as "rest".
         confounds : ndarray, DataFrame, path, list of these, or None, default=None
             Confounds regressed out, one entry per series; for betas they are regressors
-            of the designs.
+            of the designs. Files may come in any order if their names tell the run, as
+            those of events.
         sample_mask : array-like, list of these, or None, default=None
             Volumes that are kept, one entry per series, as nilearn's ``load_confounds``
             returns them. If None, all are.

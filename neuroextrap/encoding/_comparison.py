@@ -9,7 +9,7 @@ from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_n_jobs
+from neuroextrap.stats._validation import check_flags, check_n_jobs
 
 
 def compare_encoding_models(
@@ -94,6 +94,7 @@ def compare_encoding_models(
     >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
+    check_flags(two_sided=two_sided)
     check_pair(first, second)
     size = accuracy_set_size(statistic, first.wins_.shape[1])
     outcomes = [stimulus_outcomes(model, size, n_jobs) for model in (first, second)]

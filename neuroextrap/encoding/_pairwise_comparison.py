@@ -19,6 +19,7 @@ from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.stats._validation import check_flags
 
 _TABLE = "comparison.tsv"
 
@@ -98,6 +99,7 @@ def compare_encoding_models_pairwise(
     >>> float(found["six", "two"]["p_value_fwe"][0])  # three pairs
     0.03
     """
+    check_flags(two_sided=two_sided)
     _check_models(models)
     pairs = list(itertools.combinations(models, 2))
     first = next(iter(models.values()))
@@ -269,6 +271,7 @@ class EncodingComparison(Mapping):
             When the folder is not empty, or cannot be written, or the names of models
             are the same but for signs.
         """
+        check_flags(report=report)
         files = ResultFiles.below(path, None)
         files.check(overwrite=overwrite)
         arrays = {

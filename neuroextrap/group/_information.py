@@ -18,7 +18,7 @@ from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import check_flags, random_generator
 
 _BATCH_NUMBERS = 2**22
 
@@ -124,6 +124,7 @@ def group_information(
     check_fraction(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     random_generator(random_state)
+    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
     aligned = align_regions(analyses, mask, allow_native_space)
     # voxels of one atlas region in all subjects are one column

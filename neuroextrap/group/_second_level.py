@@ -22,7 +22,7 @@ from neuroextrap.images._smoothing import variance_smoother
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import check_flags, random_generator
 
 
 def second_level_test(  # noqa: PLR0913
@@ -199,6 +199,7 @@ def second_level_test(  # noqa: PLR0913
     >>> float(maps["p_value_fwe"][0]), bool((maps["p_value_fwe"][1:] > 0.05).all())
     (0.001, True)
     """
+    check_flags(whole_blocks=whole_blocks, step_down=step_down, tfce=tfce)
     asked = Asked(
         statistic=statistic,
         errors=errors,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroextrap.group._subjects import check_count
+from neuroextrap.stats._validation import check_flags
 
 STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
@@ -40,8 +41,7 @@ class Asked:
 
     def _check_numbers(self):
         """Check thresholds, widths and counts."""
-        if not isinstance(self.two_sided, (bool, np.bool_)):
-            raise TypeError(f"two_sided={self.two_sided!r} must be True or False")
+        check_flags(two_sided=self.two_sided)
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
             if value is not None and self.statistic != "t":

@@ -10,7 +10,7 @@ from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._validation import check_flags, check_numbers
 
 
 class SubjectMaps(NamedTuple):
@@ -45,6 +45,7 @@ def read_subjects(
     `allow_native_space`, images must lie in one space; unless `repeated`, files of one
     subject are warned about. No file may come twice.
     """
+    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
     files = []
     if isinstance(imgs, np.ndarray):
         if mask is not None:

@@ -8,6 +8,9 @@ from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import NamedImage, open_image, read_image
 from neuroextrap.stats._warn import warn
 
+_BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
+"""What atlases call the entry of label 0, in small letters."""
+
 
 def atlas_labels(labels_img, masker, names=None):
     """Read the atlas label of every feature, and the names of the labels.
@@ -21,10 +24,11 @@ def atlas_labels(labels_img, masker, names=None):
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
     names : list of str, dict, DataFrame, Bunch, or None, default=None
-        A list holds one name per label in ascending order, with or without a first
-        entry for the background, or is indexed by the label itself; a dict maps label
-        to name; a DataFrame has columns ``index`` and ``name``. If None, labels are
-        named by their number.
+        A dict maps label to name; a DataFrame has columns ``index`` and ``name``. A
+        list that begins with "Background" (or "Unknown", "") holds the name of label i
+        at place i, or, of labels with larger numbers, one name per label in ascending
+        order; a list that does not holds exactly one name per label of the image, in
+        ascending order. If None, labels are named by their number.
 
     Returns
     -------
@@ -40,7 +44,8 @@ def atlas_labels(labels_img, masker, names=None):
         ``names`` is none of the above.
     ValueError
         If the image has several samples (a probabilistic atlas), labels that are not
-        whole numbers >= 0, or no label in the mask; or if ``names`` do not fit.
+        whole numbers >= 0, or no label in the mask; or if ``names`` do not fit: too few
+        or too many for a list, a label twice or not whole, a name missing.
 
     Warns
     -----
@@ -145,11 +150,14 @@ def _resampled(opened, mask_img):
 
 
 def names_by_label(names, values):
-    """Return a dict label -> name for the labels ``values`` (ascending)."""
+    """Return a dict label -> name for the labels ``values`` (ascending).
+
+    Labels whose name is missing in a table are left out.
+    """
     if names is None:
         return {int(value): str(value) for value in values}
     if isinstance(names, dict):
-        return {int(value): str(name) for value, name in names.items()}
+        return _names_of_pairs(names.items())
     if hasattr(names, "columns"):
         return _names_of_frame(names)
     if isinstance(names, str) or not hasattr(names, "__len__"):
@@ -157,6 +165,8 @@ def names_by_label(names, values):
             f"names must be a list, dict, DataFrame or fetched atlas, got "
             f"{type(names).__name__}; give one name per label"
         )
+    if hasattr(names, "items") and list(names.index) != list(range(len(names))):
+        return _names_of_pairs(names.items())  # a Series whose index is the label
     return _names_of_list([_text(name) for name in names], values)
 
 
@@ -168,25 +178,57 @@ def _names_of_frame(frame):
             f"names lack column(s) {missing}, got {list(frame.columns)}; give a table "
             "with columns index and name"
         )
-    pairs = zip(frame["index"], frame["name"], strict=True)
-    return {int(value): str(name) for value, name in pairs}
+    return _names_of_pairs(zip(frame["index"], frame["name"], strict=True))
 
 
-def _names_of_list(names, values):
-    """Match a list of names with the labels."""
-    if len(names) == len(values):
-        return dict(zip(values.tolist(), names, strict=True))
-    if len(names) == len(values) + 1 and names[0].lower() == "background":
-        return dict(zip(values.tolist(), names[1:], strict=True))
-    if len(names) == values.max() + 1:
-        return {value: names[value] for value in values.tolist()}
+def _names_of_pairs(pairs):
+    """Return a dict of labels and their names, without those whose name is missing."""
+    found = {}
+    for value, name in pairs:
+        label = _whole(value)
+        if label in found:
+            raise ValueError(
+                f"names have label {label} twice, as {found[label]!r} and {name!r}; "
+                "give every label one name"
+            )
+        found[label] = _text(name)
+    return {label: name for label, name in found.items() if name is not None}
+
+
+def _whole(value):
+    """Return a label of a table as an int."""
+    try:
+        if float(value) == int(float(value)):
+            return int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        pass
     raise ValueError(
-        f"names has {len(names)} entries for {len(values)} labels (largest "
-        f"{values.max()}); give one per label, or one for every number from 0 to the "
-        "largest, or a dict"
+        f"names have the label {value!r}, labels are whole numbers; correct the index"
     )
 
 
+def _names_of_list(names, values):
+    """Match a list of names with the labels, where it can mean one thing only."""
+    background = names and (names[0] or "").strip().lower() in _BACKGROUND
+    own = names[1:] if background else names
+    if background and values.max() < len(names):
+        pairs = zip(values.tolist(), [names[value] for value in values], strict=True)
+    elif len(own) == len(values):
+        pairs = zip(values.tolist(), own, strict=True)
+    else:
+        raise ValueError(
+            f"names has {len(names)} entries for {len(values)} labels (largest "
+            f"{values.max()}), so that it may be of labels that are not in the image; "
+            "give one per label, in ascending order, or one for every number from 0 to "
+            "the largest, the first of them 'Background', or a dict label: name"
+        )
+    return {label: name for label, name in pairs if name is not None}
+
+
 def _text(name):
-    """Return a name as text; older atlases hold bytes."""
+    """Return a name as text, None where it is missing; older atlases hold bytes."""
+    import pandas as pd
+
+    if pd.isna(name):
+        return None
     return name.decode() if isinstance(name, bytes) else str(name)

@@ -17,6 +17,7 @@ from neuroextrap.images._labeled_volumes import read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.stats._validation import check_flags
 
 MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
@@ -79,7 +80,8 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
         nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds that are regressors of the designs too, one entry per run.
+        Confounds that are regressors of the designs too, one entry per run. Files may
+        come in any order if their names tell the run, as those of events.
     sample_mask : array-like, list of these, or None, default=None
         Volumes that are kept (indices, counting from 0, or booleans), one entry per
         run, as ``load_confounds`` of nilearn returns them. The others enter no fit, and
@@ -182,6 +184,7 @@ def trials_of_runs(  # noqa: PLR0913 - the options of single_trial_betas
     Arguments are those of ``single_trial_betas``, and so are the errors.
     """
     _check_options(model, noise_model)
+    check_flags(signal_scaling=signal_scaling)
     if confounds is not None and "add_regs" in (design_options or {}):
         raise ValueError("confounds and add_regs are the same regressors; give one")
     exclude = check_exclude(exclude)

@@ -1,12 +1,18 @@
 """Cleaning over time, run by run: drifts and confounds in one regression."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._loading import one_per_series, series_of
+from neuroextrap.images._loading import (
+    confounds_per_series,
+    one_per_series,
+    series_of,
+)
 from neuroextrap.images._tables import numbers, read_number_table
+from neuroextrap.stats._validation import check_flags, real_array
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,10 @@ class Cleaning:
     confounds: list[Any]
     kept: np.ndarray
     series: np.ndarray
+
+    def __post_init__(self):
+        """Check what comes from users."""
+        check_cleaning(self.detrend, self.standardize)
 
     @property
     def changes(self):
@@ -61,14 +71,15 @@ def read_confounds(confounds, named):
     """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
 
     `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
-    one entry for each series of the images `named`. ValueError names a column that
-    holds something else than finite numbers, and a table of another length.
+    one entry for each series of the images `named`; files whose names tell where they
+    belong may come in any order. ValueError names a column that holds something else
+    than finite numbers, a table of another length and one that is given twice.
     """
-    lengths = [_n_volumes(members) for members in series_of(named, True)]
-    entries = one_per_series(confounds, len(lengths), "confounds")
+    series = series_of(named, True)
+    entries = confounds_per_series(confounds, series)
     return [
-        _confounds_of_series(entry, f"confounds[{i}]", n)
-        for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
+        _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
+        for i, (entry, members) in enumerate(zip(entries, series, strict=True))
     ]
 
 
@@ -93,6 +104,18 @@ def check_high_pass(high_pass):
             f"high_pass={high_pass!r} must be a frequency in Hz between 0 (no drifts "
             "removed) and 1; for example 0.01"
         )
+
+
+def check_cleaning(detrend, standardize):
+    """Raise unless both are booleans; nilearn's words for scalings are told apart."""
+    check_flags(detrend=detrend)
+    if isinstance(standardize, str):
+        raise ValueError(
+            f"standardize={standardize!r} must be True (z-scores in every run, "
+            "nilearn's 'zscore_sample') or False; percent signal change ('psc') and "
+            "other scalings are not done, scale the images beforehand"
+        )
+    check_flags(standardize=standardize)
 
 
 def clean_runs(data, runs, cleaning):
@@ -128,10 +151,11 @@ def _confounds_of_series(entry, name, n_volumes):
         return None
     if hasattr(entry, "columns"):
         values = numbers(entry, name)
-    elif isinstance(entry, np.ndarray):
-        values = entry.reshape(len(entry), -1).astype(np.float64)
-    else:
+    elif isinstance(entry, (str, os.PathLike)):
         values, name = read_number_table(entry, name), f"{name} ({entry})"
+    else:
+        values = real_array(entry, name)
+        values = values.reshape(len(values), -1)
     if len(values) != n_volumes:
         raise ValueError(
             f"{name} has {len(values)} rows for {n_volumes} volumes; give one row per "

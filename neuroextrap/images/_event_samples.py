@@ -8,7 +8,7 @@ from neuroextrap.images._betas import (
     single_trial_betas,
     trials_of_runs,
 )
-from neuroextrap.images._cleaning import check_high_pass
+from neuroextrap.images._cleaning import check_cleaning, check_high_pass
 from neuroextrap.images._labeled_samples import (
     block_averages,
     cells_of,
@@ -16,6 +16,7 @@ from neuroextrap.images._labeled_samples import (
 )
 from neuroextrap.images._labeled_volumes import labeled_volumes
 from neuroextrap.images._maskers import is_surface_masker, resolve_masker
+from neuroextrap.images._smoothing import check_fwhm
 
 SAMPLES = ("blocks", "volumes", *MODELS)
 """What a sample can be: a condition's mean in a run, a volume, or a trial's beta."""
@@ -106,6 +107,7 @@ def check_event_options(samples, detrend, standardize, delay, high_pass):
     if samples not in SAMPLES:
         raise ValueError(f"samples={samples!r} must be one of {SAMPLES}; choose one")
     check_high_pass(high_pass)
+    check_cleaning(detrend, standardize)
     if samples not in MODELS:
         return
     if detrend or standardize:
@@ -122,10 +124,9 @@ def check_event_options(samples, detrend, standardize, delay, high_pass):
 
 def _smooth(masker, fwhm):
     """Let a masker of ours smooth volumes, once."""
+    check_fwhm(fwhm, "smoothing_fwhm")
     if fwhm is None:
         return
-    if not fwhm > 0:
-        raise ValueError(f"smoothing_fwhm={fwhm!r} must be positive (mm), or None")
     if is_surface_masker(masker):
         raise ValueError(
             "smoothing_fwhm smooths volumes; smooth surfaces beforehand and leave it "

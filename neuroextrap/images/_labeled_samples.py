@@ -77,7 +77,8 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
         Seconds by which responses lag behind BIDS events.
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
         Confounds regressed out of every series, one entry per image, in one regression
-        with the trend and the slow drifts.
+        with the trend and the slow drifts. Files whose names tell their run (or
+        session, ...), as BIDS names do, may come in any order, as those of events.
     sample_mask : array-like, list of these, or None, default=None
         Volumes that are kept (indices, counting from 0, or booleans), one entry per
         image, as ``load_confounds`` of nilearn returns them. The others enter no
@@ -177,7 +178,8 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         Seconds by which responses lag behind BIDS events.
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
         Confounds regressed out of every series, one entry per image, in one regression
-        with the trend and the slow drifts.
+        with the trend and the slow drifts. Files whose names tell their run (or
+        session, ...), as BIDS names do, may come in any order, as those of events.
     sample_mask : array-like, list of these, or None, default=None
         Volumes that are kept (indices, counting from 0, or booleans), one entry per
         image, as ``load_confounds`` of nilearn returns them. The others enter no

@@ -1,5 +1,7 @@
 """From images to samples x features, always through the masker."""
 
+import os
+
 import numpy as np
 
 from neuroextrap.images._caching import cached
@@ -7,6 +9,7 @@ from neuroextrap.images._geometry import mask_lattice, surface_mesh
 from neuroextrap.images._grids import check_same_grid
 from neuroextrap.images._maskers import resamples
 from neuroextrap.images._opening import NamedImage, list_images, read_image
+from neuroextrap.images._pairing import pair_confounds
 
 
 def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
@@ -23,7 +26,8 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker. If it has a ``memory``, samples read from files are cached there.
     confounds : array-like, DataFrame, path, list of these, or None, default=None
-        Confounds that the masker regresses out, one entry per series.
+        Confounds that the masker regresses out, one entry per series. Files are put
+        into the order of the images where their BIDS names (run, session, ...) tell it.
     sample_mask : array-like, list of these, or None, default=None
         Samples to keep, one entry per series, as in nilearn.
 
@@ -65,7 +69,7 @@ def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
 def _load(named, masker, confounds, sample_mask):
     """Read and concatenate all series; a function of a module, for `cached`."""
     series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
-    confounds = one_per_series(confounds, len(series), "confounds")
+    confounds = confounds_per_series(confounds, series)
     sample_mask = one_per_series(sample_mask, len(series), "sample_mask")
     samples = [
         _load_series(members, masker, *cleaning)
@@ -111,7 +115,8 @@ def one_per_series(values, n_series, name):
     if values is None:
         return [None] * n_series
     entries = list(values) if isinstance(values, (list, tuple)) else [values]
-    if n_series == 1 and len(entries) > 1:
+    several_files = any(isinstance(entry, (str, os.PathLike)) for entry in entries)
+    if n_series == 1 and len(entries) > 1 and not several_files:
         entries = [values]
     if len(entries) != n_series:
         raise ValueError(
@@ -119,6 +124,12 @@ def one_per_series(values, n_series, name):
             f"got {len(entries)}; give a list as long as imgs"
         )
     return entries
+
+
+def confounds_per_series(confounds, series):
+    """Return the confounds of each series as they came, put in order by their names."""
+    entries = one_per_series(confounds, len(series), "confounds")
+    return pair_confounds(series, entries)
 
 
 def _load_series(members, masker, confounds, sample_mask):

@@ -3,7 +3,10 @@
 import logging
 import os
 
+import numpy as np
+
 from neuroextrap.images._bids_names import loose_entities
+from neuroextrap.stats._validation import check_real
 
 _logger = logging.getLogger(__name__)
 
@@ -11,16 +14,44 @@ _COMPARED = ("sub", "ses", "task", "acq", "dir", "rec", "run")
 
 
 def pair_tables(named, tables):
-    """Return tables in the order of their images, as far as names tell.
+    """Return tables of events in the order of their images, as far as names tell.
 
     `named` are images of `NamedImage`; `tables` are paths or DataFrames, as many as
     images, or one for all. Where the names of a pair disagree in an entity that both
     have (subject, session, task, run, ...), tables are put into the one order in which
     none does; if there is none, ValueError names both files.
     """
+    _refuse_same(
+        [img.file for img in named], [img.name for img in named], "give every run once"
+    )
+    return _in_order(named, tables, "events")
+
+
+def pair_confounds(series, entries):
+    """Return confounds in the order of their series, as `pair_tables` orders events.
+
+    `series` are lists of `NamedImage`, `entries` paths, tables or None, one for each.
+    ValueError names a table that is given for two series; TypeError complex numbers
+    and masked arrays, whose imaginary parts and masks would be lost.
+    """
+    names = [f"confounds[{i}]" for i in range(len(entries))]
+    remedy = "every series has confounds of its own, give them"
+    _refuse_same(entries, names, remedy)
+    for entry, name in zip(entries, names, strict=True):
+        if np.ma.is_masked(entry):
+            raise TypeError(
+                f"{name} is a masked array; fill its masked entries with numbers, or "
+                "leave their volumes out by sample_mask"
+            )
+        if isinstance(entry, np.ndarray) or hasattr(entry, "columns"):
+            check_real(np.asarray(entry), name)
+    return _in_order([img for own in series for img in own], entries, "confounds")
+
+
+def _in_order(named, tables, what):
+    """Return tables in the order in which no name disagrees with its image's."""
     images = [_entities(img.file) for img in named]
     found = [_entities(table) for table in tables]
-    _refuse_same_image(named)
     if len(tables) == 1:
         pairs = [(i, 0) for i in range(len(images))]
     else:
@@ -34,9 +65,9 @@ def pair_tables(named, tables):
         key = _disagreement(images[i], found[j])
         raise ValueError(
             f"{named[i].file} and {os.fspath(tables[j])} disagree in {key}: "
-            f"{images[i][key]} and {found[j][key]}; give the events of these images"
+            f"{images[i][key]} and {found[j][key]}; give the {what} of these images"
         )
-    _logger.info("events were put into the order of the images, by their names")
+    _logger.info("%s were put into the order of the images, by their names", what)
     return [tables[j] for j in order]
 
 
@@ -73,15 +104,15 @@ def _only_order(images, tables):
     return order if len(set(order)) == len(order) else None
 
 
-def _refuse_same_image(named):
-    """Raise if a file is given twice: its copy would be tested by itself."""
+def _refuse_same(values, names, remedy):
+    """Raise if a file, or a table in memory, is given twice."""
     seen = {}
-    for img in named:
-        if img.file is None:
+    for value, name in zip(values, names, strict=True):
+        if value is None:
             continue
-        path = os.path.realpath(img.file)
-        if path in seen:
-            raise ValueError(
-                f"{img.name} is the same file as {seen[path]}; give every run once"
-            )
-        seen[path] = img.name
+        is_file = isinstance(value, (str, os.PathLike))
+        key = os.path.realpath(value) if is_file else id(value)
+        if key in seen:
+            kind = "file" if is_file else "table"
+            raise ValueError(f"{name} is the same {kind} as {seen[key]}; {remedy}")
+        seen[key] = name

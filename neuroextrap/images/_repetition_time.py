@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.stats._validation import check_flags
+
 _logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-3
@@ -27,6 +29,7 @@ def repetition_times(named, t_r, *, check_t_r=True):
     millisecond; otherwise `t_r` counts, or the sidecar before the header. Raises
     ValueError where nothing is stated, or statements disagree.
     """
+    check_flags(check_t_r=check_t_r)
     if t_r is not None:
         t_r = _positive(t_r)
     found = [_of_series(img, t_r, check_t_r) for img in named]

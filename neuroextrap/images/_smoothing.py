@@ -8,6 +8,27 @@ from neuroextrap.images._maskers import is_surface_masker
 _FWHM_PER_SIGMA = np.sqrt(8 * np.log(2))
 
 
+_WIDEST = 100.0
+"""Full width in mm from which on a kernel is as wide as a brain."""
+
+
+def check_fwhm(fwhm, name):
+    """Raise unless a width is None or a number of mm that leaves something local."""
+    if fwhm is None:
+        return
+    real = isinstance(fwhm, (int, float, np.integer, np.floating))
+    if not real or isinstance(fwhm, bool):
+        raise TypeError(
+            f"{name}={fwhm!r} must be None or a number of mm, got "
+            f"{type(fwhm).__name__}; give one width for all directions"
+        )
+    if not 0 < fwhm <= _WIDEST:
+        raise ValueError(
+            f"{name}={fwhm!r} must be positive (mm) and at most {_WIDEST:g}, which "
+            "is as wide as a brain, or None; 4 to 8 mm are usual"
+        )
+
+
 def variance_smoother(masker, usable, fwhm):
     """Return a function that smooths maps (n_maps, n_usable) with a Gaussian.
 
@@ -21,6 +42,7 @@ def variance_smoother(masker, usable, fwhm):
             "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
             "and surfaces"
         )
+    check_fwhm(fwhm, "variance_fwhm")
     mask, affine = mask_lattice(masker)
     where = np.flatnonzero(mask)[usable]
     sigma = fwhm / _FWHM_PER_SIGMA / voxel_sizes(affine)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from neuroextrap.stats._validation import check_flags
+
 
 def _class_numbers(y, classes, n_classes):
     """Return the column number of every label."""
@@ -127,6 +129,7 @@ def prediction_information(
     >>> prediction_information(probabilities, [1, 0], priors=[0.5, 0.5])
     0.5
     """
+    check_flags(log=log)
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if probabilities.ndim != 2 or len(probabilities) != len(y):
         raise ValueError(

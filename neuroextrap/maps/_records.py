@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from neuroextrap.stats._validation import check_flags_of
+
 
 @dataclass(frozen=True, kw_only=True)
 class MapRecord:
@@ -71,7 +73,8 @@ class MapRecord:
     tabulated: bool = True
 
     def __post_init__(self):
-        """Check the tail."""
+        """Check the flags and the tail."""
+        check_flags_of(self)
         if self.tail not in ("upper", "lower"):
             raise ValueError(f"tail={self.tail!r} must be 'upper' or 'lower'")
         if self.overview and self.tail == "lower":

@@ -14,6 +14,7 @@ from neuroextrap.maps._bids import (
 )
 from neuroextrap.maps._commit import STAGING, finish_interrupted
 from neuroextrap.maps._output_probe import check_writable
+from neuroextrap.stats._validation import check_flags
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
 _NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
@@ -113,6 +114,7 @@ class ResultFiles:
         is found before any work. With `overwrite` there may already be such files
         (plain: anything). Raises ValueError as ``check_output_directory`` does.
         """
+        check_flags(overwrite=overwrite)
         if self.bids is None:
             check_writable(self.root)
             if self.root.is_dir() and not overwrite and _has_content(self.root):

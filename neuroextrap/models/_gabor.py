@@ -19,6 +19,7 @@ from neuroextrap.models._receptive_field_grid import (
     mirrored_energies,
     windowed_waves,
 )
+from neuroextrap.stats._validation import check_flags_of
 
 COMPRESSIONS = {
     "log": np.log1p,
@@ -254,6 +255,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def _lay_out(self, images):
         """Check images and options, lay out the grids; return the images."""
         images = check_images(images)
+        check_flags_of(self)
         self._check_options()
         self.image_shape_ = images.shape[1:]
         self.frequencies_ = self._resolve_frequencies()

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 
+from neuroextrap.stats._validation import check_flags_of
+
 
 def schaefer_strimmer_covariance(residuals, *, degrees_of_freedom=None):
     """Estimate a noise covariance, shrunk to its diagonal by an analytic intensity.
@@ -159,6 +161,7 @@ class SchaeferStrimmerCovariance(EmpiricalCovariance):
         from scipy.linalg import pinvh
         from sklearn.utils.validation import validate_data
 
+        check_flags_of(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         zero = np.zeros(X.shape[1], dtype=X.dtype)
         self.location_ = zero if self.assume_centered else X.mean(axis=0)

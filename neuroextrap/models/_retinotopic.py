@@ -11,6 +11,7 @@ from neuroextrap.models._receptive_field_grid import (
     grid_positions,
     separable_sums,
 )
+from neuroextrap.stats._validation import check_flags_of
 
 
 class RetinotopicFeatures(TransformerMixin, BaseEstimator):
@@ -91,6 +92,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         TypeError
             If the images are complex.
         """
+        check_flags_of(self)
         images = gray_levels(check_images(images))
         self.image_shape_ = images.shape[1:]
         widths = (1 / 4, 1 / 8, 1 / 16) if self.widths is None else self.widths

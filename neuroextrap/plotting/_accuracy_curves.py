@@ -10,6 +10,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._validation import check_flags
 
 _BOUND = "average Bayes\naccuracy bound"
 
@@ -70,6 +71,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
     >>> ax.get_ylabel()
     'identification accuracy'
     """
+    check_flags(chance=chance)
     sizes, accuracy, lower_bound = same_length(
         ("set_sizes", set_sizes), accuracy=accuracy, lower_bound=lower_bound
     )

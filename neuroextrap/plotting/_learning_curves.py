@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
+from neuroextrap.stats._validation import check_flags
 
 _PANELS = {
     "information": ("information (bits)", "label entropy"),
@@ -116,6 +117,7 @@ def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
     >>> ax.get_xlabel()
     'training subjects'
     """
+    check_flags(spread=spread)
     if panel not in _PANELS:
         raise ValueError(
             f"panel={panel!r} must be 'information', 'error_rate' or 'reproducibility'"

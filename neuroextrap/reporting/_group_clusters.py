@@ -100,17 +100,22 @@ def _feature_size(view):
 
 def clusters_section(maps, finding, view, clusters):
     """Show the table of clusters, or of trends; places move the viewer."""
-    table = _readable(clusters, view)
+    table = _readable(clusters)
     heads = _heads(finding, view)
     formats = dict.fromkeys(_P_VALUES, format_p_value)
     formats |= dict.fromkeys(_T_LIKE, lambda value: f"{value:.2f}")
-    formats["place"] = formats["region"] = lambda text: text
+    formats["region"] = lambda text: text
     caption = f"Clusters of what survives ({finding.words})"
     kind = ""
     if not finding.n_surviving:
         kind, caption = "trend", "The strongest places; none survives correction"
     html = frame_table(
-        table, caption, headings=heads, formats=formats, kinds=[kind] * len(table)
+        table,
+        caption,
+        headings=heads,
+        formats=formats,
+        kinds=[kind] * len(table),
+        places=_places(clusters, view),
     )
     return render(
         "peaks",
@@ -124,21 +129,24 @@ def clusters_section(maps, finding, view, clusters):
     )
 
 
-def _readable(clusters, view):
-    """Return the columns that a reader needs, the place ready as HTML."""
+def _readable(clusters):
+    """Return the columns that a reader needs, without the place."""
     left_out = ["feature", "x", "y", "z"]
     table = clusters.drop(columns=left_out)
     numeric = table.select_dtypes("number").columns
     table[numeric] = table[numeric].astype(float)
-    places = [
+    return table
+
+
+def _places(clusters, view):
+    """Return buttons that show the peaks, in a list: frames keep no ``Markup``."""
+    return [
         Markup(
             '<button type="button" class="nx-go" data-region="{}" '
             'title="Show in the viewer">{}</button>'
         ).format(int(feature), view.place_words(feature).split(" mm")[0] + " mm")
         for feature in clusters["feature"]
     ]
-    table.insert(0, "place", np.array(places, dtype=object))
-    return table
 
 
 def _heads(finding, view):

@@ -57,12 +57,15 @@ def key_value_table(items, caption="Table"):
     return render("pairs", items=items.items(), caption=caption)
 
 
-def frame_table(frame, caption="", *, headings=None, formats=None, kinds=None):
+def frame_table(
+    frame, caption="", *, headings=None, formats=None, kinds=None, places=None
+):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
     `headings` are the words above columns by name (otherwise the name, its underscores
     as spaces), `formats` functions of their values; `kinds` are classes of rows. The
-    index is left out.
+    index is left out. `places` are the cells of a first column; they may be ``Markup``,
+    which a column of the frame must not hold: pandas makes plain text of it.
     """
     headings, formats = headings or {}, formats or {}
     columns = [
@@ -74,15 +77,22 @@ def frame_table(frame, caption="", *, headings=None, formats=None, kinds=None):
         for name, column in frame.items()
     ]
     kinds = [""] * len(frame) if kinds is None else kinds
+    first = [[] for _ in kinds] if places is None else [[place] for place in places]
+    if places is not None:
+        head = headings.get("place", "Place")
+        columns.insert(0, {"heading": head, "title": "place", "is_text": True})
     rows = [
         {
             "kind": kind,
-            "cells": [
+            "cells": cells
+            + [
                 formats.get(name, format_number)(value)
                 for name, value in zip(frame.columns, row, strict=True)
             ],
         }
-        for kind, row in zip(kinds, frame.itertuples(index=False), strict=True)
+        for kind, cells, row in zip(
+            kinds, first, frame.itertuples(index=False), strict=True
+        )
     ]
     return render("table", columns=columns, rows=rows, caption=caption)
 

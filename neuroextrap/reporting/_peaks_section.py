@@ -2,7 +2,6 @@
 
 import base64
 
-import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.reporting._finding import place_words, region_words
@@ -70,13 +69,14 @@ def tables_of_peaks(
     each column to show, by name, and how its values are written. `captions` title both
     tables, `hint` explains them; everything can be saved under `file_name`.
     """
-    main = _main_columns(peaks, columns, has_viewer)
+    main, places = _main_columns(peaks, columns), _places(peaks, has_viewer)
     parts = {}
     for name, rows, kind, caption in (
         ("surviving", survives, "", captions[0]),
         ("trends", ~survives, "trend", captions[1]),
     ):
-        part = _main_table(main[rows], columns, caption, kind) if rows.any() else ""
+        here = [places[i] for i in rows.nonzero()[0]]
+        part = _main_table(main[rows], here, columns, caption, kind) if here else ""
         parts[name] = part
     return render(
         "peaks",
@@ -91,8 +91,8 @@ def tables_of_peaks(
 
 def peak_rows(peaks, caption):
     """Tabulate the peaks in short, surviving or not."""
-    table = _main_columns(peaks, _COLUMNS, has_viewer=False)
-    return _main_table(table, _COLUMNS, caption, "")
+    places = _places(peaks, has_viewer=False)
+    return _main_table(_main_columns(peaks, _COLUMNS), places, _COLUMNS, caption, "")
 
 
 def _trend_caption(finding, many):
@@ -115,15 +115,18 @@ def _hint(peaks, one):
     )
 
 
-def _main_columns(peaks, columns, has_viewer):
-    """Return the columns that a reader needs first, their place ready as HTML."""
-    places = [_place(row, has_viewer) for _, row in peaks.iterrows()]
+def _main_columns(peaks, columns):
+    """Return the columns that a reader needs first, without the place."""
     names = [name for name in columns if name in peaks]
     table = peaks[names].astype(float)
-    table.insert(0, "place", np.array(places, dtype=object))
     if "atlas_label" in peaks:
-        table.insert(1, "atlas_label", peaks["atlas_label"])
+        table.insert(0, "atlas_label", peaks["atlas_label"])
     return table
+
+
+def _places(peaks, has_viewer):
+    """Return the places of peaks as cells, in a list: frames keep no ``Markup``."""
+    return [_place(row, has_viewer) for _, row in peaks.iterrows()]
 
 
 def _place(row, has_viewer):
@@ -137,16 +140,17 @@ def _place(row, has_viewer):
     ).format(int(row["region"]), words)
 
 
-def _main_table(table, columns, caption, kind):
+def _main_table(table, places, columns, caption, kind):
     """Return the short table as HTML."""
     heads = {name: head for name, (head, _) in columns.items()}
     formats = {name: write for name, (_, write) in columns.items()}
     return frame_table(
         table,
         caption,
-        headings={"place": "Place", "atlas_label": "Atlas", **heads},
-        formats={"place": lambda place: place, **formats},
+        headings={"atlas_label": "Atlas", **heads},
+        formats=formats,
         kinds=[kind] * len(table),
+        places=places,
     )
 
 

@@ -14,6 +14,7 @@ from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._rendering import paragraphs, render
 from neuroextrap.reporting._slices import read_script, slices_frame
 from neuroextrap.reporting._viewer_data import viewer_data
+from neuroextrap.stats._validation import check_flags
 
 _LOGGER = logging.getLogger(__name__)
 _SCRIPTS = ("look_up", "curve", "threshold", "volume", "surface", "start")
@@ -91,6 +92,7 @@ def interactive_viewer(
     False
     """
     map_name = map_name or _FIRST_MAP
+    check_flags(only_surviving=only_surviving)
     _check(fitted, map_name, max_regions)
     background = fitted_background(fitted, bg_img)
     section = viewer_section(

@@ -11,6 +11,7 @@ from neuroextrap.stats._null_counts import NullCounts, round_ties
 from neuroextrap.stats._pvalues import step_down_p_value
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_flags,
     check_integer,
     random_generator,
     real_array,
@@ -172,6 +173,7 @@ def paired_sign_flip_test(
     (array([0.125, 1.   ]), 7)
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    check_flags(two_sided=two_sided, step_down=step_down)
     values = real_array(differences, "differences")
     if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
         raise ValueError(

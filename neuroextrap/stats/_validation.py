@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -21,6 +22,22 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
     if value < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}; got {value}")
     return int(value)
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise TypeError for a flag that is no boolean: the text "no" would be true."""
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(
+                f"{name}={value!r} must be True or False; got {type(value).__name__}"
+            )
+
+
+def check_flags_of(estimator: Any) -> None:
+    """Check each parameter of a class whose default is True or False."""
+    known = inspect.signature(type(estimator)).parameters.values()
+    names = [each.name for each in known if isinstance(each.default, bool)]
+    check_flags(**{name: getattr(estimator, name) for name in names})
 
 
 def check_n_jobs(n_jobs: Any) -> int:

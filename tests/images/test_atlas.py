@@ -119,3 +119,106 @@ def test_bad_names_are_refused(masker, atlas):
         atlas_labels(atlas, masker, pd.DataFrame({"index": [3]}))
     with pytest.raises(TypeError, match="names must be a list, dict"):
         atlas_labels(atlas, masker, "V1")
+
+
+FOUR = ["V1", "V2", "V3", "V4"]
+
+
+def _numbered(volume, n_labels):
+    data = np.arange(1, 9, dtype="int16").reshape(2, 2, 2)
+    return volume(np.where(data <= n_labels, data, 0), np.eye(4))
+
+
+def _right(n_labels):
+    return {i + 1: FOUR[i] for i in range(n_labels)}
+
+
+@pytest.mark.parametrize("n_labels", [4, 3, 2])
+@pytest.mark.parametrize("first", ["Background", "background", b"Unknown", "", "0"])
+def test_a_list_with_background_never_shifts(volume, masker, n_labels, first):
+    """Also where the atlas was cropped and lost its last labels."""
+    atlas = _numbered(volume, n_labels)
+    table = atlas_labels(atlas, masker, [first, *FOUR])[1]
+    assert table == _right(n_labels)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3])
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        np.array,
+        pd.Series,
+        lambda names: Bunch(maps=None, labels=names),
+        lambda names: ["Area X", *names],  # something stands for 0, or one is lost
+    ],
+)
+def test_names_of_lost_labels_are_not_given_to_others(volume, masker, n_labels, make):
+    atlas = _numbered(volume, n_labels)
+    with pytest.raises(ValueError, match=r"names has . entries for .*'Background', or"):
+        atlas_labels(atlas, masker, make(FOUR))
+
+
+def test_a_list_for_every_label_without_background(volume, masker):
+    atlas = _numbered(volume, 4)
+    for names in (FOUR, np.array(FOUR), pd.Series(FOUR)):
+        assert atlas_labels(atlas, masker, names)[1] == _right(4)
+    with pytest.raises(ValueError, match="names has 4 entries for 4 labels"):
+        atlas_labels(atlas, masker, ["Background", *FOUR[:3]])
+
+
+def test_a_series_says_its_labels(volume, masker):
+    atlas = _numbered(volume, 3)
+    names = pd.Series({4: "V4", 3: "V3", 2: "V2", 1: "V1"})
+    assert atlas_labels(atlas, masker, names)[1] == _right(3)
+
+
+@pytest.mark.parametrize("kind", ["frame", "text", "dict"])
+@pytest.mark.parametrize(
+    ("index", "names", "message"),
+    [
+        ([1, 1, 2], ["a", "b", "c"], "names have label 1 twice, as 'a' and 'b'"),
+        (
+            [1.6, 2, 3],
+            ["a", "b", "c"],
+            "names have the label '?1.6'?, labels",
+        ),
+        (["x", 2, 3], ["a", "b", "c"], "names have the label 'x', labels are whole"),
+        ([np.nan, 2], ["a", "b"], "names have the label '?nan'?, labels are whole"),
+        ([1, 2], ["a", np.nan], r"names lack label\(s\) \[2\]"),
+        ([1, 2], ["a", None], r"names lack label\(s\) \[2\]"),
+        ([1, 2], ["a", pd.NA], r"names lack label\(s\) \[2\]"),
+    ],
+)
+def test_tables_that_do_not_say_one_name(volume, masker, kind, index, names, message):
+    atlas = _numbered(volume, 2)
+    if kind == "dict":
+        if len(set(index)) < len(index):
+            index = [str(index[0]), *index[1:]]  # "1" beside 1
+        table = dict(zip(index, names, strict=True))
+    else:
+        table = pd.DataFrame({"index": index, "name": names})
+        if kind == "text":
+            table["index"] = table["index"].astype(str)
+    with pytest.raises(ValueError, match=message):
+        atlas_labels(atlas, masker, table)
+
+
+def test_lists_with_a_missing_name(volume, masker):
+    atlas = _numbered(volume, 2)
+    for names in (["a", None], ["a", np.nan], ["Background", "a", None]):
+        with pytest.raises(ValueError, match=r"names lack label\(s\) \[2\]"):
+            atlas_labels(atlas, masker, names)
+
+
+def test_missing_names_of_labels_elsewhere_do_not_matter(volume, masker):
+    table = pd.DataFrame({"index": [0, 1.0, 2, 9], "name": [None, "V1", b"V2", None]})
+    assert atlas_labels(_numbered(volume, 2), masker, table)[1] == _right(2)
+
+
+def test_a_fetched_atlas_that_lost_a_label(volume, masker):
+    names = ["Background", *FOUR]
+    table = pd.DataFrame({"index": range(5), "name": names, "color": "#000000"})
+    for lut in (table, table[::-1], None):
+        fetched = Bunch(maps=_numbered(volume, 3), labels=names, lut=lut)
+        assert atlas_labels(fetched, masker)[1] == _right(3)

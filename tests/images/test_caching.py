@@ -86,7 +86,7 @@ def test_what_has_changed_is_read_anew(paths, mask_img, volume, tmp_path, reads)
         rows = [f"{i**value},{i % 3}" for i in range(8)]
         nuisance.write_text("\n".join(["a,b", *rows]))
         os.utime(nuisance, ns=(value, value))
-        assert load(confounds=[str(nuisance)] * 2)[1] == 2
+        assert load(confounds=[str(nuisance), None])[1] == 2
     nibabel.save(volume(np.zeros((4, 5, 3, 8))), paths[1])
     changed, n_read = load()
     assert n_read == 2

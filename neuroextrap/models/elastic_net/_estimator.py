@@ -10,7 +10,7 @@ from neuroextrap.models.elastic_net._search import (
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
-from neuroextrap.stats._validation import check_integer, check_n_jobs
+from neuroextrap.stats._validation import check_flags_of, check_integer, check_n_jobs
 
 
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -184,6 +184,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _options(self):
         check_n_jobs(self.n_jobs)
+        check_flags_of(self)
         check_integer(self.n_alphas, "n_alphas", minimum=1)
         return SearchOptions(
             l1_ratios=tuple(np.atleast_1d(self.l1_ratios)),

@@ -1,0 +1,130 @@
+"""Every usage line as it is printed: what it shows is what the parser takes."""
+
+import itertools
+import re
+
+import pytest
+
+from neuroextrap.cli import main
+from neuroextrap.cli._main import build_parser
+
+COMMANDS = build_parser()._subparsers._group_actions[0].choices
+PIECE = re.compile(r"\([^()]*\)|\[options\]|\[\w+ \.\.\.\]|\S+")
+
+
+def usage_lines():
+    for name, parser in COMMANDS.items():
+        text = parser.format_usage().removeprefix("usage:")
+        for line in text.split("neuroextrap ")[1:]:
+            yield name, " ".join(line.split())
+
+
+def orders(usage, options):
+    """Yield all lists of words that a usage line shows, `options` as ``[options]``."""
+    ways = []
+    for piece in PIECE.findall(usage):
+        if piece == "[options]":
+            ways.append([options])
+        elif piece.startswith("["):  # [B ...]: any number
+            ways.append([[], ["MORE"], ["MORE", "STILL_MORE"]])
+        else:
+            ways.append([_flat(way) for way in piece.strip("()").split("|")])
+    for words in itertools.product(*ways):
+        yield list(itertools.chain(*words))
+
+
+def _flat(words):
+    """Split an alternative, which may have an optional end itself."""
+    return re.sub(r"\[.*\]", "MORE", words).split()
+
+
+def options_of(parser):
+    """Yield every option that takes one word or none, with such a word, and none."""
+    yield []
+    for action in parser._actions:
+        if action.dest != "help" and action.option_strings:
+            word = next(iter(action.choices)) if action.choices else "3"
+            if action.nargs == 0:
+                yield [action.option_strings[0]]
+            elif action.nargs is None:
+                yield [action.option_strings[0], word]
+
+
+def test_every_command_says_its_order():
+    lines = list(usage_lines())
+    assert {name for name, _ in lines} == set(COMMANDS)
+    for name, usage in lines:
+        assert usage.startswith(f"{name} "), usage
+        assert "[options]" in usage
+
+
+@pytest.mark.parametrize(("name", "usage"), list(usage_lines()))
+def test_the_order_that_is_shown(name, usage):
+    """With no option and with each one, OUT is taken as the usage line shows it."""
+    for option in options_of(COMMANDS[name]):
+        if option[:1] == ["--array"] or option[:1] == ["--scans"]:
+            continue  # the usage line has them
+        for words in orders(usage, option):
+            args = build_parser().parse_args(words)
+            taken = [v for v in vars(args).values() if v == "OUT"]
+            lists = [v for v in vars(args).values() if isinstance(v, list)]
+            taken += [v for v in lists if v and v[-1] == "OUT"]
+            assert len(taken) == 1, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "A B --statistic 100 OUT",
+        "A B --statistic 100 --overwrite OUT",
+        "--statistic 100 A B OUT",
+        "A B OUT --statistic 100",
+        "A --names a b --statistic 100 B OUT",
+        "A B --names a b OUT",
+        "A B --statistic 100 --names a b OUT",
+        "A B OUT --names a b",
+    ],
+)
+def test_words_of_compare(words, monkeypatch):
+    from neuroextrap.encoding import EncodingIdentification
+    from neuroextrap.maps import _files
+
+    seen = {"folders": []}
+
+    def read(folder):
+        seen["folders"].append(folder)
+        if len(seen["folders"]) == 2:
+            raise ValueError("enough")
+
+    def check(out, **_):
+        seen["out"] = out
+
+    monkeypatch.setattr(EncodingIdentification, "from_directory", read)
+    monkeypatch.setattr(_files, "check_output_directory", check)
+    assert main(["compare", *words.split()]) == 2
+    assert seen == {"folders": ["A", "B"], "out": "OUT"}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("A B", "name at least two folders of results, then OUT"),
+        ("A B --names a b", "name at least two folders of results, then OUT"),
+        ("A B OUT --names a", "--names has 1 names for 2 models"),
+        ("A B OUT --frobnicate", "unrecognized arguments: --frobnicate"),
+        ("--overwrite", "required: A"),
+    ],
+)
+def test_wrong_words_of_compare(words, text, capsys):
+    try:
+        code = main(["compare", *words.split()])
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["P1 P2 --overwrite OUT", "P1 --overwrite P2 OUT"])
+def test_words_of_merge(words):
+    args = build_parser().parse_args(["merge", *words.split()])
+    assert (args.parts, args.out, args.overwrite) == (["P1", "P2"], "OUT", True)
