@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import t as student
 
+from neuroextrap.group._contrast import as_expression
 from neuroextrap.group._neighbors import usable_neighbors
 from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
 from neuroextrap.group._results import (
@@ -210,6 +211,7 @@ def second_level_test(  # noqa: PLR0913
     )
     check_count(n_permutations, "n_permutations")
     random_generator(random_state)
+    contrast = as_expression(contrast)
     subjects, test, values = read_second_level(
         imgs,
         paired_imgs,
@@ -222,7 +224,7 @@ def second_level_test(  # noqa: PLR0913
         allow_native_space=allow_native_space,
         repeated=blocks is not None,
     )
-    blocks = per_subject(blocks, "blocks", len(values))
+    blocks = per_subject(blocks, "blocks", subjects)
     asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)
     n_known = count_known(values, min_subjects)
     compared = np.full(subjects.values.shape, np.nan)
@@ -299,7 +301,7 @@ def _scorer(asked, test, values, n_known, variance_groups, subjects):
     if asked.statistic == "median":
         return linear_scores.Median(residuals), "median"
     if variance_groups is not None:
-        groups = per_subject(variance_groups, "variance_groups", len(values))
+        groups = per_subject(variance_groups, "variance_groups", subjects)
         groups = np.unique(groups, return_inverse=True)[1]
         linear_scores.check_variance_groups(groups, test)
         return linear_scores.AspinWelch(residuals, groups), "v"
