@@ -104,24 +104,16 @@ def matching_order(first, second, names):
     if is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
     one, two = next((one, two) for one, two in pairs if one != two)
-    lacking = [
-        f"only in {name}: {', '.join(alone)}; "
-        for name, alone in zip(
-            names, (_without(first, second), _without(second, first)), strict=True
-        )
-        if alone
+    alone = [
+        ", ".join(x for x in these if x not in {None, *those}) or "nobody"
+        for these, those in ((first, second), (second, first))
     ]
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ({one!r}"
-        f" stands beside {two!r}; {''.join(lacking)}every one must be in both, once); "
-        "give the same subjects in both, or, if the order is right, an array or a "
-        "table without names (reset_index(drop=True))"
+        f" stands beside {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
+        "right, an array or a table without names (reset_index(drop=True))"
     )
-
-
-def _without(labels, others):
-    """Return the labels that are known and not among others."""
-    return [label for label in labels if label not in others and label is not None]
 
 
 def _keys(*lists):

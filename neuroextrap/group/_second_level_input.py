@@ -5,9 +5,11 @@ import numpy as np
 from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._pairing import check_different, in_order_of, order_of_pairs
 from neuroextrap.group._subjects import read_subjects
+from neuroextrap.stats._warn import warn
 
 # residuals smaller than this part of the values are rounding
 _NOTHING = 1e-10
+_FEWEST = 10  # subjects of one variance
 
 
 def read_second_level(  # noqa: PLR0913 - what one call was given
@@ -90,6 +92,22 @@ def per_subject(values, name, subjects):
             f"{array.shape}"
         )
     return array
+
+
+def small_variance_groups(groups):
+    """Return notes, which are warnings too, on groups of too few subjects."""
+    if groups is None:
+        return ()
+    fewest = np.unique(groups, return_counts=True)[1].min()
+    if fewest >= _FEWEST:
+        return ()
+    note = (
+        f"variance_groups has a group of {fewest} subjects, where small p-values are "
+        f"too frequent if variances differ; have {_FEWEST} or more in every group, or "
+        "leave variance_groups out if variances are alike."
+    )
+    warn(note)
+    return (note,)
 
 
 def count_known(values, min_subjects):

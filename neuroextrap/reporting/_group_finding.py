@@ -149,6 +149,7 @@ def sentences_in_group(maps, finding, view):
     if maps.summary.test == "information":
         parts += _information(maps, view)
     parts += [_other_criteria(maps, finding, view), _enumerated(maps)]
+    parts += maps.summary.notes
     return [part for part in parts if part]
 
 
