@@ -174,7 +174,7 @@ SETUP = {
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
-@pytest.mark.filterwarnings("ignore:.*second-level permutations:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence:UserWarning")
 def test_python_on_a_page_runs_from_top_to_bottom(page, reader, capsys):
     SETUP.get(name(page), lambda known: None)(reader)
     for number, source in enumerate(snippets(page), 1):

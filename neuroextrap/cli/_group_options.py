@@ -30,8 +30,8 @@ def add_input_options(parser):
         "--paired-imgs",
         nargs="+",
         metavar="IMG",
-        help="a second map of each subject, subtracted from the first; in the same "
-        "order",
+        help="a second map of each subject, subtracted from the first; paired by the "
+        "sub-<label> of the maps, in any order, else in the same order",
     )
     group.add_argument(
         "--design",

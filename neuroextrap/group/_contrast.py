@@ -1,5 +1,8 @@
 """From what a user says of a second-level design to the contrast that is tested."""
 
+import ast
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -40,6 +43,20 @@ def _as_numbers(design_matrix):
         ) from None
 
 
+def as_expression(contrast):
+    """Return weights that have names (a Series or a dict) as an expression of columns.
+
+    A Series that counts 0, 1, 2 ... has none, and stays as anything else does.
+    """
+    if isinstance(contrast, Mapping):
+        contrast = pd.Series(dict(contrast))
+    if not isinstance(contrast, pd.Series):
+        return contrast
+    if contrast.index.equals(pd.RangeIndex(len(contrast))):
+        return contrast
+    return " + ".join(f"{float(w)!r} * `{name}`" for name, w in contrast.items())
+
+
 def _weights(contrast, names, n_columns):
     """Return one weight per column."""
     if contrast is None:
@@ -52,37 +69,93 @@ def _weights(contrast, names, n_columns):
         )
     if not isinstance(contrast, str):
         return np.asarray(contrast, dtype=np.float64)
-    if contrast in names:
-        return (np.array(names) == contrast).astype(np.float64)
     if not names:
         raise ValueError(
             f"contrast={contrast!r} is a name, and design_matrix is an array; give a "
             "DataFrame, or one weight per column"
         )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"design_matrix has two columns of one name ({', '.join(names)}), so "
+            f"contrast={contrast!r} is not clear; rename one, or give weights"
+        )
+    if contrast in names:
+        return (np.array(names) == contrast).astype(np.float64)
     return _expressed(contrast, names)
 
 
 def _expressed(contrast, names):
     """Return the weights of an expression, which must be linear in the columns."""
-    if "@" in contrast or "__" in contrast:
-        raise ValueError(
-            f"contrast={contrast!r} must combine columns by + - * / and numbers only"
-        )
-    columns = pd.DataFrame(np.eye(len(names)), columns=names)
+    *units, one = np.eye(len(names) + 1)
     try:
-        weights, twice = (
-            (scale * columns).eval(contrast, engine="python").to_numpy(dtype=float)
-            for scale in (1, 2)
-        )
-    except Exception as error:
-        raise ValueError(
-            f"contrast={contrast!r} is neither a column of design_matrix "
-            f"({', '.join(names)}) nor an expression of columns such as "
-            f"{' - '.join(names[:2])!r}; put names that hold spaces into backticks"
-        ) from error
-    if not np.allclose(twice, 2 * weights, rtol=1e-12, atol=0):
+        tree, known = _parsed(contrast, dict(zip(names, units, strict=True)))
+        with np.errstate(over="raise", invalid="raise"):
+            *weights, constant = _evaluated(tree, known, one)
+        if constant:
+            raise ArithmeticError
+    except ArithmeticError:
         raise ValueError(
             f"contrast={contrast!r} must be a sum of columns with weights, such as "
             f"{' - '.join(names[:2])!r}; leave out constants, powers and products"
-        )
-    return weights
+        ) from None
+    except (LookupError, SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(
+            f"contrast={contrast!r} is neither a column of design_matrix "
+            f"({', '.join(names)}) nor an expression of columns by + - * / ( ) and "
+            f"numbers, such as {' - '.join(names[:2])!r}; put names that are no plain "
+            "words into backticks"
+        ) from None
+    return np.array(weights)
+
+
+def _parsed(contrast, columns):
+    """Return the syntax tree of an expression, and `columns` by the words in it.
+
+    Names in backticks become words that the expression does not have.
+    """
+    pieces, mark = contrast.split("`"), "_"
+    if len(pieces) % 2 == 0:
+        raise SyntaxError
+    while mark in contrast:
+        mark += "_"
+    known = dict(columns)
+    for number in range(1, len(pieces), 2):
+        word = f"{mark}{number}"
+        known[word] = columns[pieces[number]]
+        pieces[number] = f" {word} "
+    return ast.parse("".join(pieces).strip(), mode="eval").body, known
+
+
+def _evaluated(node, known, one):
+    """Return the weights of the columns, and last the constant, of a syntax tree.
+
+    `known` are those of words, `one` those of the number 1. Nothing is called or looked
+    up elsewhere. LookupError or SyntaxError for what is no expression of columns,
+    ArithmeticError for what is not linear in them.
+    """
+    if isinstance(node, ast.Name):
+        return known[node.id]
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return float(node.value) * one
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _evaluated(node.operand, known, one)
+        return -value if isinstance(node.op, ast.USub) else value
+    if not isinstance(node, ast.BinOp):
+        raise SyntaxError
+    sides = (node.left, node.right)
+    return _combined(node.op, *(_evaluated(side, known, one) for side in sides))
+
+
+def _combined(operator, left, right):
+    """Return what two sides make; ArithmeticError unless it is linear in columns."""
+    if isinstance(operator, (ast.Add, ast.Sub)):
+        return left + right if isinstance(operator, ast.Add) else left - right
+    if isinstance(operator, ast.Mult) and not left[:-1].any():
+        left, right = right, left
+    if right[:-1].any() or not isinstance(operator, (ast.Mult, ast.Div)):
+        raise ArithmeticError
+    if isinstance(operator, ast.Mult):
+        return left * right[-1]
+    if not right[-1]:
+        raise ZeroDivisionError
+    return left / right[-1]

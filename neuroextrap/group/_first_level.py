@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroextrap.group._pairing import check_nulls
+from neuroextrap.group._pairing import check_different, check_nulls
 from neuroextrap.group._subjects import read_null
 from neuroextrap.stats._validation import random_generator
 
 
 def read_nulls(null_scores, subjects):
     """Return every subject's permuted maps, checked but not read."""
+    check_different(subjects.values, "scores")
     n_subjects, n_features = subjects.values.shape
     if not isinstance(null_scores, (np.ndarray, Sequence)):
         raise ValueError(
@@ -31,15 +32,17 @@ def read_nulls(null_scores, subjects):
                 f"null_scores[{k}] has {null.shape[1]} features, scores has "
                 f"{n_features}; use one mask for all subjects and both"
             )
-    files = [path if _is_npy(path) else None for path in null_scores]
-    check_nulls(nulls, files, subjects.files)
+    check_nulls(nulls, [_file_of(null) for null in null_scores], subjects.files)
     return nulls
 
 
-def _is_npy(null_scores):
-    """Return whether one subject's permuted maps are the path of a .npy file."""
-    is_path = isinstance(null_scores, (str, os.PathLike))
-    return is_path and str(null_scores).endswith(".npy")
+def _file_of(null):
+    """Return the path of one subject's permuted maps, or of the first; None without."""
+    if isinstance(null, (list, tuple)):
+        null = null[0]
+    if isinstance(null, (str, os.PathLike)):
+        return os.fspath(null)
+    return null.get_filename() if hasattr(null, "get_filename") else None
 
 
 def combinations(n_maps, n_permutations, random_state):

@@ -1,7 +1,6 @@
 """What the maps over subjects are called, and what is said of them."""
 
 _ALL_VOXELS = "all voxels at once"
-_OF_NOBODY = "corrected over voxels for the null that nobody carries information"
 _TEXTS = {
     "effect": ("Estimate of the contrast over subjects", "as the maps"),
     "median": ("Median over subjects, minus the baseline", "as the maps"),
@@ -38,7 +37,7 @@ _TEXTS = {
         "proportion",
     ),
     "prevalence_bound_fwe": (
-        f"Lower confidence bound on the prevalence, {_OF_NOBODY}",
+        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
         "proportion",
     ),
 }
@@ -78,7 +77,7 @@ _P_VALUES = {
     "p_value": "p of the null hypothesis, every voxel by itself",
     "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
     "p_value_prevalence": "p of a prevalence of at most gamma, every voxel by itself",
-    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_OF_NOBODY}",
+    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
 }
 
 

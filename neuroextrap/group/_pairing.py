@@ -1,10 +1,11 @@
-"""Whose maps are whose: subjects that come twice, and maps of others beside them."""
+"""Whose is what: subjects that come twice, and what comes with them by their names."""
 
 import os
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._json import read_json
@@ -12,6 +13,8 @@ from neuroextrap.margins.running._null import read_about_null
 from neuroextrap.stats._warn import warn
 
 _EXTENSIONS = (".nii.gz", ".nii")
+_ID = "participant_id"
+_N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
 
 
 def check_distinct(files, name, *, repeated=False):
@@ -34,21 +37,94 @@ def check_distinct(files, name, *, repeated=False):
         _warn_of_repeats(files, name)
 
 
-def warn_of_order(files, others, names):
-    """Warn where two lists name the same subjects, but not in the same order.
+def check_different(values, name):
+    """Raise where two rows of maps (n_subjects, n_features) hold the same numbers.
 
-    `names` are those of the two arguments. Lists of different subjects, such as
-    patients and the controls matched to them, are as they should be.
+    Copies in another precision are found too: compared are float32.
     """
-    first, second = [_label(file) for file in files], [_label(file) for file in others]
-    for number, (one, two) in enumerate(zip(first, second, strict=True)):
-        if one != two and one in second and two in first:
-            warn(
-                f"{names[0]}[{number}] ({files[number]}) is of sub-{one}, "
-                f"{names[1]}[{number}] ({others[number]}) of sub-{two}; if these are "
-                "pairs of one subject, give both in one order"
+    seen = {}
+    for number, row in enumerate(values):
+        with np.errstate(over="ignore"):
+            row = row.astype(np.float32) + np.float32(0)  # no -0
+        other = seen.setdefault(row.tobytes(), number)
+        if other != number and len(np.unique(row)) >= _N_TOLD_APART:
+            raise ValueError(
+                f"{name}[{other}] and {name}[{number}] hold the same numbers; give "
+                "every subject once"
             )
-            return
+
+
+def in_order_of(files, values, name):
+    """Return a DataFrame or Series with its rows in the order of the subjects' files.
+
+    A column or index level participant_id names the rows, else the index does, unless
+    it counts 0, 1, 2 ...; without names on either side, and for anything that is no
+    DataFrame or Series, the order is right. ValueError where names disagree.
+    """
+    if not isinstance(values, (pd.DataFrame, pd.Series)):
+        return values
+    index = values.index
+    if isinstance(values, pd.DataFrame) and _ID in values.columns:
+        rows, values = list(values[_ID]), values.drop(columns=_ID)
+    elif _ID in index.names:
+        rows = list(index.get_level_values(_ID))
+    else:
+        plain = index.equals(pd.RangeIndex(len(index)))
+        rows = [None] * len(index) if plain else list(index)
+    if len(rows) != len(files):  # said of the shape
+        return values
+    order = matching_order(map(_label, files), rows, ("imgs", name))
+    return values if order is None else values.iloc[order]
+
+
+def order_of_pairs(files, others, names):
+    """Return which of the second images belongs to each first one; None: the same.
+
+    `names` are those of the two arguments. Lists that share no subject, such as
+    patients and the controls matched to them, are paired by their order.
+    """
+    first, second = _keys(map(_label, files), map(_label, others))
+    if not set(first) & set(second) - {None}:
+        return None
+    return matching_order(first, second, names)
+
+
+def matching_order(first, second, names):
+    """Return where in `second` the subject of each entry of `first` is.
+
+    Both are labels of subjects, None where one is not known. Returns None if the order
+    is right as it is, or nothing tells; ValueError where it is wrong and cannot be made
+    right, because subjects differ or come several times.
+    """
+    first, second = _keys(first, second)
+    pairs = [pair for pair in zip(first, second, strict=True) if None not in pair]
+    if all(one == two for one, two in pairs):
+        return None
+    is_unique = None not in first and len(set(first)) == len(first)
+    if is_unique and set(first) == set(second):
+        return [second.index(label) for label in first]
+    one, two = next((one, two) for one, two in pairs if one != two)
+    alone = [
+        ", ".join(x for x in these if x not in {None, *those}) or "nobody"
+        for these, those in ((first, second), (second, first))
+    ]
+    raise ValueError(
+        f"{names[0]} and {names[1]} cannot be matched by the names of subjects ({one!r}"
+        f" stands beside {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
+        "right, an array or a table without names (reset_index(drop=True))"
+    )
+
+
+def _keys(*lists):
+    """Return labels as text without sub-, 08 as 8 unless that makes two into one."""
+    texts, short = [], []
+    for labels in lists:
+        known = [None if x is None else str(x).removeprefix("sub-") for x in labels]
+        texts.append(known)
+        short.append([str(int(x)) if x and x.isdecimal() else x for x in known])
+    joined = any(len(set(a)) < len(set(b)) for a, b in zip(short, texts, strict=True))
+    return texts if joined else short
 
 
 def check_nulls(nulls, null_files, files):
@@ -56,21 +132,23 @@ def check_nulls(nulls, null_files, files):
 
     Names tell (``sub-<label>``), and what ``save_null`` wrote beside the permuted maps
     together with what stands beside the map. Where neither does, a warning says that
-    the order counts. `nulls` are arrays, `null_files` and `files` their paths or None.
+    the order counts. `nulls` are arrays, `null_files` and `files` their paths or None;
+    of images among `null_files` only the names are looked at.
     """
     check_distinct(null_files, "null_scores", repeated=True)
     untold = []
     for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
         if null_file is None:
             continue
-        own = read_about_null(null_file, nulls[number])
+        is_npy = null_file.endswith(".npy")
+        own = read_about_null(null_file, nulls[number]) if is_npy else None
         if file is None:
             continue
         _check_labels(number, file, null_file)
         beside = sidecar_of(file)
         if own is not None and beside.get("run") is not None:
             _check_run(number, (file, beside), (null_file, own))
-        elif None in (_label(file), _label(null_file)):
+        elif is_npy and None in (_label(file), _label(null_file)):
             untold.append(number)
     if untold:
         k = untold[0]
@@ -84,11 +162,11 @@ def check_nulls(nulls, null_files, files):
 
 def _check_labels(number, file, null_file):
     """Raise where two paths name different subjects."""
-    labels = _label(file), _label(null_file)
-    if None not in labels and labels[0] != labels[1]:
+    [(one,), (two,)] = _keys([_label(file)], [_label(null_file)])
+    if None not in (one, two) and one != two:
         raise ValueError(
-            f"null_scores[{number}] ({null_file}) is of sub-{labels[1]}, "
-            f"scores[{number}] ({file}) of sub-{labels[0]}; give both in one order of "
+            f"null_scores[{number}] ({null_file}) is of sub-{two}, "
+            f"scores[{number}] ({file}) of sub-{one}; give both in one order of "
             "the subjects"
         )
 

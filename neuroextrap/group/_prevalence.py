@@ -40,12 +40,13 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
 
     An accuracy above chance on average can come from few subjects; and where true
     accuracies cannot lie below chance, a test of the mean only shows that somebody
-    carries information. Here the statistic is the smallest score over subjects. Its
-    distribution when nobody carries information (the global null) comes from combining
+    carries information. Whether anybody does (the global null) is tested by the
+    smallest score over subjects: its distribution when nobody does comes from combining
     the subjects' own permuted maps, one drawn from each (with the observed map as one
-    of them); the null that at most a fraction gamma of the population carries
-    information (gamma = 0.5: not a majority) follows from its p-value p_N among N
-    subjects as ((1 - gamma) p_N^(1/N) + gamma)^N.
+    of them). The null that at most a fraction gamma of the population carries
+    information (gamma = 0.5: not a majority) is tested by the largest of the N
+    subjects' own permutation p-values, p: all of them are that small with a probability
+    of at most ((1 - gamma) p + gamma)^N.
 
     Parameters
     ----------
@@ -64,10 +65,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     confidence_level : float, default=0.95
         Confidence level of ``prevalence_bound``.
     n_permutations : int, default=10_000
-        Number of second-level permutations, the observed maps included, at least 2.
-        All combinations are used if there are no more than that. Few of them cannot
-        reject a prevalence null: 1000 among 10 subjects leave p above 0.056 at gamma =
-        0.5.
+        Number of second-level permutations behind ``p_value`` and ``p_value_fwe``, the
+        observed maps included, at least 2. All combinations are used if there are no
+        more than that. Prevalence needs none of them.
     allow_mixed : bool, default=False
         Whether subjects may differ in classifier or encoder, radius, set sizes,
         classes, scheme of permutations or tested statistic. Maps are judged by what
@@ -86,9 +86,10 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         ``p_value_prevalence`` of the null that the prevalence is at most ``gamma``;
         ``prevalence_bound``, the largest prevalence whose null is rejected (0 where
         not even the global null is). ``p_value_fwe`` holds for all voxels at once.
-        ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe`` are corrected for all
-        voxels against the global null only, see Notes. NaN where a subject has no
-        value. Of images, ``maps.generate_report()`` makes a page.
+        So do ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe``: with the
+        confidence asked for, no bound in the map is above the prevalence at its voxel,
+        whichever voxels carry information in whom. NaN where a subject has no value. Of
+        images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -100,24 +101,27 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     Warns
     -----
     UserWarning
-        If there are so few combinations that the prevalence null cannot be rejected,
-        or if nothing says which file of permuted maps belongs to which map.
+        If there are so few subjects or permuted maps that the prevalence null cannot be
+        rejected, or if nothing says which file of permuted maps belongs to which map.
 
     Notes
     -----
-    The correction of the prevalence null, p* + (1 - p*) p_gamma with the family-wise p*
-    of the global null, keeps the error where nobody carries information. It does not
-    correct for many voxels in which a minority does: with 8 subjects of a population
-    half of which carries information in each of 40 voxels, a majority is found
-    somewhere in .38 of simulated studies at a nominal .05. Where that matters, compare
-    ``p_value_prevalence`` with .05 over the number of voxels.
+    With one distribution of permuted scores for all subjects, p is the N-th root of the
+    p-value of the smallest score and the formula that of Allefeld et al. 2016. Taking
+    every subject's own p-value keeps the level where distributions differ, also between
+    those who carry information and those who do not.
+
+    The prevalence is corrected for V voxels by Bonferroni. The correction in Allefeld
+    et al. is for voxels in which nobody carries information, and does not cover many
+    voxels in which a minority does, as there are in a brain. Bounds over V voxels need
+    subjects: none is larger than (alpha / V)^(1/N), which is 0.35 for 8 subjects and
+    200 voxels and 0.55 for 24 subjects and 70,000 voxels at 95% confidence.
 
     References
     ----------
     Allefeld, Görgen & Haynes 2016, "Valid population inference for information-based
     imaging: from the second-level t-test to prevalence inference", NeuroImage 141:
-    minimum statistic, its second-level permutations, and the prevalence nulls without
-    and with correction for multiple comparisons.
+    minimum statistic, its second-level permutations, and the prevalence nulls.
 
     Examples
     --------
@@ -167,11 +171,14 @@ def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(N
     """
     n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
     picks = combinations(n_maps, asked.n_permutations, asked.random_state)
-    _warn_of_resolution(picks, asked.gamma, alpha)
-    counts = _global_null(subjects, nulls, picks)
-    p, p_fwe = counts.p_value(), counts.p_value_fwe()
-    statistics = {"minimum": counts.score, "p_value": p, "p_value_fwe": p_fwe}
-    statistics |= _prevalences(p, p_fwe, len(nulls), asked.gamma, alpha)
+    _warn_of_resolution(n_maps, asked.gamma, alpha)
+    counts, largest = _global_null(subjects, nulls, picks)
+    statistics = {
+        "minimum": counts.score,
+        "p_value": counts.p_value(),
+        "p_value_fwe": counts.p_value_fwe(),
+        **_prevalences(largest, len(nulls), asked.gamma, alpha),
+    }
     return GroupMaps(
         to_maps(statistics, subjects, column),
         GroupSummary(
@@ -191,71 +198,75 @@ def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(N
     )
 
 
-def _warn_of_resolution(picks, gamma, alpha):
+def _warn_of_resolution(n_maps, gamma, alpha):
     """Warn when the smallest possible p-value is not small enough."""
-    n_combinations, n_subjects = 1 + len(picks), picks.shape[1]
-    smallest = ((1 - gamma) * n_combinations ** (-1 / n_subjects) + gamma) ** n_subjects
+    n_subjects = len(n_maps)
+    smallest = ((1 - gamma) / min(n_maps) + gamma) ** n_subjects
     if smallest > alpha:
         warn(
-            f"{n_combinations} second-level permutations of {n_subjects} subjects "
-            f"leave p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; "
-            "raise n_permutations, or the number of first-level permutations"
+            f"{n_subjects} subjects, with {min(n_maps) - 1} permuted maps, leave "
+            f"p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; analyze "
+            "more subjects, raise the number of permuted maps, or test a smaller gamma"
         )
 
 
 def _global_null(subjects, nulls, picks):
-    """Return the NullCounts of the smallest scores, a batch of features at a time."""
+    """Return the NullCounts of the smallest scores, a batch of features at a time.
+
+    Also the largest of the subjects' own p-values, shape (n_usable,).
+    """
     usable = np.flatnonzero(subjects.usable)
     counts = NullCounts.start(np.empty(len(usable)), len(picks))
+    largest = np.empty(len(usable))
     rows = len(picks) + max(len(null) for null in nulls)
     width = max(1, _BATCH_BYTES // (8 * rows))
     for first in range(0, len(usable), width):
         batch = slice(first, first + width)
-        observed, permuted = _smallest(subjects.values, nulls, picks, usable[batch])
+        observed, permuted, largest[batch] = _smallest(
+            subjects.values, nulls, picks, usable[batch]
+        )
         counts.score[batch] = observed
         counts.add(permuted.T, 0, batch)
-    return counts
+    return counts, largest
 
 
 def _smallest(scores, nulls, picks, features):
     """Return the smallest score over subjects: observed, and of every combination.
 
-    Shapes (n_features,) and (n_combinations, n_features).
+    Shapes (n_features,) and (n_combinations, n_features). Third, (n_features,), the
+    largest of the subjects' own permutation p-values.
     """
     kind = np.result_type(*[null.dtype for null in nulls])
     observed = np.full(len(features), np.inf, dtype=kind)
     smallest = np.full((len(picks), len(features)), np.inf, dtype=kind)
+    largest = np.zeros(len(features))
     for subject in range(len(nulls)):
         permuted = read_columns(nulls, subject, features)
         own_scores = scores[subject, features].astype(permuted.dtype)
         np.minimum(observed, own_scores, out=observed)
         maps = np.concatenate([own_scores[None], permuted])
         np.minimum(smallest, maps[picks[:, subject]], out=smallest)
-    return observed, smallest
+        np.maximum(largest, (maps >= own_scores).mean(axis=0), out=largest)
+    return observed, smallest, largest
 
 
-def _prevalences(p, p_fwe, n_subjects, gamma, alpha):
-    """Return p-values of the prevalence null and bounds on the prevalence."""
-    root = p ** (1 / n_subjects)
-    local = ((1 - gamma) * root + gamma) ** n_subjects
+def _prevalences(largest, n_subjects, gamma, alpha):
+    """Return p-values of the prevalence null and bounds on the prevalence.
+
+    `largest` (n_features,) are the largest of the subjects' own p-values.
+    """
+    local = ((1 - gamma) * largest + gamma) ** n_subjects
     return {
         "p_value_prevalence": local,
-        "p_value_prevalence_fwe": p_fwe + (1 - p_fwe) * local,
-        "prevalence_bound": _bound(root, np.full(p.shape, alpha), n_subjects),
-        "prevalence_bound_fwe": _bound(root, _left_of(alpha, p_fwe), n_subjects),
+        "p_value_prevalence_fwe": np.minimum(len(largest) * local, 1.0),
+        "prevalence_bound": _bound(largest, alpha, n_subjects),
+        "prevalence_bound_fwe": _bound(largest, alpha / len(largest), n_subjects),
     }
 
 
-def _left_of(alpha, p_fwe):
-    """Return the level left for the prevalence null after the corrected global null."""
-    left = np.zeros(len(p_fwe))
-    np.divide(alpha - p_fwe, 1 - p_fwe, out=left, where=p_fwe < alpha)
-    return left
-
-
-def _bound(root, level, n_subjects):
+def _bound(largest, level, n_subjects):
     """Return the largest prevalence whose null is rejected at a level, else 0."""
-    edge = np.maximum(level, 0) ** (1 / n_subjects)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        largest = (edge - root) / (1 - root)
-    return np.where(edge > root, largest, 0.0)
+    edge = level ** (1 / n_subjects)
+    bound = np.zeros(len(largest))
+    np.divide(edge - largest, 1 - largest, out=bound, where=largest < edge)
+    return bound

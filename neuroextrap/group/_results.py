@@ -18,7 +18,8 @@ class GroupSummary:
     (accuracy, say, "" where it is not known), `subjects` the names and `masker` what
     places features in an image, None for arrays. `null_maxima` holds, by
     the map whose family-wise p-values they give, the largest statistic of every
-    permutation. `options` are those of the call that differ between analyses.
+    permutation. `options` are those of the call that differ between analyses, `notes`
+    sentences on what does not hold in this one.
     """
 
     test: str
@@ -28,6 +29,7 @@ class GroupSummary:
     quantity: str = ""
     null_maxima: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
+    notes: tuple = ()
 
 
 class GroupMaps(dict):

@@ -3,11 +3,13 @@
 import numpy as np
 
 from neuroextrap.group._contrast import resolve_test
-from neuroextrap.group._pairing import warn_of_order
+from neuroextrap.group._pairing import check_different, in_order_of, order_of_pairs
 from neuroextrap.group._subjects import read_subjects
+from neuroextrap.stats._warn import warn
 
 # residuals smaller than this part of the values are rounding
 _NOTHING = 1e-10
+_FEWEST = 10  # subjects of one variance
 
 
 def read_second_level(  # noqa: PLR0913 - what one call was given
@@ -32,6 +34,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
     how = {"allow_native_space": allow_native_space, "repeated": repeated}
     how["allow_mixed"] = allow_mixed
     subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
+    check_different(subjects.values, "imgs")
     values = subjects.values.astype(float) - baseline
     if paired_imgs is not None:
         where = mask if subjects.masker is None else subjects.masker
@@ -41,12 +44,15 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
                 f"imgs and paired_imgs have shapes {subjects.values.shape} and "
                 f"{others.values.shape}; give two maps of each subject, in one order"
             )
-        warn_of_order(subjects.files, others.files, ("imgs", "paired_imgs"))
-        values = subjects.values.astype(float) - others.values - baseline
+        check_different(others.values, "paired_imgs")
+        order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+        second = others.values if order is None else others.values[order]
+        values = subjects.values.astype(float) - second - baseline
         least = len(values) if min_subjects is None else min_subjects
         usable = np.isfinite(values).sum(axis=0) >= least
         subjects = subjects._replace(usable=usable)
-    test = resolve_test(design_matrix, contrast, len(values))
+    design = in_order_of(subjects.files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(values))
     usable = subjects.usable.copy()
     usable[usable] = _varies(test, values[:, usable])
     if not usable.any():
@@ -74,17 +80,34 @@ def _varies(test, values):
     return np.abs(residuals).max(axis=0) > _NOTHING * size
 
 
-def per_subject(values, name, n_subjects):
-    """Return one value per subject as an array, or None."""
+def per_subject(values, name, subjects):
+    """Return one value per subject of SubjectMaps as an array, or None."""
     if values is None:
         return None
-    array = np.asarray(values)
+    array = np.asarray(in_order_of(subjects.files, values, name))
+    n_subjects = len(subjects.values)
     if array.shape != (n_subjects,):
         raise ValueError(
             f"{name} must have one entry per subject ({n_subjects}); got shape "
             f"{array.shape}"
         )
     return array
+
+
+def small_variance_groups(groups):
+    """Return notes, which are warnings too, on groups of too few subjects."""
+    if groups is None:
+        return ()
+    fewest = np.unique(groups, return_counts=True)[1].min()
+    if fewest >= _FEWEST:
+        return ()
+    note = (
+        f"variance_groups has a group of {fewest} subjects, where small p-values are "
+        f"too frequent if variances differ; have {_FEWEST} or more in every group, or "
+        "leave variance_groups out if variances are alike."
+    )
+    warn(note)
+    return (note,)
 
 
 def count_known(values, min_subjects):

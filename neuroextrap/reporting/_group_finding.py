@@ -154,6 +154,7 @@ def sentences_in_group(maps, finding, view):
     if maps.summary.test == "information":
         parts += _information(maps, view)
     parts += [_other_criteria(maps, finding, view), _enumerated(maps)]
+    parts += maps.summary.notes
     return [part for part in parts if part]
 
 
@@ -213,14 +214,18 @@ def _majority(maps, view):
     bound = values_of(maps, view, "prevalence_bound_fwe")
     level = format_percent(options["confidence_level"])
     if not np.nanmax(bound) > 0:
-        return "No prevalence above 0 is shown anywhere."
+        return (
+            f"For all {view.elements} at once, no prevalence above 0 is shown. The map "
+            f"of bounds for every {view.element} by itself holds for a place that was "
+            "chosen beforehand."
+        )
     best = int(np.nanargmax(bound))
     n_most = int((bound >= options["gamma"]).sum())
     return (
         f"At least {percent_at_least(bound[best])} of the population carry information "
         f"at {view.place_words(best)}; at least {format_percent(options['gamma'])} of "
-        f"it in {n_most:,} {view.elements} ({level} confidence, corrected for places "
-        "where nobody does)."
+        f"it in {n_most:,} {view.elements} ({level} confidence, for all "
+        f"{view.elements} at once)."
     )
 
 

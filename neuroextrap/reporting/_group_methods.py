@@ -89,12 +89,14 @@ def _prevalence(about):
     """Describe prevalence inference."""
     options = about.options
     text = (
-        "Prevalence was inferred from the smallest score over "
+        "Whether anybody carries information was tested by the smallest score over "
         f"{len(about.subjects)} subjects and {options['n_permutations']:,} "
         "second-level "
         f"permutations of {_counts(options['n_first_level'])} permuted maps of each "
-        f"(Allefeld et al. 2016), against a prevalence of {options['gamma']:g}; bounds "
-        f"hold at {format_percent(options['confidence_level'])}."
+        "(Allefeld et al. 2016). Prevalence was inferred from the largest of the "
+        "subjects' own permutation p-values, against a prevalence of "
+        f"{options['gamma']:g}, with Bonferroni's correction over the map; bounds hold "
+        f"at {format_percent(options['confidence_level'])}."
     )
     return text, [_PREVALENCE]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._null_counts import NullCounts, round_ties
+from neuroextrap.stats._null_counts import NullCounts, tie_floor
 from neuroextrap.stats._pvalues import step_down_p_value
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -91,13 +91,15 @@ class SignFlipCounts:
 
     def add(self, differences: FloatArray, regions: NDArray[np.intp]) -> None:
         """Count the flipped sums of differences (n, n_units) of the regions (n,)."""
-        sums = round_ties(differences.sum(axis=1))
+        sums = differences.sum(axis=1)
         self._sums[regions] = sums
-        self._counts.score[regions] = np.abs(sums) if self._two_sided else sums
+        self._counts.score[regions] = tie_floor(
+            np.abs(sums) if self._two_sided else sums, np.abs(differences).sum(axis=1)
+        )
         width = max(1, _BATCH_NUMBERS // max(1, len(sums)))
         for first in range(0, len(self._flips), width):
             flips = self._flips[first : first + width]
-            permuted = round_ties(differences @ flips.T)
+            permuted = differences @ flips.T
             permuted = np.abs(permuted) if self._two_sided else permuted
             self._counts.add(permuted, first, regions)
 

@@ -8,7 +8,7 @@ from neuroextrap.maps import read_maps
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*second-level permutations")
+@pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence")
 def test_forty_participants_from_two_commands(forty, tmp_path, capsys):
     out = tmp_path / "out"
     words = ["bids", str(forty), str(out)]

@@ -42,7 +42,7 @@ def grouped(permuted):
         return analyze_group(permuted)
 
 
-@pytest.mark.filterwarnings("ignore:.*second-level permutations")
+@pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence")
 def test_prevalence_is_that_of_the_maps_by_hand(permuted, grouped):
     nulls = sorted(permuted.rglob("*desc-null_stat.npy"))
     imgs = sorted(permuted.rglob("sub-*/func/*desc-accuracy_stat.nii.gz"))

@@ -7,6 +7,7 @@ import warnings
 
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
@@ -159,28 +160,200 @@ def test_two_maps_of_a_subject_are_named_unless_blocks_tell(root):
     assert "count as two" not in " ".join(str(warning.message) for warning in told)
 
 
-@pytest.mark.filterwarnings("ignore:only .* distinct sign flips")
-def test_pairs_in_another_order_are_named_and_matched_subjects_are_not(root):
-    def copies(letters, kind):
-        for letter, path in zip("abc", maps(root), strict=True):
-            (root / kind / f"sub-{letter}").mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, root / kind / f"sub-{letter}")
-        return [str(root / kind / f"sub-{k}" / "accuracy.nii.gz") for k in letters]
+N = 8
+FLIPS = {"n_permutations": 30}
 
-    faces, words = copies("abc", "faces"), copies("acb", "words")
-    with pytest.warns(
-        UserWarning, match=r"imgs\[1\] .* of sub-b, paired_imgs\[1\] .*-c"
-    ):
-        second_level_test(faces, paired_imgs=words)
-    controls = [path.replace("sub-", "sub-x") for path in words]
-    shutil.copytree(root / "words", root / "words2")
-    for path in controls:
-        (root / path).parent.mkdir()
-        shutil.copy(path.replace("sub-x", "sub-"), path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message="only .* distinct sign flips")
-        second_level_test(faces, paired_imgs=controls)
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two maps of each of eight subjects, "01" to "08", and permuted maps of each."""
+    folder, rng = tmp_path_factory.mktemp("named"), np.random.default_rng(5)
+    own = 3 * rng.normal(size=(N, *SHAPE))
+    files = {"a": [], "b": [], "null": []}
+    for k in range(N):
+        for kind, shift in (("a", 0.0), ("b", 1.0)):
+            data = own[k] + shift + 0.3 * rng.normal(size=SHAPE)
+            path = folder / f"sub-{k + 1:02d}_desc-{kind}_stat.nii.gz"
+            nibabel.save(nibabel.Nifti1Image(data, AFFINE), path)
+            files[kind].append(str(path))
+        path = folder / f"sub-{k + 1:02d}_null.nii.gz"
+        null = rng.normal(size=(*SHAPE, 9))
+        nibabel.save(nibabel.Nifti1Image(null, AFFINE), path)
+        files["null"].append(str(path))
+    return files
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A design whose rows are named."""
+    age = np.random.default_rng(6).normal(size=N)
+    names = [f"sub-{k + 1:02d}" for k in range(N)]
+    return pd.DataFrame({"age": age, "one": 1.0}, index=names)
+
+
+def same(maps, expected):
+    """Whether two results are the same to the last bit."""
+    assert maps.keys() == expected.keys()
+    for name in maps:
+        np.testing.assert_array_equal(
+            maps[name].get_fdata(), expected[name].get_fdata()
+        )
+
+
+ORDERS = [np.arange(N)[::-1], np.random.default_rng(1).permutation(N)]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=["reversed", "shuffled"])
+def test_no_order_of_named_inputs_changes_a_bit(study, table, order):
+    """Pairs, designs, blocks and variance groups in any order, by any kind of name."""
+    second = [study["b"][k] for k in order]
+    expected = second_level_test(study["a"], paired_imgs=study["b"], **FLIPS)
+    same(second_level_test(study["a"], paired_imgs=second, **FLIPS), expected)
+    opened = [nibabel.load(path) for path in second]
+    same(second_level_test(study["a"], paired_imgs=opened, **FLIPS), expected)
+
+    options = {"contrast": "age", **FLIPS}
+    expected = second_level_test(study["a"], table.to_numpy(), contrast=[1, 0], **FLIPS)
+    names = list(table.index)
+    for index in (names, [n[4:] for n in names], [int(n[4:]) for n in names]):
+        named = table.set_axis(index)
+        same(second_level_test(study["a"], named.iloc[order], **options), expected)
+        column = named.rename_axis("participant_id").reset_index().iloc[order]
+        for design in (column, column.reset_index(drop=True)):
+            same(second_level_test(study["a"], design, **options), expected)
+    levels = pd.MultiIndex.from_arrays(
+        [names, ["x"] * N], names=["participant_id", "site"]
+    )
+    design = table.set_axis(levels).iloc[order]
+    same(second_level_test(study["a"], design, **options), expected)
+
+    blocks = pd.Series(np.arange(N) // 4, index=names)
+    shuffled = {"blocks": blocks.iloc[order]}
+    expected = second_level_test(
+        study["a"], table.to_numpy(), contrast=[1, 0], blocks=np.arange(N) // 4, **FLIPS
+    )
+    same(second_level_test(study["a"], table, **shuffled, **options), expected)
+
+
+@pytest.mark.filterwarnings("ignore:variance_groups")
+def test_variance_groups_and_contrasts_go_by_names(study, table):
+    groups = pd.Series(np.arange(N) % 2, index=table.index)
+    expected = second_level_test(
+        study["a"], table, contrast=[1, 0], variance_groups=np.arange(N) % 2, **FLIPS
+    )
+    for contrast in (pd.Series({"one": 0, "age": 1}), {"age": 1}, "0 * one + `age`"):
+        maps = second_level_test(
+            study["a"],
+            table,
+            contrast=contrast,
+            variance_groups=groups[::-1],
+            **FLIPS,
+        )
+        same(maps, expected)
+        told = maps.summary.options["contrast"]  # what the page says
+        assert isinstance(told, str)
+        assert "`age`" in told
+
+
+def test_what_has_no_names_goes_by_its_order(study, table):
+    """A table that counts 0, 1, 2 ..., an array, and images without names."""
+    arrays = np.stack([nibabel.load(path).get_fdata().ravel() for path in study["a"]])
+    order = ORDERS[1]
+    options = {"contrast": "age", **FLIPS}
+    expected = second_level_test(arrays[order], table, **options)
+    plain = second_level_test(arrays[order], table.reset_index(drop=True), **options)
+    images = [nibabel.Nifti1Image(row.reshape(SHAPE), AFFINE) for row in arrays[order]]
+    loose = second_level_test(images, table, **options)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(plain[name], values)
+        np.testing.assert_allclose(loose[name].get_fdata().ravel(), values, rtol=1e-4)
+
+
+def test_names_that_disagree_are_refused(study, table):
+    other = [*table.index[:-1], "sub-09"]
+    options = {"contrast": "age", **FLIPS}
+    message = "'8' stands beside '9'; only in imgs: 8; only in design_matrix: 9.; give"
+    with pytest.raises(ValueError, match=message):
+        second_level_test(study["a"], table.set_axis(other), **options)
+    with pytest.raises(ValueError, match="only in imgs: 8; only in blocks: 9"):
+        second_level_test(study["a"], blocks=pd.Series(1, index=other), **FLIPS)
+    sorted_rows = table.reset_index(drop=True).sort_values("age")
+    with pytest.raises(ValueError, match=r"reset_index\(drop=True\)"):
+        second_level_test(study["a"], sorted_rows, **options)
+    with pytest.raises(ValueError, match="'1' stands beside '7'"):
+        second_level_test(study["a"], table.reset_index(drop=True)[::-1], **options)
+    twice = table.set_axis([*table.index[:-1], "sub-01"])
+    with pytest.raises(ValueError, match="only in imgs: 8; only in design_matrix: no"):
+        second_level_test(study["a"], twice, **options)
+    with pytest.raises(ValueError, match="imgs hold 8 subjects"):
+        second_level_test(study["a"], table.iloc[:-1], **options)
+    with pytest.raises(ValueError, match="only in imgs: 1; only in paired_imgs: 8"):
+        second_level_test(study["a"][:-1], paired_imgs=study["b"][1:], **FLIPS)
+
+
+def test_pairs_of_other_subjects_go_by_their_order(study, tmp_path):
+    """Patients and the controls that were matched to them."""
+    controls = []
+    for path in study["b"]:
+        name = path.rpartition("/")[2].replace("sub-", "sub-c")
+        controls.append(shutil.copy(path, tmp_path / name))
+    expected = second_level_test(study["a"], paired_imgs=study["b"], **FLIPS)
+    same(second_level_test(study["a"], paired_imgs=controls, **FLIPS), expected)
+
+
+def test_numbers_that_differ_in_zeros_only_are_told_apart(study, tmp_path):
+    """sub-1 is sub-01 unless there are both."""
+    imgs, others = [], []
+    for path, label in zip(study["a"], ["1", "01", "2"], strict=False):
+        imgs.append(shutil.copy(path, tmp_path / f"sub-{label}_a.nii.gz"))
+    for path, label in zip(study["b"], ["1", "01", "2"], strict=False):
+        others.append(shutil.copy(path, tmp_path / f"sub-{label}_b.nii.gz"))
+    with pytest.warns(UserWarning, match="only 8 distinct"):
+        expected = second_level_test(imgs, paired_imgs=others, **FLIPS)
+    with pytest.warns(UserWarning, match="only 8 distinct"):
+        found = second_level_test(
+            imgs, paired_imgs=[others[k] for k in (1, 0, 2)], **FLIPS
+        )
+    same(found, expected)
+
+
+def test_the_command_line_pairs_by_names_too(study, tmp_path):
+    words = ["group", "--n-permutations", "30", "--imgs", *study["a"], "--paired-imgs"]
+    maps = []
+    for name, second in (("in_order", study["b"]), ("reversed", study["b"][::-1])):
+        assert main([*words, *second, str(tmp_path / name)]) == 0
+        found = sorted((tmp_path / name).rglob("*.nii.gz"))
+        assert len(found) >= 4
+        maps.append([nibabel.load(path).get_fdata() for path in found])
+    np.testing.assert_array_equal(*maps)
+
+
+def test_permuted_images_of_another_subject_are_refused(study):
+    for test in (prevalence_test, group_permutation_test):
+        test(study["a"], study["null"], n_permutations=10)
+        with pytest.raises(ValueError, match=r"is of sub-8, scores\[0\] .* of sub-1"):
+            test(study["a"], study["null"][::-1], n_permutations=10)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_subject_under_another_name_is_refused(study, tmp_path, kind):
+    """A copy of a map, in this or another precision."""
+    copy = tmp_path / "sub-09_desc-a_stat.nii.gz"
+    data = nibabel.load(study["a"][2]).get_fdata().astype(kind)
+    nibabel.save(nibabel.Nifti1Image(data, AFFINE), copy)
+    imgs = [*study["a"], str(copy)]
+    message = r"imgs\[2\] and imgs\[8\] hold the same numbers; give every subject once"
+    for test in (second_level_test, sign_flip_test):
+        with pytest.raises(ValueError, match=message):
+            test(imgs)
+    with pytest.raises(ValueError, match=r"scores\[2\] and scores\[8\] hold the same"):
+        prevalence_test(imgs, [*study["null"], study["null"][2]])
+    arrays = np.random.default_rng(0).normal(size=(5, 12))
+    arrays[4] = arrays[1].astype(np.float32)
+    with pytest.raises(ValueError, match=r"imgs\[1\] and imgs\[4\] hold the same"):
+        second_level_test(arrays)
+    few = np.random.default_rng(0).integers(0, 2, size=(12, 3)) / 2.0
+    second_level_test(few, n_permutations=10)  # equal by chance
 
 
 def test_no_analysis_comes_twice(root):

@@ -15,7 +15,7 @@ from neuroextrap.group._first_level import read_columns
 @pytest.fixture(autouse=True)
 def _few_permutations_are_fine_here():
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*second-level permutations")
+        warnings.filterwarnings("ignore", message=".* leave p_value_prevalence")
         yield
 
 
@@ -33,17 +33,21 @@ def naive(scores, null, gamma, alpha):
     p = np.array([np.mean(minima[:, v] >= minima[0, v]) for v in range(n_features)])
     largest = minima.max(axis=1)
     p_fwe = np.array([np.mean(largest >= m) for m in minima[0]])
-    prevalence = ((1 - gamma) * p ** (1 / n) + gamma) ** n
-    found |= {"p_value": p, "p_value_fwe": p_fwe, "p_value_prevalence": prevalence}
-    found["p_value_prevalence_fwe"] = p_fwe + (1 - p_fwe) * prevalence
+    found |= {"p_value": p, "p_value_fwe": p_fwe}
     grid = np.linspace(0, 1, 100_001)  # the bound by its meaning, not by its formula
-    for name, over in (("", np.zeros(n_features)), ("_fwe", p_fwe)):
-        bound = np.zeros(n_features)
+    for suffix, n_tests in (("", 1), ("_fwe", n_features)):
+        prevalence, bound = np.ones(n_features), np.zeros(n_features)
         for v in range(n_features):
-            q = ((1 - grid) * p[v] ** (1 / n) + grid) ** n
-            rejected = grid[over[v] + (1 - over[v]) * q <= alpha]
-            bound[v] = rejected.max(initial=0)
-        found[f"prevalence_bound{name}"] = bound
+            own = [
+                sum(value >= scores[k, v] for value in maps[k, :, v]) / len(maps[k])
+                for k in range(n)
+            ]
+            q = n_tests * ((1 - gamma) * max(own) + gamma) ** n
+            prevalence[v] = min(1, q)
+            q = n_tests * ((1 - grid) * max(own) + grid) ** n
+            bound[v] = grid[q <= alpha].max(initial=0)
+        found[f"p_value_prevalence{suffix}"] = prevalence
+        found[f"prevalence_bound{suffix}"] = bound
     return found
 
 
@@ -66,7 +70,7 @@ def test_ties_count_against_the_observed():
     scores = rng.integers(0, 4, size=(3, 6)).astype(float)
     found = prevalence_test(scores, null)
     expected = naive(scores, null, 0.5, 0.05)
-    for name in ("p_value", "p_value_fwe"):
+    for name in ("p_value", "p_value_fwe", "p_value_prevalence"):
         np.testing.assert_allclose(found[name], expected[name])
 
 
@@ -204,6 +208,52 @@ def test_prevalence_bound_covers():
     assert (bound > 0.3).any()
 
 
+def largest_bound_above(truth, n_features, n_sets):
+    """Share of studies whose largest corrected bound is above the prevalence.
+
+    Every voxel has carriers of its own.
+    """
+    rng, above = np.random.default_rng(12), 0
+    for _ in range(n_sets):
+        carries = rng.random((8, n_features)) < truth
+        scores = rng.normal(size=carries.shape) + 6 * carries
+        null = rng.normal(size=(8, 60, n_features))
+        found = prevalence_test(scores, null, gamma=truth, n_permutations=3000)
+        above += bool(found["prevalence_bound_fwe"].max() > truth)
+        minority = found["p_value_prevalence_fwe"].min() <= 0.05
+        assert minority == (found["prevalence_bound_fwe"].max() >= truth)
+    return above / n_sets
+
+
+@pytest.mark.parametrize(("truth", "n_features"), [(0.4, 200), (0.4, 40), (0.1, 40)])
+def test_no_bound_is_above_a_prevalence_that_all_voxels_have(truth, n_features):
+    n_sets = 60
+    above = largest_bound_above(truth, n_features, n_sets)
+    assert above <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_sets)
+
+
+def test_permuted_maps_of_carriers_may_have_another_spread():
+    """Smallest scores would call a majority in .08 of these voxels."""
+    rng, n = np.random.default_rng(13), 5000
+    carries = rng.random((8, n)) < 0.5
+    scores = rng.normal(size=(8, n)) + 50 * carries
+    null = rng.normal(size=(8, 59, n)) * np.where(carries, 0.3, 1.0)[:, None]
+    p = prevalence_test(scores, null, n_permutations=50)["p_value_prevalence"]
+    assert np.mean(p <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+    assert np.mean(p <= 0.05) > 0.03
+
+
+def test_corrected_bounds_are_never_larger_and_equal_for_one_voxel():
+    rng = np.random.default_rng(14)
+    scores, null = rng.normal(size=(20, 30)) + 5, rng.normal(size=(20, 99, 30))
+    found = prevalence_test(scores, null, n_permutations=100)
+    assert (found["prevalence_bound_fwe"] < found["prevalence_bound"]).all()
+    assert (found["prevalence_bound_fwe"] > 0.5).any()
+    one = prevalence_test(scores[:, :1], null[..., :1], n_permutations=100)
+    for name in ("prevalence_bound", "p_value_prevalence"):
+        np.testing.assert_array_equal(one[f"{name}_fwe"], one[name])
+
+
 BAD = [
     ({"gamma": 1.0}, "gamma=1.0 must be"),
     ({"confidence_level": 95}, "confidence_level=95 must be"),
@@ -239,8 +289,13 @@ def test_bad_data_is_named():
 
 
 def test_too_few_combinations_are_warned_about():
-    with pytest.warns(UserWarning, match="at or above 0.0568 for gamma=0.5"):
-        prevalence_test(np.zeros((10, 1)), np.zeros((10, 9, 1)), n_permutations=1000)
+    scores, null = np.ones((4, 1)), np.zeros((4, 9, 1))
+    with pytest.warns(UserWarning, match="at or above 0.0915 for gamma=0.5"):
+        found = prevalence_test(scores, null, n_permutations=1000)
+    assert found["p_value_prevalence"][0] == pytest.approx(0.55**4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prevalence_test(np.ones((5, 1)), np.zeros((5, 19, 1)), n_permutations=100)
 
 
 @pytest.mark.real_data
@@ -268,10 +323,9 @@ def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
     maps = prevalence_test(np.array(scores), np.array(nulls))
     assert maps["minimum"][0] == pytest.approx(0.51, abs=0.02)
     assert maps["p_value"][0] == 1e-4
-    # with no permuted minimum as high, the bound is that of the number of units alone
-    smallest = (1e-4) ** (1 / 12)
-    expected = (0.05 ** (1 / 12) - smallest) / (1 - smallest)
-    assert expected > 0.5
+    # with no permuted score as high, the bound is that of the numbers alone
+    expected = (0.05 ** (1 / 12) - 1 / 101) / (1 - 1 / 101)
+    assert expected > 0.7
     assert maps["prevalence_bound"][0] == pytest.approx(expected)
     assert maps["p_value_prevalence"][0] < 0.05
     information = group_information(fitted)

@@ -13,6 +13,9 @@ from scipy import stats as scipy_stats
 
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
+from neuroextrap.group._group_maps import records
+from neuroextrap.reporting._group_finding import find_in_group, sentences_in_group
+from neuroextrap.reporting._group_view import group_view
 from neuroextrap.stats import _enhancement
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._cluster_statistics import (
@@ -123,6 +126,7 @@ def test_paired_images_are_differences():
         np.testing.assert_array_equal(paired[name], values)
 
 
+@pytest.mark.filterwarnings("ignore:variance_groups has a group of")
 def test_variance_groups_give_welch():
     rng = np.random.default_rng(5)
     y = rng.normal(size=(15, 6)) * np.r_[np.ones(6), 3 * np.ones(9)][:, None]
@@ -149,6 +153,7 @@ def test_variance_groups_give_welch():
 
 
 @pytest.mark.filterwarnings("ignore:only .* distinct sign flips")
+@pytest.mark.filterwarnings("ignore:variance_groups has a group of")
 def test_groups_of_unequal_variance_are_not_exchanged():
     rng = np.random.default_rng(5)
     y = rng.normal(size=(9, 4)) * np.r_[np.ones(4), 3 * np.ones(5)][:, None]
@@ -174,6 +179,7 @@ def test_groups_of_unequal_variance_are_not_exchanged():
     assert (exchanged["p_value"] != maps["p_value"]).any()
 
 
+@pytest.mark.filterwarnings("ignore:variance_groups has a group of")
 def test_v_of_a_covariate_is_the_formula_of_the_paper():
     rng = np.random.default_rng(6)
     group = np.repeat([0, 1], [7, 8])
@@ -193,6 +199,29 @@ def test_v_of_a_covariate_is_the_formula_of_the_paper():
         inverse = np.linalg.inv(design.T @ np.diag(weight) @ design)
         v = (pseudo @ y[:, voxel])[0] / np.sqrt(inverse[0, 0])
         assert maps["v"][voxel] == pytest.approx(v)
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_small_variance_groups_are_told_on_the_page_too(n):
+    rng = np.random.default_rng(21)
+    imgs = [
+        nibabel.Nifti1Image(rng.normal(size=(3, 3, 3)), np.diag([3.0, 3, 3, 1]))
+        for _ in range(n + 12)
+    ]
+    options = {
+        "design_matrix": two_groups(n, 12),
+        "contrast": "patients - controls",
+        "variance_groups": np.repeat(["a", "b"], [n, 12]),
+        "n_permutations": 30,
+    }
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        maps = second_level_test(imgs, **options)
+    said = [str(w.message) for w in told if "variance_groups" in str(w.message)]
+    assert len(said) == (n < 10)
+    view = group_view([maps], records(), None)
+    text = " ".join(sentences_in_group(maps, find_in_group(maps, view), view))
+    assert ("variance_groups has a group of 9 subjects" in text) == (n < 10)
 
 
 def test_the_median_flips_signs():

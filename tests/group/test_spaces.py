@@ -56,7 +56,7 @@ def test_names_of_native_spaces_are_refused(save, label):
     null = np.random.default_rng(0).normal(size=(4, 99, 24))
     with pytest.raises(ValueError, match=rf"own space \(space-{label}\)"):
         prevalence_test(imgs, list(null), n_permutations=100)
-    with pytest.warns(UserWarning, match="second-level permutations"):
+    with pytest.warns(UserWarning, match="leave p_value_prevalence"):
         prevalence_test(imgs, list(null), n_permutations=100, allow_native_space=True)
 
 

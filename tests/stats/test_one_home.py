@@ -85,7 +85,7 @@ ANALYSES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*second-level permutations:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence:UserWarning")
 @pytest.mark.parametrize("name", sorted(ANALYSES))
 def test_p_values_follow_the_one_formula(name, monkeypatch):
     before = ANALYSES[name]()

@@ -169,3 +169,17 @@ def test_bad_input():
             paired_sign_flip_test(wrong)
     with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):
         paired_sign_flip_test(np.ones((1, 3)), n_permutations=0)
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 1e-13, 1e6])
+def test_the_unit_of_differences_does_not_matter(scale):
+    """Ties of large numbers are found, and small numbers are no ties."""
+    rng = np.random.default_rng(22)
+    differences = rng.normal(size=(4, 9)) + np.array([0.0, 0.5, 1.0, 2.0])[:, None]
+    differences[:2] = np.round(differences[:2], 1)  # with ties
+    options = {"n_permutations": 400, "step_down": True}
+    expected = paired_sign_flip_test(differences, **options)
+    found = paired_sign_flip_test(differences * scale, **options)
+    for name in ("p_value", "p_value_fwe", "p_value_step_down"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.p_value[3] < 0.05 < found.p_value[0]
