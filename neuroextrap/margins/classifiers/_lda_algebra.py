@@ -52,7 +52,8 @@ def margin_terms(
     # one class after the other: the same sums for a region in whatever company
     total = sum(fixed[:, [k]] * moments[k].swapaxes(0, 1) for k in range(K))
     diagonal = np.eye(K)[..., np.newaxis, np.newaxis, np.newaxis]
-    return diagonal * fixed.swapaxes(0, 1), fixed * (total / sizes - 1.0 / K)
+    constants = fixed * (total / sizes - 1.0 / K) - 1.0 / K
+    return diagonal * fixed.swapaxes(0, 1), constants
 
 
 def batch_first(matrices: np.ndarray) -> np.ndarray:

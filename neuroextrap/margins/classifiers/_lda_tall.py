@@ -73,11 +73,10 @@ def _of_ridge(
     region: TallRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by ridge regression: none is inverted."""
-    sizes, n_classes = n.sum(axis=1, keepdims=True), n.shape[1]
     shifts = sums * fixed_constants(n, "ridge")[:, :, None]
     middle = shifts.mean(axis=1)[:, :, None]
     products = (shifts @ region.inverses @ middle)[:, :, 0]
-    return shifts, 1.0 / n_classes - n_classes / sizes * products
+    return shifts, -products / n.mean(axis=1, keepdims=True)
 
 
 def _from_classes(

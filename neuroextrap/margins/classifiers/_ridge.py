@@ -48,8 +48,8 @@ class RidgeMargins(BestClasses, MarginKernel):
     Where classes are unequal, that would favor the large ones. Then the margin of class
     l at x is ``(x - m)' A (mu_l - m) N / K``, up to a term shared by all classes, with
     A the inverse of the total scatter of the N training samples plus the penalty, mu_l
-    the means of the K classes and m the mean of these: the predicted indicator if
-    classes are equal.
+    the means of the K classes and m the mean of these. If classes are equal, that is
+    the predicted indicator minus 1 / K.
 
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).

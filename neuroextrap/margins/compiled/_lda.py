@@ -160,7 +160,7 @@ def _fill_constants(constants: int, work: Any) -> None:
 @_compile
 def _weigh_equally(counts: int, weights: int, work: Any) -> None:
     """Turn moments into the weights of ridge regression; fill its constants."""
-    step, size = work.width * ROW, spread(0.0)
+    step, size, share = work.width * ROW, spread(0.0), spread(-1.0 / work.n_classes)
     for k in range(0, step, ROW):
         size = add(size, load(counts + k))
     for m in range(0, step, ROW):
@@ -168,8 +168,8 @@ def _weigh_equally(counts: int, weights: int, work: Any) -> None:
         for k in range(0, step, ROW):  # the upper triangle of a symmetric matrix
             place = work.moments + min(k, m) * work.width + max(k, m)
             total = add_product(total, load(weights + k), load(place))
-        value = add(divide(total, size), spread(-1.0 / work.n_classes))
-        store(work.constants + m, multiply(load(weights + m), value))
+        value = add(divide(total, size), share)
+        store(work.constants + m, add_product(share, load(weights + m), value))
     for k in range(0, step, ROW):
         for m in range(0, step, ROW):
             place = work.moments + k * work.width + m
