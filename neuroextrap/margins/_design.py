@@ -221,11 +221,15 @@ class Labelings:
         """Return the first labeling alone."""
 
         def make() -> Labelings:
-            first = Labelings(self.codes[:1], self.n_classes)
-            first.n_together = self.n_together
-            return first
+            return self.some(np.arange(1))
 
         return self.keep("first", make)
+
+    def some(self, columns: np.ndarray) -> "Labelings":
+        """Return some of the labelings, which are computed as all of them are."""
+        some = Labelings(self.codes[columns], self.n_classes)
+        some.n_together = self.n_together
+        return some
 
     def parts(self) -> list[tuple[slice, "Labelings"]]:
         """Return the labelings a few at a time, each with its place in the batch."""

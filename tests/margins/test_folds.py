@@ -50,6 +50,8 @@ def test_permuted_labels_must_be_trainable():
     with pytest.raises(ValueError, match="permuted labeling leaves a class"):
         check_labelings(np.stack([Y, bad]), design)
     check_labelings(Y[None], design)
+    one = np.array([0, 0, 0, 1, 1, 1, 2, 1, 1, 2, 0, 1])  # class 2 trains once
+    check_labelings(one[None], design)
 
 
 def test_fold_weightings_make_classes_equal_within_folds():

@@ -132,6 +132,13 @@ def test_the_chronological_order_of_fewer_runs_is_the_start_of_that_of_more():
             [(np.arange(3, 9), np.arange(3)), (np.arange(3), np.arange(4, 9))],
             "do not leave whole runs out",
         ),
+        (  # every sample is tested once, but two of the runs do not train together
+            [
+                (np.roll(np.arange(9), -3 * f)[3:6], 3 * f + np.arange(3))
+                for f in range(3)
+            ],
+            "do not leave whole runs out",
+        ),
     ],
 )
 def test_other_designs_have_no_parts(cv, why):
@@ -204,7 +211,7 @@ def unbalanced(rng):
 
 TWINS = {
     "nearest_centroid": lambda x: NearestCentroid().fit,
-    "gaussian_nb": lambda x: GaussianNB(var_smoothing=1e-12).fit,
+    "gaussian_nb": lambda x: GaussianNB(priors=[1 / 3] * 3, var_smoothing=1e-12).fit,
     "lda": lambda x: (
         NaiveShrunkLDA(0.3 * np.square(x - x.mean(axis=0)).sum() / x.shape[1]).fit
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Labelings
+from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins.classifiers import _nearest_centroid
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
@@ -34,7 +34,7 @@ def refit(x, codes, design, floor, prior=True):
 @pytest.mark.parametrize("floor", [0.0, 1e-3, 0.9])
 def test_equals_refits(floor):
     design, codes, xs = unequal_design(), labels(4), regions((5, 1, 60))
-    kernel = GaussianNBMargins(variance_floor=floor)
+    kernel = GaussianNBMargins(variance_floor=floor, priors="frequency")
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, len(xs) * len(codes))
     column = 0
@@ -47,10 +47,24 @@ def test_equals_refits(floor):
 
 def test_equal_priors():
     design, codes, (x,) = unequal_design(), labels(1), regions((6,))
-    kernel = GaussianNBMargins(priors="equal")
+    kernel = GaussianNBMargins()
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 1e-3, prior=False) - np.log(K)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
+
+
+def test_priors_of_equal_classes_are_the_same_to_the_last_bit():
+    x, codes = regions((6,), n=36)[0], np.tile(np.arange(K), (1, 12))
+    samples = np.arange(36)
+    folds = [(samples[part:], samples[:part]) for part in (9, 18)]
+    design = Design(tuple(folds), 36, K)
+    found = []
+    for priors in ("equal", "frequency"):
+        kernel = GaussianNBMargins(priors=priors)
+        margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+        found.append((margins, kernel.constant(codes[0], design)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
 
 
 def test_features_and_constant_add_up_to_the_region():
@@ -81,7 +95,7 @@ def test_equals_scikit_learn():
     from sklearn.naive_bayes import GaussianNB
 
     design, codes, (x,) = unequal_design(), labels(1), regions((12,))
-    kernel = GaussianNBMargins(variance_floor=0.0)
+    kernel = GaussianNBMargins(variance_floor=0.0, priors="frequency")
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
         fit = GaussianNB(var_smoothing=0.0).fit(x[train], codes[0, train])
@@ -153,5 +167,5 @@ def test_bad_arguments():
 
 
 def test_repr_names_the_options():
-    expected = "GaussianNBMargins(variance_floor=0.001, priors='frequency')"
+    expected = "GaussianNBMargins(variance_floor=0.001, priors='equal')"
     assert repr(GaussianNBMargins()) == expected

@@ -1,22 +1,36 @@
 """Ridge margins against refits on every training fold."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.margins._wins import best_share
 from neuroextrap.margins.algebra import _operators
 from neuroextrap.margins.algebra._operators import ledoit_wolf_intensity, ridge_penalty
+from neuroextrap.margins.classifiers import _lda, _lda_compiled, _ridge
+from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
 
 N = 30
 
 
-def refit(x, codes, design, penalty):
+@pytest.fixture(params=["numba", "numpy"])
+def solver(request, monkeypatch):
+    """Compiled loops, where numba is installed, and those of numpy."""
+    if request.param == "numba":
+        pytest.importorskip("numba", reason="the extra fast is not installed")
+    for module in (_ridge, _lda):
+        monkeypatch.setattr(module, "has_numba", lambda: request.param == "numba")
+
+
+def predict(x, codes, design, penalty):
     """Fit ridge on one-hot labels of the training samples, fold by fold."""
     rows = []
     for train, test in design.folds:
-        y = np.eye(K)[codes[train]]
+        y = np.eye(codes.max() + 1)[codes[train]]
         center = x[train].mean(axis=0)
         a = x[train] - center
         weights = np.linalg.solve(
@@ -26,6 +40,44 @@ def refit(x, codes, design, penalty):
     return np.concatenate(rows)
 
 
+def refit(x, codes, design, penalty):
+    """Margins in which classes of any size weigh the same, about their mean.
+
+    The inverse of the total scatter is taken between points and class means, both
+    about the unweighted mean of the classes.
+    """
+    rows = []
+    for train, test in design.folds:
+        a, y = x[train], codes[train]
+        means = np.stack([a[y == label].mean(axis=0) for label in np.unique(y)])
+        middle = means.mean(axis=0)
+        scatter = (a - a.mean(axis=0)).T @ (a - a.mean(axis=0))
+        inverse = np.linalg.inv(scatter + penalty * np.eye(x.shape[1]))
+        scores = (x[test] - middle) @ inverse @ (means - middle).T
+        rows.append(scores * len(train) / len(means))
+    return np.concatenate(rows)
+
+
+def about_mean(margins):
+    """Margins without what the classes share, on which no decision depends."""
+    margins = np.asarray(margins, dtype=float)
+    return margins - margins.mean(axis=1, keepdims=True)
+
+
+def balanced_design(n_runs=5):
+    """Runs of two samples of each class, left out one or two at a time."""
+    runs, n = np.repeat(np.arange(n_runs), 2 * K), 2 * K * n_runs
+    tests = [np.flatnonzero(runs == run) for run in range(n_runs)]
+    tests.append(np.flatnonzero(runs < 2))
+    return Design(tuple((np.setdiff1d(np.arange(n), t), t) for t in tests), n, K)
+
+
+def balanced_labels(n_labelings, n_runs=5):
+    rng, runs = np.random.default_rng(1), np.tile(np.arange(K), (n_runs, 2))
+    return np.stack([rng.permuted(runs, axis=1).ravel() for _ in range(n_labelings)])
+
+
+@pytest.mark.usefixtures("solver")
 @pytest.mark.parametrize("shrinkage", ["auto", 1e-4, 3.0])
 @pytest.mark.parametrize("sizes", [(5,), (40,), (5, 40, 25, 1, 60)])
 def test_equals_refits(sizes, shrinkage):
@@ -40,9 +92,127 @@ def test_equals_refits(sizes, shrinkage):
         for one in codes:
             expected = refit(x, one, design, penalty)
             np.testing.assert_allclose(
-                margins[:, :, column], expected, rtol=0, atol=tolerance
+                about_mean(margins[:, :, column]), expected, rtol=0, atol=tolerance
             )
             column += 1
+
+
+@pytest.mark.usefixtures("solver")
+@pytest.mark.parametrize("n_classes", [2, 5, 6])
+@pytest.mark.parametrize("max_table", [2**18, 0])
+@pytest.mark.parametrize("grow", [False, True])
+def test_rare_classes_equal_refits(n_classes, max_table, grow, monkeypatch):
+    """Classes of one training sample, a frequent one, and training sets that grow."""
+    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    rng, n = np.random.default_rng(3), 40
+    codes = np.zeros((20, n), dtype=int)
+    for one in codes:
+        one[: 2 * n_classes] = rng.permutation(np.tile(np.arange(n_classes), 2))
+        one[-6:] = rng.integers(n_classes, size=6)
+    codes[:, :n_classes] = np.arange(n_classes)
+    edges = [n_classes, 15, 29, n]
+    folds = [(np.arange(a), np.arange(a, b)) for a, b in pairwise(edges)]
+    if not grow:
+        samples, tests = np.arange(n), [np.arange(n_classes, 21), np.arange(20, n, 2)]
+        folds = [(np.setdiff1d(samples, test), test) for test in tests]
+    design, xs = Design(tuple(folds), n, n_classes), correlated_regions((60, 4), n)
+    kernel = RidgeMargins(shrinkage=0.3)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, n_classes))
+    for s, x in enumerate(xs):
+        penalty = ridge_penalty(x, shrinkage=0.3)
+        for b in (0, 7, 19):
+            expected = refit(x, codes[b], design, penalty)
+            found = about_mean(margins[:, :, 20 * s + b])
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.usefixtures("solver")
+@pytest.mark.parametrize("shrinkage", ["auto", 1e-4])
+def test_equal_classes_have_the_predicted_indicators(shrinkage):
+    design, codes = balanced_design(), balanced_labels(3)
+    xs = correlated_regions((5, 40), N)
+    tolerance = 1e-9 if shrinkage == 1e-4 else 2e-5  # float64, float32
+    kernel = RidgeMargins(shrinkage=shrinkage)
+    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
+    for s, x in enumerate(xs):
+        penalty = ridge_penalty(x, shrinkage=shrinkage)
+        for b, one in enumerate(codes):
+            found, expected = margins[:, :, 3 * s + b], predict(x, one, design, penalty)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+            # and these are the margins that weigh classes equally
+            centered = refit(x, one, design, penalty)
+            np.testing.assert_allclose(expected - 1 / K, centered, rtol=0, atol=1e-8)
+
+
+@pytest.mark.usefixtures("solver")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equal_and_unequal_classes_mix(weighted):
+    """The margins of a labeling depend on no other one, and shares are theirs."""
+    design, xs = balanced_design(), correlated_regions((40, 5), N)
+    equal, unequal = balanced_labels(4), labels(4, N)
+    codes = np.stack([*unequal[:2], *equal, *unequal[2:]])
+    kernel, mixed = RidgeMargins(), Labelings(codes, K)
+    state = kernel.prepare(xs, design)
+    margins = kernel.margins(state, mixed).reshape(len(design.test), K, 2, 8)
+    for part, columns in ((equal, [2, 3, 4, 5]), (unequal, [0, 1, 6, 7])):
+        alone = kernel.margins(kernel.prepare(xs, design), Labelings(part, K))
+        alone = alone.reshape(len(design.test), K, 2, 4)
+        np.testing.assert_array_equal(margins[..., columns], alone)
+    weights = np.random.default_rng(2).random((len(design.test), 8))
+    weights = weights if weighted else 0.25
+    shares = kernel.best_shares(state, mixed, weights)
+    if shares is None:  # numpy stores the margins of unequal classes
+        assert not _lda.has_numba()
+        return
+    y = codes[:, design.test].T
+    expected = [best_share(margins[:, :, s], y, weights) for s in range(2)]
+    np.testing.assert_allclose(shares, np.concatenate(expected), rtol=1e-13)
+
+
+@pytest.mark.parametrize("sizes", [(6, 4), (3, 1), (9, 1), (6, 2, 2)])
+def test_unequal_classes_cost_no_power(sizes):
+    """As accurate as scikit-learn's with class weights, and better than chance."""
+    from sklearn.linear_model import RidgeClassifier
+
+    rng, n_runs, p, n_regions = np.random.default_rng(4), 8, 30, 12
+    y = np.tile(np.repeat(np.arange(len(sizes)), sizes), n_runs)
+    runs = np.repeat(np.arange(n_runs), sum(sizes))
+    folds = [(np.flatnonzero(runs != r), np.flatnonzero(runs == r)) for r in set(runs)]
+    design = Design(tuple(folds), len(y), len(sizes))
+    xs = rng.normal(size=(n_regions, len(y), p))
+    xs += 0.35 * rng.normal(size=(n_regions, len(sizes), p))[:, y]
+    kernel, truth = RidgeMargins(), y[design.test]
+    state = kernel.prepare(list(xs), design)
+    margins = kernel.margins(state, Labelings(y[None], len(sizes)))
+
+    def accuracy(chosen):
+        return np.mean([(chosen[truth == c] == c).mean() for c in set(y)])
+
+    ours = [accuracy(one) for one in margins.argmax(axis=1).T]
+    theirs = []
+    for x in xs:
+        model = RidgeClassifier(alpha=ridge_penalty(x), class_weight="balanced")
+        chosen = [model.fit(x[a], y[a]).predict(x[b]) for a, b in folds]
+        theirs.append(accuracy(np.concatenate(chosen)))
+    error = np.std(np.subtract(ours, theirs)) / n_regions**0.5
+    assert np.mean(ours) > np.mean(theirs) - 0.02 - 2 * error
+    spread = np.std(ours) / n_regions**0.5
+    assert np.mean(ours) > 1 / len(sizes) + 5 * spread
+
+
+@pytest.mark.usefixtures("solver")
+def test_two_unequal_classes_are_told_apart_as_by_lda(monkeypatch):
+    """Of two classes both have the same direction, and the threshold halfway."""
+    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    rng = np.random.default_rng(5)
+    codes = np.stack([rng.permutation(np.repeat([0, 1], [25, 15])) for _ in range(4)])
+    design, xs = unequal_design(40, 2), correlated_regions((60, 5))
+    signs = []
+    for kernel in (RidgeMargins(), LDAMargins()):
+        margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 2))
+        signs.append(margins.argmax(axis=1))
+    np.testing.assert_array_equal(*signs)
 
 
 def test_float32_only_where_the_penalty_is_large():
@@ -75,8 +245,8 @@ def test_no_penalty_with_few_features_is_least_squares():
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     for s, x in enumerate(xs):
         for b, one in enumerate(codes):
-            expected = refit(x, one, design, 0.0)
-            np.testing.assert_allclose(margins[:, :, 2 * s + b], expected, atol=1e-8)
+            expected, found = refit(x, one, design, 0.0), margins[:, :, 2 * s + b]
+            np.testing.assert_allclose(about_mean(found), expected, atol=1e-8)
 
 
 def test_held_out_labels_never_enter():
@@ -110,7 +280,8 @@ def test_batches_of_regions_and_of_labelings_are_bit_identical():
 def test_equals_scikit_learn_ridge():
     from sklearn.linear_model import Ridge
 
-    design, codes, (x,) = unequal_design(N), labels(1, N), correlated_regions((40,), N)
+    design, codes = balanced_design(), balanced_labels(1)
+    (x,) = correlated_regions((40,), N)
     kernel = RidgeMargins(shrinkage=1e-3)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=1e-3)
@@ -146,9 +317,8 @@ def test_duplicated_and_constant_features_do_no_harm():
     kernel = RidgeMargins(shrinkage=0.1)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=0.1)
-    np.testing.assert_allclose(
-        margins[:, :, 0], refit(x, codes[0], design, penalty), atol=2e-6
-    )
+    expected = refit(x, codes[0], design, penalty)
+    np.testing.assert_allclose(about_mean(margins[:, :, 0]), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -197,5 +367,8 @@ def test_class_missing_from_training():
         kernel.margins(state, Labelings(codes, K))
 
 
-def test_repr_names_the_options():
-    assert repr(RidgeMargins(shrinkage=0.5)) == "RidgeMargins(shrinkage=0.5)"
+def test_repr_names_the_option_and_what_it_is_computed_by(monkeypatch):
+    for numba, solver in ((True, "numba"), (False, "numpy")):
+        monkeypatch.setattr(_ridge, "has_numba", lambda has=numba: has)
+        expected = f"RidgeMargins(shrinkage=0.5, solver='{solver}')"
+        assert repr(RidgeMargins(shrinkage=0.5)) == expected

@@ -36,7 +36,7 @@ class NearestCentroidTwin(Twin):
 
 
 class GaussianNBTwin(Twin):
-    """Log density of independent features, plus the log share of the class."""
+    """Log density of independent features, classes being equally probable."""
 
     def __init__(self, total_variance, variance_floor=1e-3):
         self.floor = np.where(total_variance > 0, variance_floor * total_variance, 1.0)
@@ -45,12 +45,12 @@ class GaussianNBTwin(Twin):
         self.means = class_means(x, codes)
         variances = class_means(np.square(x - self.means[codes]), codes)
         self.variances = np.maximum(variances, self.floor)
-        self.log_priors = np.log(np.bincount(codes) / len(codes))
         return self
 
     def margins(self, x):
         scores = (x[:, None] - self.means) ** 2 / self.variances
-        return -0.5 * (scores + np.log(self.variances)).sum(axis=2) + self.log_priors
+        density = -0.5 * (scores + np.log(self.variances)).sum(axis=2)
+        return density - np.log(len(self.means))
 
 
 class NearestNeighborTwin(Twin):
@@ -75,16 +75,20 @@ class LinearTwin(Twin):
 
 
 class RidgeTwin(LinearTwin):
-    """Ridge regression of the class indicators, the intercept free."""
+    """Ridge regression of the class indicators, classes of any size weighing the same.
+
+    Where they have one size, what is predicted but for 1 / K.
+    """
 
     def __init__(self, penalty):
         self.penalty = penalty
 
     def fit(self, x, codes):
-        mean, indicators = x.mean(axis=0), np.eye(codes.max() + 1)[codes]
-        centered = x - mean
-        self.weights = solve_shrunk(centered, self.penalty, centered.T @ indicators)
-        self.intercept = indicators.mean(axis=0) - mean @ self.weights
+        means = class_means(x, codes)
+        middle = means.mean(axis=0)
+        shift = (means - middle).T * (len(x) / len(means))
+        self.weights = solve_shrunk(x - x.mean(axis=0), self.penalty, shift)
+        self.intercept = -middle @ self.weights
         return self
 
 

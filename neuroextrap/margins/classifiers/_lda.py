@@ -19,8 +19,7 @@ from neuroextrap.margins.algebra._operators import (
 from neuroextrap.margins.algebra._tall import is_tall, tall_bytes, tall_workspace
 from neuroextrap.margins.classifiers._lda_algebra import (
     batch_first,
-    inverse,
-    margin_constants,
+    margin_terms,
 )
 from neuroextrap.margins.classifiers._lda_compiled import (
     compiled_batches,
@@ -90,6 +89,11 @@ class LDAMargins(BestClasses, MarginKernel):
         )
 
     @property
+    def rule(self) -> str:
+        """Which margins are made of ridge fits."""
+        return self.priors
+
+    @property
     def prefer(self) -> str:  # type: ignore[override]
         """Workers: many small steps hold the interpreter, unless they are compiled."""
         return "threads" if _is_numba(self.solver) else "processes"
@@ -109,9 +113,9 @@ class LDAMargins(BestClasses, MarginKernel):
         compiled = self._is_compiled(design, labelings)
         for group in forms.operators:
             if compiled:
-                fill_compiled(margins, group, design, labelings, self.priors)
+                fill_compiled(margins, group, design, labelings, self.rule)
             else:
-                _fill(margins, group, design, labelings, counts, self.priors)
+                _fill(margins, group, design, labelings, counts, self.rule)
         if forms.growing is not None:
             fill_growing(
                 margins,
@@ -119,11 +123,11 @@ class LDAMargins(BestClasses, MarginKernel):
                 design,
                 labelings,
                 counts,
-                priors=self.priors,
+                rule=self.rule,
                 compiled=_is_numba(self.solver) and K <= MAX_COMPILED_CLASSES,
             )
         for place, region in forms.tall.items():
-            linear = linear_tall(region, design, labelings, counts, self.priors)
+            linear = linear_tall(region, design, labelings, counts, self.rule)
             fill_linear(margins[:, :, place], linear, design)
         return margins.reshape(len(design.test), K, n_regions * B)
 
@@ -138,14 +142,14 @@ class LDAMargins(BestClasses, MarginKernel):
         if forms.all_tall:
             counts = checked_counts(design, labelings)
             linear = (
-                linear_tall(region, design, labelings, counts, self.priors)
+                linear_tall(region, design, labelings, counts, self.rule)
                 for region in forms.tall.values()
             )
             return shares_of_linear(linear, design, labelings, weights)
         compiled = self._is_compiled(design, labelings)
         if not compiled or forms.tall or forms.growing is not None:
             return None
-        batches = compiled_batches(labelings, design, self.priors, weights)
+        batches = compiled_batches(labelings, design, self.rule, weights)
         shares = np.empty((n_regions, labelings.n_labelings))
         for group in forms.operators:
             count_compiled(shares, group, design, batches, forms.dtype)
@@ -199,7 +203,7 @@ def _fill(
     design: Design,
     labelings: Labelings,
     counts: np.ndarray,
-    priors: str,
+    rule: str,
 ) -> None:
     """Fill the margins of a group of regions, all of them under a few labelings."""
     width = max(1, BATCH // len(group.regions))
@@ -207,7 +211,7 @@ def _fill(
     for start in range(0, labelings.n_labelings, width):
         part = slice(start, start + width)
         batch = _Batch(group, design, labelings.codes[part], counts[..., part])
-        for rows, fold_margins in batch.margins(priors):
+        for rows, fold_margins in batch.margins(rule):
             margins[rows, :, regions, part] = fold_margins
 
 
@@ -241,14 +245,13 @@ class _Batch:
         edges = np.cumsum([0, *(len(held) for held in design.held_out)])
         self.folds = [slice(a, b) for a, b in pairwise(edges)]
 
-    def margins(self, priors: str) -> Iterator[tuple[slice, np.ndarray]]:
+    def margins(self, rule: str) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
         predicted, moments = self._held_out()
-        inverses = inverse(moments)
-        constants = margin_constants(inverses, self.counts, priors)
+        weights, constants = margin_terms(moments, self.counts, rule)
         for fold, (_, rows) in enumerate(self.design.fold_views):
-            precision = batch_first(inverses[:, :, fold])
-            scores = predicted[:, :, self.folds[fold]][:, :, rows] @ precision
+            of_fold = batch_first(weights[:, :, fold])
+            scores = predicted[:, :, self.folds[fold]][:, :, rows] @ of_fold
             scores = scores.transpose(2, 3, 0, 1) + constants[fold]
             # single precision where the penalty allows it, to the last bit the same
             # for a region in whatever company

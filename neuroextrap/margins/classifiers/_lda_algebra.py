@@ -1,4 +1,8 @@
-"""What discriminant analysis inverts: K x K moments, many of them at once."""
+"""From ridge fits to margins: K x K moments, many of them at once.
+
+A ``rule`` says to which: those of discriminant analysis with "equal" priors of the
+classes or with their "frequency" among the training samples, or of "ridge" regression.
+"""
 
 import numpy as np
 
@@ -9,34 +13,47 @@ SWEEP = 768
 SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
 
 
-def prior_constants(counts: np.ndarray, priors: str) -> np.ndarray:
+def prior_constants(counts: np.ndarray, rule: str) -> np.ndarray:
     """Return what priors add to the margins of a class, shape (n_folds, K, B)."""
-    if priors == "equal":
+    if rule != "frequency":
         return np.zeros_like(counts)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.log(counts / sizes) / (sizes - counts.shape[1])
 
 
-def fixed_constants(counts: np.ndarray, priors: str) -> np.ndarray:
+def fixed_constants(counts: np.ndarray, rule: str) -> np.ndarray:
     """Return what is added to the margins of a class whatever the region.
 
     Priors, half of 1 / d, and what the mean of the training samples adds: since
     Q 1 = d, the shares d / N of the classes times Q^-1 are 1 / N for every class.
-    ``counts`` d have shape (F, K, ...).
+    ``counts`` d have shape (F, K, ...). With ridge regression the weight N / (K d) of
+    the class.
     """
     sizes = counts.sum(axis=1, keepdims=True)
-    return prior_constants(counts, priors) + (0.5 / counts - 1.0 / sizes)
+    if rule == "ridge":
+        return sizes / (counts.shape[1] * counts)
+    return prior_constants(counts, rule) + (0.5 / counts - 1.0 / sizes)
 
 
-def margin_constants(
-    inverses: np.ndarray, counts: np.ndarray, priors: str
-) -> np.ndarray:
-    """Return what a fold adds to the margins of a class, shape (F, K, S, b).
+def margin_terms(
+    moments: np.ndarray, counts: np.ndarray, rule: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return by what predictions are multiplied, and what is added: the margins.
 
-    ``inverses`` Q^-1 have shape (K, K, F, S, b), counts (F, K, 1, b).
+    ``moments`` Q have shape (K, K, F, S, b), counts d (F, K, 1, b). The weights, shape
+    (K, K, F, S, b), are Q^-1 or, with ridge regression, diagonal; the constants have
+    shape (F, K, S, b).
     """
-    diagonals = np.einsum("kkfsb->fksb", inverses)
-    return fixed_constants(counts, priors) - 0.5 * diagonals
+    fixed = fixed_constants(counts, rule)
+    if rule != "ridge":
+        inverses = inverse(moments)
+        return inverses, fixed - 0.5 * np.einsum("kkfsb->fksb", inverses)
+    K, sizes = len(moments), counts.sum(axis=1, keepdims=True)
+    # one class after the other: the same sums for a region in whatever company
+    total = sum(fixed[:, [k]] * moments[k].swapaxes(0, 1) for k in range(K))
+    diagonal = np.eye(K)[..., np.newaxis, np.newaxis, np.newaxis]
+    constants = fixed * (total / sizes - 1.0 / K) - 1.0 / K
+    return diagonal * fixed.swapaxes(0, 1), constants
 
 
 def batch_first(matrices: np.ndarray) -> np.ndarray:

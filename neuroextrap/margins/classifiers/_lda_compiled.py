@@ -15,7 +15,7 @@ def fill_compiled(
     group: RegionOperators,
     design: Design,
     labelings: Labelings,
-    priors: str,
+    rule: str,
 ) -> None:
     """Fill the margins (n_test, K, n_regions, B), in order, of a group of regions."""
     from neuroextrap.margins.compiled._lda_memory import Out
@@ -23,7 +23,7 @@ def fill_compiled(
     flat, (_, K, n_regions, B) = margins.reshape(-1), margins.shape
     none = np.empty((0, 0))
     for s, region in enumerate(group.regions):
-        for batch in compiled_batches(labelings, design, priors):
+        for batch in compiled_batches(labelings, design, rule):
             place = region * B + batch.columns.start
             width = batch.columns.stop - batch.columns.start
             out = Out(flat, place, n_regions * B, K, width, none, False)
@@ -66,7 +66,7 @@ class CompiledBatch(NamedTuple):
 
 
 def compiled_batches(
-    labelings: Labelings, design: Design, priors: str, weights: Any = 1.0
+    labelings: Labelings, design: Design, rule: str, weights: Any = 1.0
 ) -> list[CompiledBatch]:
     """Split labelings for compiled loops; kept for the next region.
 
@@ -86,12 +86,12 @@ def compiled_batches(
             n_groups = -(-(columns.stop - start) // LANES)
             padded = np.minimum(start + np.arange(n_groups * LANES), columns.stop - 1)
             some = Labelings(labelings.codes[padded], labelings.n_classes)
-            groups = _groups(some, design, priors, rows[:, padded])
+            groups = _groups(some, design, rule, rows[:, padded])
             indicators = None if few else with_even(some.one_hot(float), 1)
             batches.append(CompiledBatch(columns, groups, indicators))
         return batches
 
-    return labelings.keep(("compiled", priors, equal), make)
+    return labelings.keep(("compiled", rule, equal), make)
 
 
 def with_even(array: np.ndarray, *axes: int) -> np.ndarray:
@@ -100,15 +100,15 @@ def with_even(array: np.ndarray, *axes: int) -> np.ndarray:
     return np.pad(array, more)
 
 
-def grouped_classes(counts: np.ndarray, priors: str) -> tuple[np.ndarray, np.ndarray]:
+def grouped_classes(counts: np.ndarray, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """Return counts (F, K, B) and what is added to margins, for compiled loops."""
     from neuroextrap.margins.compiled._lane_memory import grouped
 
-    constants = fixed_constants(counts, priors)
+    constants = fixed_constants(counts, rule)
     return grouped(with_even(counts, 1)), grouped(with_even(constants, 1))
 
 
-def _groups(some: Labelings, design: Design, priors: str, weights: np.ndarray) -> Any:
+def _groups(some: Labelings, design: Design, rule: str, weights: np.ndarray) -> Any:
     """Return groups of labelings, as many as machine instructions take."""
     from neuroextrap.margins.compiled._lane_memory import grouped
     from neuroextrap.margins.compiled._lda_memory import Groups
@@ -121,8 +121,9 @@ def _groups(some: Labelings, design: Design, priors: str, weights: np.ndarray) -
         members.reshape(-1, LANES, design.n_samples),
         edges.reshape(-1, LANES, edges.shape[1]),
         grouped(some.codes.T.astype(np.uint8)),
-        *grouped_classes(checked_counts(design, some), priors),
+        *grouped_classes(checked_counts(design, some), rule),
         grouped(weights),
+        rule == "ridge",
     )
 
 

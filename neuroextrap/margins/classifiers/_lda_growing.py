@@ -12,8 +12,7 @@ from neuroextrap.margins.algebra._growing_folds import (
 )
 from neuroextrap.margins.classifiers._lda_algebra import (
     SINGULAR,
-    inverse,
-    margin_constants,
+    margin_terms,
 )
 from neuroextrap.margins.classifiers._lda_compiled import grouped_classes, with_even
 
@@ -25,7 +24,7 @@ def fill_growing(
     labelings: Labelings,
     counts: np.ndarray,
     *,
-    priors: str,
+    rule: str,
     compiled: bool,
 ) -> None:
     """Fill the margins (n_test, K, S, B) of the regions whose fits grow."""
@@ -35,12 +34,12 @@ def fill_growing(
         indicators = np.eye(labelings.n_classes)[codes]
         fits = ridge_fits(growing, indicators, design, compiled=compiled)
         margins[:, :, regions, labeling] = discriminants(
-            fits, codes, design, counts[:, :, labeling], priors
+            fits, codes, design, counts[:, :, labeling], rule
         )
 
 
 def _compiled_discriminants(
-    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, priors: str
+    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, rule: str
 ) -> np.ndarray:
     """Return the margins (n_test, K, S) of one labeling, by compiled loops."""
     from neuroextrap.margins.compiled._lane_memory import grouped
@@ -60,8 +59,9 @@ def _compiled_discriminants(
         np.empty((0, 0, 0), np.uint32),
         np.empty((0, 0, 0), np.int32),
         grouped(labels.astype(np.uint8)),
-        *grouped_classes(counts, priors),
+        *grouped_classes(counts, rule),
         none[np.newaxis],
+        rule == "ridge",
     )
     edges = np.array([0, *(points.stop for points in design.fold_slices)])
     points = np.arange(n_test)
@@ -75,19 +75,18 @@ def _compiled_discriminants(
 
 
 def _discriminants(
-    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, priors: str
+    fits: RidgeFits, codes: np.ndarray, design: Design, counts: Any, rule: str
 ) -> np.ndarray:
     """Return the same by small matrices of all folds and regions together."""
     d = counts[:, :, np.newaxis, np.newaxis]  # (F, K, 1, 1)
     shares = d / d.sum(axis=1, keepdims=True)
     between = (d[:, np.newaxis] * shares[:, :, np.newaxis])[..., 0]  # (F, K, K, 1)
     moments = fits.residual.transpose(2, 3, 1, 0) + between.transpose(1, 2, 0, 3)
-    inverses = inverse(moments[..., np.newaxis])  # (K, K, F, S, 1)
-    constants = margin_constants(inverses, d, priors)[..., 0]
-    precision = np.ascontiguousarray(inverses[..., 0].transpose(2, 3, 0, 1))
+    weights, constants = margin_terms(moments[..., np.newaxis], d, rule)
+    weights = np.ascontiguousarray(weights[..., 0].transpose(2, 3, 0, 1))
     predicted = np.eye(design.n_classes)[codes[design.test]] - fits.errors
     margins = np.empty((len(design.test), design.n_classes, len(fits.residual)))
     for fold, rows in enumerate(design.fold_slices):
-        scores = predicted[:, rows] @ precision[fold]
-        margins[rows] = scores.transpose(1, 2, 0) + constants[fold]
+        scores = predicted[:, rows] @ weights[fold]
+        margins[rows] = scores.transpose(1, 2, 0) + constants[fold, :, :, 0]
     return margins

@@ -9,6 +9,7 @@ from neuroextrap.margins.algebra._linear import Linear
 from neuroextrap.margins.algebra._tall import TallRegion
 from neuroextrap.margins.classifiers._lda_algebra import (
     SINGULAR,
+    fixed_constants,
     inverse,
     prior_constants,
 )
@@ -19,18 +20,21 @@ def linear_tall(
     design: Design,
     labelings: Labelings,
     counts: np.ndarray,
-    priors: str,
+    rule: str,
 ) -> Linear:
     """Return the margins of a region with few features; counts (F, K, B).
 
     What is inverted for every labeling is K x K, or of the size of the features where
     there are more classes than those.
     """
-    constants = prior_constants(counts, priors).swapaxes(1, 2)
+    constants = prior_constants(counts, rule).swapaxes(1, 2)
     n = counts.swapaxes(1, 2)
     few_features = region.centered.shape[1] <= 2 * design.n_classes
-    linear = _from_features if few_features else _from_classes
-    points = region.centered if few_features else region.projected
+    linear, points = _from_classes, region.projected
+    if rule == "ridge":
+        linear = _of_ridge
+    elif few_features:
+        linear, points = _from_features, region.centered
     weights = region.class_sums(labelings, n)
     for labeling in range(labelings.n_labelings):
         one = weights[:, labeling], n[:, labeling]
@@ -63,6 +67,16 @@ def _solved(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
         raise ValueError(SINGULAR)
     inverse, _ = dpotri(lower, lower=True, overwrite_c=True)  # its lower half
     return dsymm(1.0, inverse, rows.T, lower=True).T
+
+
+def _of_ridge(
+    region: TallRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for projected points, by ridge regression: none is inverted."""
+    shifts = sums * fixed_constants(n, "ridge")[:, :, None]
+    middle = shifts.mean(axis=1)[:, :, None]
+    products = (shifts @ region.inverses @ middle)[:, :, 0]
+    return shifts, -products / n.mean(axis=1, keepdims=True)
 
 
 def _from_classes(

@@ -36,9 +36,9 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
     once. Means and variances (divided by the count) are those of the class's training
     samples. A constant feature adds nothing. No class variance falls below
     ``variance_floor`` times the feature's variance over all samples, which no label
-    enters; with 0, a feature that is constant within a class is an error. With
-    ``priors="frequency"`` the prior is the share of the class among the training
-    samples, with "equal" it is 1 / K.
+    enters; with 0, a feature that is constant within a class is an error. The prior of
+    a class is 1 / K, so that a class of many samples is not favored; with
+    ``priors="frequency"`` it is the share of the class among the training samples.
 
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 6.6.3.
@@ -48,9 +48,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
     marginal = True
     indicator_bytes = 8
 
-    def __init__(
-        self, *, variance_floor: float = 1e-3, priors: str = "frequency"
-    ) -> None:
+    def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:
         self.variance_floor = variance_floor
         self.priors = priors
 
@@ -199,7 +197,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
     def _log_priors(self, counts: Any) -> np.ndarray:
         """Log prior of each class, the shape of `counts` (F, K, ...)."""
         if self.priors == "equal":
-            return np.full(counts.shape, -np.log(counts.shape[1]))
+            return np.full(counts.shape, np.log(1.0 / counts.shape[1]))
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 

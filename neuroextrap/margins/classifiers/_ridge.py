@@ -32,6 +32,7 @@ from neuroextrap.margins.algebra._tall import (
     tall_bytes,
     tall_workspace,
 )
+from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import batch_last
 from neuroextrap.margins.compiled._numba import has_numba
 
@@ -44,6 +45,12 @@ class RidgeMargins(BestClasses, MarginKernel):
     margin of a class is its predicted indicator. A fold's fit is never recomputed: the
     out-of-fold prediction is one fixed matrix times the indicators, exactly.
 
+    Where classes are unequal, that would favor the large ones. Then the margin of class
+    l at x is ``(x - m)' A (mu_l - m) N / K``, up to a term shared by all classes, with
+    A the inverse of the total scatter of the N training samples plus the penalty, mu_l
+    the means of the K classes and m the mean of these. If classes are equal, that is
+    the predicted indicator minus 1 / K.
+
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
     """
@@ -55,17 +62,39 @@ class RidgeMargins(BestClasses, MarginKernel):
     def __init__(self, *, shrinkage: Any = "auto") -> None:
         self.shrinkage = shrinkage
 
+    def __repr__(self) -> str:
+        """Show the option, and what unequal classes are computed by on this machine."""
+        solver = "numba" if has_numba() else "numpy"
+        return f"RidgeMargins(shrinkage={self.shrinkage!r}, solver={solver!r})"
+
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
         forms = split_by_form(xs, design, shrinkage=self.shrinkage)
-        predictors = [_predictor(group, design) for group in forms.operators]
-        return design, len(xs), forms, predictors, {}
+        return design, len(xs), forms, {}
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, forms, predictors, _ = state
+        design, n_regions, forms, _ = state
+        parts = []
+        for columns, some, balanced in _by_balance(labelings, design):
+            if balanced:
+                part = self._equal_margins(state, some)
+            else:
+                part = _WEIGHED.margins((design, n_regions, forms), some)
+            parts.append((columns, part))
+        if len(parts) == 1:
+            return parts[0][1]
+        shape = len(design.test), labelings.n_classes, n_regions, labelings.n_labelings
+        margins = np.empty(shape, parts[0][1].dtype)
+        for columns, part in parts:
+            margins[..., columns] = part.reshape(*shape[:3], -1)
+        return margins.reshape(*shape[:2], -1)
+
+    def _equal_margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        """Return margins where classes are equal: the predicted indicators."""
+        design, n_regions, forms, _ = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
-        parts = []
+        predictors, parts = _predictors(state), []
         for group, predictor in zip(forms.operators, predictors, strict=True):
             if is_compact(design):
                 part = _exact_predictions(predictor, design, labelings, group.dtype)
@@ -91,14 +120,29 @@ class RidgeMargins(BestClasses, MarginKernel):
         return is_compact(design)
 
     def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
-        design, n_regions, forms, predictors, screens = state
+        design, n_regions, forms, _ = state
+        shares = np.empty((n_regions, labelings.n_labelings))
+        for columns, some, balanced in _by_balance(labelings, design):
+            mass = weights if np.ndim(weights) == 0 else weights[:, columns]
+            if balanced:
+                part = self._equal_shares(state, some, mass)
+            else:
+                part = _WEIGHED.best_shares((design, n_regions, forms), some, mass)
+            if part is None:
+                return None
+            shares[:, columns] = part.reshape(n_regions, -1)
+        return shares.reshape(-1)
+
+    def _equal_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
+        """Return the shares of best classes where classes are equal."""
+        design, n_regions, forms, screens = state
         if forms.all_tall:
             counts = checked_counts(design, labelings)
             linear = (_linear(x, labelings, counts) for x in forms.tall.values())
             return shares_of_linear(linear, design, labelings, weights)
         if not is_compact(design) or forms.tall or forms.growing is not None:
             return None
-        counted = count_terms(labelings, design)
+        counted, predictors = count_terms(labelings, design), _predictors(state)
         short = has_numba() and may_be_short(labelings, design)
         if counted not in screens:
             screen = whole_tables if short else _screens
@@ -121,6 +165,46 @@ class RidgeMargins(BestClasses, MarginKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return tall_bytes(n_features, design, float)
+
+
+class _WeighedRidge(LDAMargins):
+    """Ridge regression of unequal classes: another rule for the sums of lda."""
+
+    rule = "ridge"
+
+
+_WEIGHED = _WeighedRidge()
+
+
+def _by_balance(
+    labelings: Labelings, design: Design
+) -> list[tuple[Any, Labelings, bool]]:
+    """Split labelings by whether classes train equally often, in every fold.
+
+    Returns (columns, labelings, whether they do) of one or both; kept for the next
+    region. So margins depend on nothing but their own labeling.
+    """
+
+    def make() -> list[tuple[Any, Labelings, bool]]:
+        counts = checked_counts(design, labelings)
+        equal = (counts == counts[:, :1]).all(axis=(0, 1))
+        if equal.all() or not equal.any():
+            return [(slice(None), labelings, bool(equal.all()))]
+        return [
+            (columns, labelings.some(columns), balanced)
+            for balanced in (True, False)
+            for columns in [np.flatnonzero(equal == balanced)]
+        ]
+
+    return labelings.keep("by balance", make)
+
+
+def _predictors(state: Any) -> list[Any]:
+    """Return what gives the predicted indicators of the groups of regions."""
+    design, _, forms, kept = state
+    if "predictors" not in kept:
+        kept["predictors"] = [_predictor(group, design) for group in forms.operators]
+    return kept["predictors"]
 
 
 def _screens(predictor: np.ndarray, counted: Terms, design: Design) -> list[Screen]:

@@ -158,6 +158,25 @@ def _fill_constants(constants: int, work: Any) -> None:
 
 
 @_compile
+def _weigh_equally(counts: int, weights: int, work: Any) -> None:
+    """Turn moments into the weights of ridge regression; fill its constants."""
+    step, size, share = work.width * ROW, spread(0.0), spread(-1.0 / work.n_classes)
+    for k in range(0, step, ROW):
+        size = add(size, load(counts + k))
+    for m in range(0, step, ROW):
+        total = spread(0.0)
+        for k in range(0, step, ROW):  # the upper triangle of a symmetric matrix
+            place = work.moments + min(k, m) * work.width + max(k, m)
+            total = add_product(total, load(weights + k), load(place))
+        value = add(divide(total, size), share)
+        store(work.constants + m, add_product(share, load(weights + m), value))
+    for k in range(0, step, ROW):
+        for m in range(0, step, ROW):
+            place = work.moments + k * work.width + m
+            store(place, load(weights + k) if k == m else spread(0.0))
+
+
+@_compile
 def _add_truth(codes: int, held: Any, work: Any) -> None:
     """Turn errors of held-out samples into what is predicted."""
     one = spread(1.0)
@@ -229,10 +248,14 @@ def _test_fold(
 def _fit_fold(f: int, group: Any, inside: int, n_held: int, work: Any) -> bool:
     """Fit a fold whose errors are known: inverse moments and constants.
 
-    ``n_held`` samples are taken off the moments. False if these are singular.
+    ``n_held`` samples are taken off the moments. False if these are singular. Ridge
+    regression inverts none.
     """
     first = f * work.width * ROW
     _fill_moments(group.counts + first, inside, n_held, work)
+    if group.is_ridge:
+        _weigh_equally(group.counts + first, group.constants + first, work)
+        return True
     regular = invert(work.moments, work.scratch, work.width)
     _fill_constants(group.constants + first, work)
     return regular

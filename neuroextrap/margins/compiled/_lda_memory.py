@@ -24,8 +24,9 @@ Region = namedtuple("Region", "dense blocks residuals inverses")
 # of G groups of labelings: samples sorted by class (G, `LANES`, n_samples) and where
 # classes begin (G, `LANES`, K + 1); classes of samples (G, n_samples, `LANES`);
 # training samples of a class and what is added to its margin whatever the region, both
-# (G, F, K, `LANES`); and weights of test points (G, n_test, `LANES`), or none
-Groups = namedtuple("Groups", "members edges codes counts constants weights")
+# (G, F, K, `LANES`), or its weight if the rule is that of ridge regression; weights of
+# test points (G, n_test, `LANES`), or none; and whether it is
+Groups = namedtuple("Groups", "members edges codes counts constants weights is_ridge")
 # where margins go: a flat array, the place of the first, how far apart those of two
 # classes are, of how many classes and labelings; or an array of no size. Shares of best
 # classes (G, `LANES`), or none, and whether margins then have single precision
@@ -38,8 +39,9 @@ Work = namedtuple(
     "Work", "n_classes width inside errors moments total scores constants scratch"
 )
 # of the labelings of a group, addresses: classes of samples (n_samples,), training
-# samples of a class and constants (F, K), weights of test points (n_test,) or 0
-Group = namedtuple("Group", "codes counts constants weights")
+# samples of a class and constants (F, K), weights of test points (n_test,) or 0; the
+# rule
+Group = namedtuple("Group", "codes counts constants weights is_ridge")
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -74,4 +76,5 @@ def group_of(groups: Any, g: int) -> Any:
     first = g * n_folds * width * ROW
     codes = address_of(groups.codes) + g * n_samples * LANES
     counts, constants = address_of(groups.counts), address_of(groups.constants)
-    return Group(codes, counts + first, constants + first, weights)
+    places = codes, counts + first, constants + first, weights
+    return Group(*places, groups.is_ridge)
