@@ -54,9 +54,10 @@ def group_information(
         Confidence level of intervals and lower bounds.
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
-    allow_mixed : bool, default=False
-        Whether subjects may differ in classifier or encoder, radius, set sizes,
-        classes, scheme of permutations or tested statistic.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the

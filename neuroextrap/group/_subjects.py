@@ -1,6 +1,7 @@
 """One map of each subject: from images or an array, and back."""
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from neuroextrap.group._alike import check_alike_maps
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
+from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_numbers
 
@@ -56,6 +58,7 @@ def read_subjects(
         from neuroextrap.images import load_samples, resolve_masker
         from neuroextrap.images._opening import list_images
 
+        _complete(imgs, name)
         named = list_images(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
@@ -142,6 +145,17 @@ def check_fraction(value, name):
     """Check that a value lies strictly between 0 and 1."""
     if not isinstance(value, (float, np.floating)) or not 0 < value < 1:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
+
+
+def _complete(imgs, name):
+    """Complete what killed runs wrote in part where maps are read from."""
+    from neuroextrap.images._opening import image_files
+
+    given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
+    paths = [img for img in given if isinstance(img, (str, os.PathLike))]
+    files = image_files(paths, name) if paths else []
+    for folder in dict.fromkeys(Path(file).parent for file in files):
+        finish_interrupted(folder)
 
 
 def _floating(values):
