@@ -29,27 +29,12 @@ _DECISIVE = (
 """Parameters that change what the numbers of a map mean."""
 _GIVEN_OR_NOT = ("blocks", "labels_img", "noise_covariance", "process_mask_img")
 """Parameters that may be each subject's own, but are given for all or for none."""
-_SAMPLES = (
-    "samples",
-    "smoothing_fwhm",
-    "high_pass",
-    "detrend",
-    "standardize",
-    "delay",
-    "exclude",
-)
+_SAMPLES = "samples smoothing_fwhm high_pass detrend standardize delay exclude"
 """Options by which samples were made of the images."""
-_COHORT = (
-    "task",
-    "runs",
-    "mask",
-    "confounds",
-    "features",
-    "stimulus_column",
-    "n_folds",
-)
+_COHORT = "task runs mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
-_NAMES = ("kind", *_DECISIVE, *_GIVEN_OR_NOT, *_SAMPLES, *_COHORT)
+_MADE = (*_SAMPLES.split(), *_COHORT.split())
+_NAMES = ("kind", *_DECISIVE, *_GIVEN_OR_NOT, *_MADE)
 _FEW = 4  # subjects that a line names
 
 
@@ -60,7 +45,8 @@ def allowed_names(allow_mixed):
     """
     if isinstance(allow_mixed, (bool, np.bool_)):
         return _NAMES if allow_mixed else ()
-    given = [allow_mixed] if isinstance(allow_mixed, str) else list(allow_mixed)
+    several = isinstance(allow_mixed, (list, tuple, set, frozenset))
+    given = allow_mixed if several else [allow_mixed]
     unknown = [name for name in given if name not in _NAMES]
     if unknown:
         raise ValueError(
@@ -124,7 +110,8 @@ def _decisive(about):
 
     What is not on record is left out.
     """
-    samples = about.get("made_by") or {}
+    samples = about.get("made_by")
+    samples = samples if isinstance(samples, dict) else {}
     names = samples.get("exclude") or []
     made = {**samples, "exclude": sorted([names] if isinstance(names, str) else names)}
     cohort = samples.get("cohort", {})
@@ -132,6 +119,10 @@ def _decisive(about):
         ("analysis", "kind"): about.get("kind"),
         **{("analysis", name): about.get(name) for name in _DECISIVE},
         **{("analysis", name): about.get(name) is not None for name in _GIVEN_OR_NOT},
-        **{("images", name): made.get(name) for name in _SAMPLES if "samples" in made},
-        **{("cohort", name): cohort.get(name) for name in _COHORT if cohort},
+        **{
+            ("images", name): made.get(name)
+            for name in _SAMPLES.split()
+            if "samples" in made
+        },
+        **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
     }

@@ -33,7 +33,7 @@ def two(cohort, tmp_path_factory):
 
 
 CHANGES = {
-    "samples": {"samples": "volumes"},
+    "samples": {"samples": "lsa"},
     "smoothing_fwhm": {"smoothing_fwhm": 6.0},
     "high_pass": {"high_pass": 0.01},
     "confounds": {"confounds": ("motion",)},
