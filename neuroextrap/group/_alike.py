@@ -114,15 +114,13 @@ def _decisive(about):
     samples = samples if isinstance(samples, dict) else {}
     names = samples.get("exclude") or []
     made = {**samples, "exclude": sorted([names] if isinstance(names, str) else names)}
+    if "samples" not in made:
+        made = {}
     cohort = samples.get("cohort", {})
     return {
         ("analysis", "kind"): about.get("kind"),
         **{("analysis", name): about.get(name) for name in _DECISIVE},
         **{("analysis", name): about.get(name) is not None for name in _GIVEN_OR_NOT},
-        **{
-            ("images", name): made.get(name)
-            for name in _SAMPLES.split()
-            if "samples" in made
-        },
+        **{("images", name): made.get(name) for name in _SAMPLES.split() if made},
         **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
     }
