@@ -17,7 +17,7 @@ PACKAGE = Path(neuroextrap.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 ELSEWHERE = {"--allow-missing"}
 """Options named by what only other commands reach: joining parts of one analysis."""
-OWN = ("_bids.py", "_bids_analysis.py", "_encoding_options.py", "_cost.py", "_dask.py")
+OWN = ("_bids.py", "_bids_analysis.py", "_encoding_options.py", "_cost.py")
 """Modules of the command line that the command uses."""
 
 
@@ -51,7 +51,7 @@ def test_every_option_that_is_named_is_there():
     ]
     told = {word: path for path in modules for word in named(path)}
     assert {"--t-r", "--no-check-t-r", "--raw", "--space", "--mask"} <= told.keys()
-    lacking = told.keys() - options_of("bids") - ELSEWHERE - {"--ref", "--"}
+    lacking = told.keys() - options_of("bids") - ELSEWHERE
     assert {word: told[word].name for word in lacking} == {}
 
 
