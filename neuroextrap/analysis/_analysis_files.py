@@ -56,12 +56,22 @@ class SavedAnalysis(NamedTuple):
     run: dict | None  # arrays, of analyses that keep them
 
 
-def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, more=None):
+def write_analysis(
+    fitted,
+    path,
+    *,
+    overwrite=False,
+    bids=None,
+    origin=None,
+    more=None,
+    elsewhere=None,
+):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
     All files take their places together or not at all. `origin` (Origin) says what the
     results were made of, None what the analysis knows of that; `more` is a dict of
-    further files, functions that write to a path by plain name (a report, say).
+    further files, functions that write to a path by plain name (a report, say), of
+    which those in `elsewhere`, a dict of paths in the data set, go there.
     ValueError when the folder is not empty, or not writable.
     """
     files = ResultFiles.below(path, bids)
@@ -73,8 +83,9 @@ def write_analysis(fitted, path, *, overwrite=False, bids=None, origin=None, mor
         maps, sidecars = maps_and_sidecars(fitted, about, mask=_MASK)
         check_maps(maps, sidecars, files)
     record = {**origin.record, **call_record(fitted, about)}
+    places = {"sources": origin.paths, "elsewhere": elsewhere}
     with replaced_results(
-        files, overwrite=overwrite, provenance=record, sources=origin.paths
+        files, overwrite=overwrite, provenance=record, **places
     ) as folder:
         if maps:
             run = identity_hash(fitted.results_.identity)

@@ -6,6 +6,7 @@ from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import size_words
 from neuroextrap.cli._dask import add_dask
 from neuroextrap.cli._parser import (
+    add_allow_mixed,
     add_analysis_options,
     add_cleaning_options,
     add_n_jobs,
@@ -38,7 +39,7 @@ examples:
 """
 _SAMPLES = (
     "task space raw samples exclude smoothing_fwhm high_pass detrend standardize delay "
-    "overwrite dry_run report save_null shard work_dir"
+    "t_r check_t_r overwrite dry_run report save_null shard work_dir"
 )
 _GROUP = (
     "task space mask two_sided cluster_threshold tfce confidence_level gamma "
@@ -65,7 +66,9 @@ def add_parser(subparsers):
 def _add_options(parser):
     """Add all options, which a configuration may have too."""
     _add_input_options(parser)
-    add_region_options(parser)
+    add_region_options(
+        parser, mask="the brain masks of all runs, or computed where they lack"
+    )
     add_analysis_options(parser)
     add_encoding_options(parser)
     _add_group_options(parser)
@@ -123,6 +126,19 @@ def _add_input_options(parser):
         metavar="S",
         help="seconds by which responses lag behind events, for blocks and volumes "
         "(default: %(default)g)",
+    )
+    group.add_argument(
+        "--t-r",
+        type=float,
+        metavar="S",
+        help="repetition time in seconds (default: from headers, or RepetitionTime in "
+        "the .json beside each image)",
+    )
+    group.add_argument(
+        "--no-check-t-r",
+        action="store_false",
+        dest="check_t_r",
+        help="take --t-r, or else the .json, even if others say otherwise",
     )
     for name, what in (
         ("detrend", "remove the linear trend of"),
@@ -186,12 +202,7 @@ def _add_group_options(parser):
         help="image drawn under the maps of the group's page: an anatomy, mni152 or "
         "none (default: the template if the maps are in MNI space)",
     )
-    group.add_argument(
-        "--allow-mixed",
-        action="store_true",
-        help="accept other classifiers, radii, set sizes, schemes of permutations or "
-        "statistics in some participants",
-    )
+    add_allow_mixed(group)
     group.add_argument(
         "--allow-native-space",
         action="store_true",

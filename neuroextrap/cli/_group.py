@@ -122,8 +122,12 @@ def _read_places(args):
                 f"{folders[0]} and --subjects both name folders of analyses; give one"
             )
         args.subjects = folders or args.subjects
-    several = ("imgs", "null", "subjects", "paired_imgs")
+    several = ("imgs", "null", "subjects", "paired_imgs", "allow_mixed")
+    if isinstance(args.allow_mixed, list):
+        args.allow_mixed.insert(0, "")  # OUT may be all that follows
     take_last_as_output(args, args.argv, several)
+    if isinstance(args.allow_mixed, list):
+        args.allow_mixed = args.allow_mixed[1:] or True
 
 
 def _pages(maps, args):

@@ -1,6 +1,6 @@
 """The options of ``neuroextrap group``."""
 
-from neuroextrap.cli._parser import add_dry_run
+from neuroextrap.cli._parser import add_allow_mixed, add_dry_run
 
 
 def add_input_options(parser):
@@ -19,13 +19,7 @@ def add_input_options(parser):
         help="folders of one analysis each, instead of maps: means, spread and lower "
         "bounds of information over subjects",
     )
-    group.add_argument(
-        "--allow-mixed",
-        action="store_true",
-        help="accept other classifiers, radii, classes, set sizes, schemes of "
-        "permutations or statistics in some subjects (maps are judged by the JSON "
-        "files beside them)",
-    )
+    add_allow_mixed(group)
     group.add_argument(
         "--paired-imgs",
         nargs="+",

@@ -125,13 +125,16 @@ def add_dry_run(group):
     )
 
 
-def add_region_options(parser):
-    """Add the options of regions: which voxels are analyzed together."""
+def add_region_options(parser, *, mask="computed from the images"):
+    """Add the options of regions: which voxels are analyzed together.
+
+    `mask` says which brain mask is the default.
+    """
     group = parser.add_argument_group("regions")
     group.add_argument(
         "--mask",
         metavar="IMG",
-        help="brain mask (default: computed from the images)",
+        help=f"brain mask (default: {mask})",
     )
     group.add_argument(
         "--radius",
@@ -296,6 +299,28 @@ def add_resource_options(parser):
         help="do part i of N only; neuroextrap merge joins the parts",
     )
     add_dry_run(group)
+
+
+def add_allow_mixed(group):
+    """Add the option that says what may differ among subjects."""
+    group.add_argument(
+        "--allow-mixed",
+        nargs="*",
+        default=False,
+        action=_NamesOrAll,
+        metavar="NAME",
+        help="accept that subjects differ in these, such as runs, smoothing_fwhm or "
+        "radius, by the names that the refusal says; without a name, in anything",
+    )
+
+
+class _NamesOrAll(argparse.Action):
+    """Keep the names that follow an option, or True where none do."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Note the names."""
+        del parser, option_string
+        setattr(namespace, self.dest, values or True)
 
 
 def add_n_jobs(group, *, default):

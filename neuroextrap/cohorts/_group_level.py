@@ -1,26 +1,30 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
+from contextlib import contextmanager
 from pathlib import Path
 
 from neuroextrap.analysis._origin import origin_of
-from neuroextrap.cohorts._group_members import NULL, beside, members_of
-from neuroextrap.cohorts._index_page import write_index
-from neuroextrap.cohorts._records import write_text
+from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
+from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
+from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import records
 from neuroextrap.group._prevalence import PrevalenceOptions
 from neuroextrap.group._results import group_report
 from neuroextrap.group._saved_prevalence import saved_prevalence
 from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
+from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_together
 from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
 _ACCURACY, _REPORT = "desc-accuracy_stat.nii.gz", "desc-report_stat.html"
+_PAGE = "report.html"
 _KINDS = ("accuracy", "information", "prevalence")
 
 
@@ -79,9 +83,10 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5
         Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
-    allow_mixed : bool, default=False
-        Whether participants may differ in classifier or encoder, radius, set sizes,
-        scheme of permutations or tested statistic.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among participants, such as ``["runs",
+        "smoothing_fwhm"]``: options and parameters by their names, or runs (how many of
+        every session), task, mask, confounds, features. If True, anything.
     allow_native_space : bool, default=False
         Whether maps in the participants' own spaces are tested voxel by voxel.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
@@ -124,15 +129,15 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     ValueError: no_such_folder has no results of participants; analyze them first
     """
     check_flags(two_sided=two_sided, tfce=tfce, report=report, overwrite=overwrite)
-    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
+    allowed_names(allow_mixed)
     out = Path(out)
+    finish_interrupted(out, below=True)  # before anything is read
     found, left_out = members_of(out, participants, {"task": task, "space": space})
+    mixed = differences(found, allow_mixed)
     imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]
     entities = shared_entities(imgs)
     entities.pop("desc")
-    for kind in _KINDS:
-        bids = entities | {"desc": kind}
-        check_output_directory(out, overwrite=overwrite, bids=bids)
+    files = _files(out, entities, overwrite)
     n_classes = len(next(iter(found.values()))[1])
     level = {"confidence_level": confidence_level}
     options = {
@@ -146,14 +151,19 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         "information": level,
         "prevalence": {"gamma": gamma, **level},
     }
-    shared = {"mask": mask, "allow_native_space": allow_native_space}
-    shared["allow_mixed"] = allow_mixed
+    shared = {
+        "mask": mask,
+        "allow_native_space": allow_native_space,
+        "allow_mixed": allow_mixed,
+    }
     made = _tested(found, imgs, options, shared, random_state)
     about = origin_of({"imgs": imgs}).sidecar()
-    about |= {"participants": list(found), "left_out": left_out}
-    for kind, maps in made.items():
-        told = about | provenance(parameters=options[kind], random_state=random_state)
-        _write(out, maps, entities | {"desc": kind}, overwrite, told)
+    about |= {"participants": list(found), "left_out": left_out, "mixed": list(mixed)}
+    told = {
+        kind: about | provenance(parameters=options[kind], random_state=random_state)
+        for kind in made
+    }
+    page = None
     if report:
         page = group_report(
             list(made.values()),
@@ -163,10 +173,30 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
             left_out=left_out,
             links=_links(found),
         )
-        path = ResultFiles.below(out, entities).path("report.html")
-        write_text(path, page.get_standalone())
-    write_index(out, left_out)
+    with _replaced(out, files, told, entities, overwrite) as (folders, places):
+        coming = _stage(made, files, told, folders)
+        if page is not None:
+            coming.append(places[_PAGE])
+            (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
+        going = _written_before(files) | {places[_PAGE]}
+        text = index_text(
+            out, left_out, coming=coming, going=going - {*coming}, mixed=mixed
+        )
+        (folders[0] / INDEX).write_text(text, encoding="utf-8")
     return _joined(made)
+
+
+def _files(out, entities, overwrite):
+    """Return the ResultFiles of every kind of maps; ValueError where they cannot go."""
+    files = {kind: ResultFiles.below(out, entities | {"desc": kind}) for kind in _KINDS}
+    for each in files.values():
+        each.check(overwrite=overwrite)
+    return files
+
+
+def _written_before(files):
+    """Return the paths of what is there of the kinds of maps."""
+    return {each.folder / name for each in files.values() for name in each.written()}
 
 
 def _tested(found, imgs, options, shared, random_state):
@@ -215,8 +245,26 @@ def _links(found):
     return links
 
 
-def _write(out, maps, bids, overwrite, about):
-    """Write the maps of one analysis of the group; `about` says what made them."""
-    known = records()
-    sidecars = {name: describe_map(known[name], about) for name in maps}
-    write_maps(out, maps, sidecars, overwrite=overwrite, bids=bids, provenance=about)
+@contextmanager
+def _replaced(out, files, told, entities, overwrite):
+    """Yield a folder for each kind of maps, and the places of the pages.
+
+    All take their places in one step, those of kinds that are not made again go.
+    """
+    places = {_PAGE: ResultFiles.below(out, entities).path(_PAGE), INDEX: out / INDEX}
+    parts = [(files[kind], told[kind]) for kind in told]
+    stale = [files[kind] for kind in files if kind not in told]
+    how = {"overwrite": overwrite, "elsewhere": places, "stale": stale}
+    with replaced_together(parts, **how) as folders:
+        yield folders, places
+
+
+def _stage(made, files, told, folders):
+    """Write the maps of every kind to its folder; return where they will be."""
+    known, coming = records(), []
+    for (kind, maps), folder in zip(made.items(), folders, strict=True):
+        sidecars = {name: describe_map(known[name], told[kind]) for name in maps}
+        check_maps(maps, sidecars, files[kind])
+        stage_maps(folder, maps, sidecars, files[kind])
+        coming += [files[kind].path(f"{name}.nii.gz") for name in maps]
+    return coming

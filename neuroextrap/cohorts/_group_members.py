@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 
 from neuroextrap.cohorts._records import read_records
+from neuroextrap.group._alike import check_alike
 from neuroextrap.images._bids_names import file_entities
 from neuroextrap.maps._json import read_json
 
@@ -32,6 +33,23 @@ def members_of(out, participants, wanted):
             f"needed ({told}); analyze more"
         )
     return found, left_out
+
+
+def differences(found, allow_mixed):
+    """Return the names of what differs among members, which must be allowed.
+
+    `found` are index file and classes by participant, ValueError names who differ.
+    """
+    told = []
+    for name, (path, _) in found.items():
+        index = read_json(path)
+        made_by = index.get("origin", {}).get("samples")
+        about = {**index["parameters"], "kind": index["kind"], "made_by": made_by}
+        told.append((name, about))
+    mixed = check_alike(told, "participants", allow_mixed=allow_mixed)
+    for name in mixed:
+        logger.warning("participants differ in %s, which is allowed", name)
+    return mixed
 
 
 def beside(index, name):

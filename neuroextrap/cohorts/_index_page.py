@@ -6,18 +6,30 @@ from pathlib import Path
 from neuroextrap.cohorts._records import read_records, write_text
 from neuroextrap.reporting._page import make_page
 
+INDEX = "index.html"
 _HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
 
 
-def write_index(out, left_out=None):
-    """Write ``index.html`` to the folder of the results, over an older one.
-
-    `left_out` is a dict of reasons by participant, of those whom the group lacks.
-    """
+def write_index(out):
+    """Write ``index.html`` to the folder of the results, over an older one."""
     out = Path(out)
+    write_text(out / INDEX, index_text(out))
+    return out / INDEX
+
+
+def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
+    """Return the page that links to everything.
+
+    `left_out` is a dict of reasons by participant, of those whom the group lacks,
+    `mixed` what differs among the others. Files of the group at the paths `coming` will
+    be there when the page is, those at `going` will not.
+    """
+    present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
+    pages, maps = (
+        sorted(path for path in present if path.name.endswith(ending))
+        for ending in ("desc-report_stat.html", "_stat.nii.gz")
+    )
     sections = [("Participants", _participants(out))]
-    pages = sorted((out / "group").glob("*desc-report_stat.html"))
-    maps = sorted((out / "group").glob("*_stat.nii.gz"))
     if maps:
         links = "".join(
             f"<p>{_link(out, page, 'Open the report of the group')}</p>"
@@ -32,9 +44,11 @@ def write_index(out, left_out=None):
             for name, reason in left_out.items()
         )
         sections.append(("Left out of the group", f"<ul>{items}</ul>"))
-    page = make_page("Identification in a cohort", sections)
-    write_text(out / "index.html", page.get_standalone())
-    return out / "index.html"
+    if mixed:
+        items = "".join(f"<li>{escape(name)}</li>" for name in mixed)
+        told = f"<p>Allowed to differ among participants, and does:</p><ul>{items}</ul>"
+        sections.append(("Differences", told))
+    return make_page("Identification in a cohort", sections).get_standalone()
 
 
 def _participants(out):

@@ -15,7 +15,12 @@ def one_line(error):
 
 
 def entry_of(label, status, participant, start, reason=""):
-    """Return what the table of outcomes says of a participant."""
+    """Return what the table of outcomes says of a participant.
+
+    The reason is that of a failure, or why runs are left out.
+    """
+    if not reason and participant is not None:
+        reason = "; ".join(participant.left_out)
     n_runs = 0 if participant is None else len(participant.runs)
     seconds = round(time.monotonic() - start, 1)
     return dict(

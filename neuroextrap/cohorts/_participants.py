@@ -18,7 +18,13 @@ from neuroextrap.cohorts._outcomes import (
     outcome_table,
     tell_missing_runs,
 )
-from neuroextrap.cohorts._records import prepare_dataset, read_outcome, write_record
+from neuroextrap.cohorts._records import (
+    prepare_dataset,
+    read_outcome,
+    record_path,
+    record_text,
+    write_record,
+)
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,
@@ -29,6 +35,7 @@ from neuroextrap.cohorts._request import (
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._event_samples import check_event_options
 from neuroextrap.images._smoothing import check_fwhm
+from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import parse_shard
@@ -59,6 +66,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     detrend=False,
     standardize=False,
     delay=0.0,
+    t_r=None,
+    check_t_r=True,
     save_null=False,
     report=True,
     shard=None,
@@ -134,6 +143,12 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         (blocks and volumes).
     delay : float, default=0.0
         Seconds by which responses lag behind events (blocks and volumes).
+    t_r : float or None, default=None
+        Time between volumes in seconds. If None, it is taken from headers and JSON
+        files.
+    check_t_r : bool, default=True
+        Whether ``t_r``, headers and JSON files must agree. If False, ``t_r`` counts,
+        or else the JSON file.
     save_null : bool, default=False
         Whether to keep every participant's permuted maps, from which the group's
         prevalence is inferred; needs permutations.
@@ -155,7 +170,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         A row per participant: ``participant_id``; ``status`` ("done", "skipped",
         "failed", or "planned" in a dry run); ``n_runs``; ``seconds`` (in a dry run an
         estimate from the first participant, which has ``memory`` and ``disk`` in bytes
-        too); ``reason`` of a failure. The same is in ``out/code/sub-<label>.toml``,
+        too); ``reason`` of a failure, or why runs were left out (they have no events,
+        or one after their last volume). The same is in ``out/code/sub-<label>.toml``,
         with all options and files (paths within the data sets, or from the record's
         folder, none of them absolute), a configuration for
         ``neuroextrap bids --config``; ``out/index.html`` links to everything.
@@ -207,6 +223,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
             "detrend": detrend,
             "standardize": standardize,
             "delay": delay,
+            **({} if t_r is None else {"t_r": t_r}),
+            **({} if check_t_r else {"check_t_r": False}),
         },
         save_null=save_null,
         work_dir=work_dir,
@@ -243,39 +261,52 @@ def _labels(participants, present):
 
 def _outcome(request, label, out, writing):
     """Analyze one participant, and put on record how it ended."""
-    start, participant, reason = time.monotonic(), None, ""
-    status = "done"
+    start, participant = time.monotonic(), None
     try:
+        finish_interrupted(out / f"sub-{label}", below=True)
         participant = find_participant(request, label)
         files = ResultFiles.below(out, participant.bids)
         if _is_done(files, participant.identity, save_null=request.save_null):
-            status = "skipped"
-        else:
-            files.check(overwrite=writing["overwrite"])
-            logger.info("sub-%s: %d runs", label, len(participant.runs))
-            with working_folder(request, participant, out) as folder:
-                fitted, origin = fit_participant(request, participant, folder)
-                _write(fitted, origin, participant, out, folder, writing)
+            entry = entry_of(label, "skipped", participant, start)
+            _mend_record(request, participant, out, entry)
+            return entry
+        files.check(overwrite=writing["overwrite"])
+        logger.info("sub-%s: %d runs", label, len(participant.runs))
+        with working_folder(request, participant, out) as folder:
+            fitted, origin = fit_participant(request, participant, folder)
+            entry = entry_of(label, "done", participant, start)
+            path = record_path(out, label)
+            record = path, _record(request, participant, out, entry, path)
+            _write(fitted, origin, participant, out, folder, writing, record)
+            record_path(out, label, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
-        status, reason = "failed", one_line(error)
-        logger.error("sub-%s failed: %s", label, reason)
+        entry = entry_of(label, "failed", participant, start, one_line(error))
+        logger.error("sub-%s failed: %s", label, entry["reason"])
         logger.debug("sub-%s", label, exc_info=True)
-    entry = entry_of(label, status, participant, start, reason)
-    _record(request, participant, out, entry)
+        # the record of results that are there stays theirs
+        results = any((out / f"sub-{label}").rglob("*_desc-analysis_stat.json"))
+        path = record_path(out, label, failed=results)
+        write_record(path, _record(request, participant, out, entry, path))
     return entry
 
 
-def _record(request, participant, out, entry):
-    """Put on record how it ended; whoever was done before stays so."""
-    label = entry["participant_id"].removeprefix("sub-")
-    if entry["status"] == "skipped":
-        if read_outcome(out, label).get("status") == "done":
-            return
-        entry = entry | {"status": "done"}
+def _record(request, participant, out, entry, path):
+    """Return the text of a participant's record, which goes to a path."""
     runs = [] if participant is None else participant.runs
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
-    folders = (request.derivatives, request.raw)
-    write_record(out, label, configuration(request, runs), runs, outcome, folders)
+    if participant is not None:
+        outcome["identity"] = participant.identity
+    folders = (request.derivatives, request.raw, out)
+    return record_text(path, configuration(request, runs), runs, outcome, folders)
+
+
+def _mend_record(request, participant, out, entry):
+    """Write the record of results that are there, unless it is theirs."""
+    path = record_path(out, participant.label)
+    known = read_outcome(out, participant.label)
+    if (known.get("status"), known.get("identity")) != ("done", participant.identity):
+        done = entry | {"status": "done"}
+        write_record(path, _record(request, participant, out, done, path))
 
 
 def _is_done(files, identity, *, save_null):
@@ -288,13 +319,15 @@ def _is_done(files, identity, *, save_null):
     return origin.get("samples", {}).get("identity") == identity
 
 
-def _write(fitted, origin, participant, out, folder, writing):
+def _write(fitted, origin, participant, out, folder, writing, record):
     """Write the results of a participant, made of an Origin, all files or none.
 
-    Permuted maps are moved from the folder of work.
+    Permuted maps are moved from the folder of work. `record` is a pair of path and
+    text, which takes its place together with the results.
     """
     peaks = peak_table(fitted)
     more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
+    more["record.toml"] = lambda path: path.write_text(record[1], encoding="utf-8")
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
         if (folder / name).is_file():
             more[name] = partial(shutil.move, folder / name)
@@ -303,6 +336,7 @@ def _write(fitted, origin, participant, out, folder, writing):
         text = page.get_standalone()
         more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
     samples = {**origin.samples, "identity": participant.identity}
+    samples["cohort"] = participant.made_of
     write_analysis(
         fitted,
         out,
@@ -310,4 +344,5 @@ def _write(fitted, origin, participant, out, folder, writing):
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
+        elsewhere={"record.toml": record[0]},
     )

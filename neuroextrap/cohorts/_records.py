@@ -10,6 +10,8 @@ from neuroextrap.maps._bids import check_dataset, describe_dataset
 
 FOLDER = "code"
 """Where BIDS has room for how data were made."""
+FAILED = "failed"
+"""Where, below that, is told of calls that failed beside earlier results."""
 _IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
@@ -39,19 +41,24 @@ def prepare_dataset(out, derivatives):
     return out
 
 
-def write_record(out, label, options, runs, outcome, folders):
-    """Write the record of a participant, a configuration of exactly this analysis.
+def record_path(out, label, *, failed=False):
+    """Return the path of the record of a participant's results, or of a failed call."""
+    folder = Path(out) / FOLDER / (FAILED if failed else "")
+    return folder / f"sub-{label}.toml"
+
+
+def record_text(path, options, runs, outcome, folders):
+    """Return the record of a participant, a configuration of exactly this analysis.
 
     No path in it is absolute: files of runs begin at one of `folders`, the data sets
-    that they lie in, and options that are paths at the record's own folder.
+    that they lie in, and options that are paths at the folder of the record's `path`.
     """
-    path = Path(out) / FOLDER / f"sub-{label}.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
     plain = {name: value for name, value in options.items() if name != "python"}
     for name in _PATHS:
         if plain.get(name) is not None:
             plain[name] = _relative(plain[name], path.parent)
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
+    label = path.stem.removeprefix("sub-")
     lines += _lines({**plain, "participant_label": [label]})
     python = options.get("python", {})
     lines += ["", "[python]", *_lines(python)] if python else []
@@ -60,10 +67,15 @@ def write_record(out, label, options, runs, outcome, folders):
         files |= {"mask": run.mask, "confounds_file": run.confounds}
         within = {name: _within(file, folders) for name, file in files.items()}
         lines += ["", "[[runs]]", *_lines(within)]
-    reason = _without_folders(outcome["reason"], [*folders, out])
+    reason = _without_folders(outcome["reason"], folders)
     lines += ["", "[outcome]", *_lines(outcome | {"reason": reason})]
-    write_text(path, "\n".join(lines) + "\n")
-    return path
+    return "\n".join(lines) + "\n"
+
+
+def write_record(path, text):
+    """Write the record of a participant, over an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
 
 
 def read_records(out):
@@ -74,7 +86,7 @@ def read_records(out):
 
 def read_outcome(out, label):
     """Return how a participant's analysis ended, empty if it never did."""
-    path = Path(out) / FOLDER / f"sub-{label}.toml"
+    path = record_path(out, label)
     return read_toml(path).get("outcome", {}) if path.is_file() else {}
 
 
@@ -140,6 +152,7 @@ def _without_folders(text, folders):
     forms = {form(folder) for folder in given for form in _FORMS}
     for place in sorted(forms, key=len, reverse=True):
         text = text.replace(os.path.join(place, ""), "")
+        text = text.replace(place, Path(place).name)
     home = os.path.join(os.path.expanduser("~"), "")
     return text.replace(home, "~/") if home.strip("/") else text
 

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import shutil
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,12 @@ from neuroextrap.analysis._origin import origin_of, recorded_options
 from neuroextrap.cohorts._encoding import beta_tables, encoding_data
 from neuroextrap.images._bids_betas import find_betas
 from neuroextrap.images._bids_runs import find_runs
+from neuroextrap.images._event_samples import (
+    event_samples,
+    labels_of_samples,
+    late_events,
+)
+from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
@@ -60,7 +67,8 @@ class Participant:
     """One participant's runs, and what makes the results what they are.
 
     `conditions` are pairs of condition and run, one for each beta image, None where
-    tables tell.
+    tables tell. `left_out` says why further runs are not among them, a sentence each;
+    `made_of` what must be the same in all members of a group.
     """
 
     label: str
@@ -68,6 +76,8 @@ class Participant:
     bids: dict
     identity: str
     conditions: list | None = None
+    left_out: tuple = ()
+    made_of: dict = field(default_factory=dict)
 
     @property
     def imgs(self):
@@ -91,7 +101,7 @@ def find_participant(request, label):
         "task": request.task,
         "space": request.space,
     }
-    conditions = None
+    conditions, left_out = None, ()
     if request.of_betas:
         runs, conditions = find_betas(request.derivatives, label, **wanted)
         if request.analysis.mask is None and None in [run.mask for run in runs]:
@@ -101,6 +111,7 @@ def find_participant(request, label):
             )
     else:
         runs = find_runs(request.derivatives, request.raw, label, **wanted)
+        runs, left_out = _with_events(request, label, runs)
     if request.confounds:
         lacking = [run.bold for run in runs if run.confounds is None]
         if lacking:
@@ -113,7 +124,41 @@ def find_participant(request, label):
     for key in ("contrast", "stat"):
         bids.pop(key, None)
     identity = _identity(request, runs)
-    return Participant(label, runs, bids, identity, conditions)
+    made_of = _made_of(request, runs)
+    return Participant(label, runs, bids, identity, conditions, left_out, made_of)
+
+
+def _with_events(request, label, runs):
+    """Return the runs all of whose events are known, and why others are left out.
+
+    A run without events, or with one after its last volume, costs the participant that
+    run only, unless fewer than two would be left: then the analysis refuses it.
+    """
+    folders = [folder for folder in (request.derivatives, request.raw) if folder]
+    reasons = {
+        run.bold: f"{Path(run.bold).name} has no events in "
+        f"{' or '.join(map(str, folders))}; name the data set that has them (raw, "
+        "--raw)"
+        for run in runs
+        if run.events is None
+    }
+    found = [run for run in runs if run.events is not None]
+    if reasons and len(found) < 2:
+        raise ValueError(next(iter(reasons.values())))
+    names = {"samples", "delay", "t_r", "check_t_r"} & request.options.keys()
+    told = late_events(
+        [run.bold for run in found],
+        [run.events for run in found],
+        **{name: request.options[name] for name in names},
+    )
+    kept = [run for run, reason in zip(found, told, strict=True) if not reason]
+    if len(kept) < 2:
+        kept = found
+    else:
+        reasons |= {run.bold: r for run, r in zip(found, told, strict=True) if r}
+    for reason in reasons.values():
+        logger.warning("sub-%s: a run is left out: %s", label, reason)
+    return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
 
 
 def fit_participant(request, participant, folder):
@@ -180,8 +225,6 @@ def working_folder(request, participant, out):
 
 def samples_of(request, participant):
     """Return the LabeledSamples of a participant."""
-    from neuroextrap.images._event_samples import event_samples
-
     return event_samples(
         participant.imgs,
         tables_of(request, participant),
@@ -193,7 +236,6 @@ def samples_of(request, participant):
 def labels_of(request, participant):
     """Return label and run of every sample, no data of the images read."""
     from neuroextrap.images import resolve_masker
-    from neuroextrap.images._event_samples import labels_of_samples
 
     options = sample_options(request, participant)
     options.pop("smoothing_fwhm")
@@ -266,6 +308,42 @@ def _identity(request, runs):
         "version": neuroextrap.__version__,
     }
     return hashlib.sha256(json_text("identity", about).encode()).hexdigest()
+
+
+def _made_of(request, runs):
+    """Return what no sidecar tells otherwise of how samples were made, JSON values."""
+    mask, told = request.analysis.mask, described_value(request.analysis.mask)
+    if mask is None:
+        beside = all(run.mask is not None for run in runs)
+        told = "brain masks of all runs" if beside else "computed from the images"
+    elif isinstance(told, dict):
+        told = told.get("sha256", told)
+    found = {
+        (run.entities.get("ses", ""), number)
+        for run in runs
+        for number in _runs_in(run, request.of_betas)
+    }
+    counts = Counter(session for session, _ in found)
+    stimuli = _of_stimuli(request.stimuli)
+    return {
+        "task": runs[0].entities.get("task"),
+        "runs": dict(sorted(counts.items())),  # of every session
+        "mask": told,
+        "confounds": sorted(request.confounds),
+        "features": [stimuli.get(name) for name in ("features", "names")],
+        "stimulus_column": stimuli.get("column"),
+        "n_folds": stimuli.get("n_folds"),
+    }
+
+
+def _runs_in(run, of_betas):
+    """Return what tells the runs apart that a BidsRun has; betas are of one or more."""
+    if not of_betas:
+        return [run.bold]
+    if run.events is None:
+        return [run.entities["run"]]
+    table, name = read_events(run.events)
+    return read_runs(table, name).tolist() if "run" in table else [run.bold]
 
 
 def _of_stimuli(stimuli):

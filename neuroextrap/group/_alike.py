@@ -1,5 +1,7 @@
 """Subjects must be analyzed alike before their numbers are put together."""
 
+import numpy as np
+
 from neuroextrap.group._pairing import sidecar_of
 
 _DECISIVE = (
@@ -9,11 +11,15 @@ _DECISIVE = (
     "covariance",
     "rule",
     "repeats",
+    "cv",
+    "bounds",
+    "test_units",
     "residuals",
     "standardize",
     "radius",
     "n_nearest",
     "stride",
+    "min_voxels",
     "within_runs",
     "per_fold",
     "statistic",
@@ -23,25 +29,60 @@ _DECISIVE = (
 """Parameters that change what the numbers of a map mean."""
 _GIVEN_OR_NOT = ("blocks", "labels_img", "noise_covariance", "process_mask_img")
 """Parameters that may be each subject's own, but are given for all or for none."""
+_SAMPLES = "samples smoothing_fwhm high_pass detrend standardize delay exclude"
+"""Options by which samples were made of the images."""
+_COHORT = "task runs mask confounds features stimulus_column n_folds"
+"""What participants of BIDS derivatives were made of, besides."""
+_MADE = (*_SAMPLES.split(), *_COHORT.split())
+_NAMES = ("kind", *_DECISIVE, *_GIVEN_OR_NOT, *_MADE)
+_FEW = 4  # subjects that a line names
+
+
+def allowed_names(allow_mixed):
+    """Return the names of what may differ; `allow_mixed` is a bool, or names.
+
+    ValueError for names that mean nothing.
+    """
+    if isinstance(allow_mixed, (bool, np.bool_)):
+        return _NAMES if allow_mixed else ()
+    several = isinstance(allow_mixed, (list, tuple, set, frozenset))
+    given = allow_mixed if several else [allow_mixed]
+    unknown = [name for name in given if name not in _NAMES]
+    if unknown:
+        raise ValueError(
+            f"allow_mixed (--allow-mixed): {unknown[0]!r} is nothing that can differ; "
+            f"there are {', '.join(_NAMES)}"
+        )
+    return tuple(given)
 
 
 def check_alike(told, name, *, allow_mixed=False):
     """Raise if subjects were not analyzed alike, unless `allow_mixed`.
 
     `told` are pairs of what a subject is called and what is known of its analysis, a
-    dict by parameter (`kind` too); None where nothing is, which is not judged. `name`
-    is the argument's.
+    dict by parameter (`kind` too, and `made_by`, the options by which samples were
+    made); None where nothing is. What is not known of a subject is not judged. `name`
+    is the argument's. Returns the names of what differs.
     """
-    known = [(subject, _decisive(about)) for subject, about in told if about]
-    for subject, about in [] if allow_mixed else known[1:]:
-        first, expected = known[0]
-        differing = [key for key, value in expected.items() if about[key] != value]
-        if differing:
-            raise ValueError(
-                f"{name}: {first} and {subject} differ in {', '.join(differing)}; "
-                "analyze all subjects alike, or say that they may differ "
-                "(allow_mixed=True, --allow-mixed)"
-            )
+    allowed, expected, differing = allowed_names(allow_mixed), {}, {}
+    for subject, about in told:
+        for key, value in _decisive(about).items() if about else ():
+            first, usual = expected.setdefault(key, (subject, value))
+            if value != usual:
+                differing.setdefault(key, (first, []))[1].append(subject)
+    refused = [key for key in differing if key[1] not in allowed]
+    if refused:
+        first = differing[refused[0]][0]
+        others = dict.fromkeys(other for key in refused for other in differing[key][1])
+        shown = ", ".join(list(others)[:_FEW])
+        more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
+        words = list(dict.fromkeys(word for _, word in refused))
+        raise ValueError(
+            f"{name}: {first} and {shown}{more} differ in {', '.join(words)}; "
+            "analyze all subjects alike, or name what may differ "
+            f"(allow_mixed={words}, --allow-mixed {' '.join(words)})"
+        )
+    return tuple(dict.fromkeys(word for _, word in differing))
 
 
 def check_alike_maps(files, name, *, allow_mixed=False):
@@ -60,11 +101,26 @@ def _told(file):
     parameters = about.get("parameters")
     if not isinstance(parameters, dict):
         return None
-    return {**parameters, "kind": about.get("description")}
+    samples = about.get("samples")
+    return {**parameters, "kind": about.get("description"), "made_by": samples}
 
 
 def _decisive(about):
-    """Return what must be the same in all subjects, by the word for it."""
-    given = {name: about.get(name) is not None for name in _GIVEN_OR_NOT}
-    same = {name: about.get(name) for name in _DECISIVE}
-    return {"what they are": about.get("kind"), **same, **given}
+    """Return what must be the same in all subjects, by what it is of and its name.
+
+    What is not on record is left out.
+    """
+    samples = about.get("made_by")
+    samples = samples if isinstance(samples, dict) else {}
+    names = samples.get("exclude") or []
+    made = {**samples, "exclude": sorted([names] if isinstance(names, str) else names)}
+    if "samples" not in made:
+        made = {}
+    cohort = samples.get("cohort", {})
+    return {
+        ("analysis", "kind"): about.get("kind"),
+        **{("analysis", name): about.get(name) for name in _DECISIVE},
+        **{("analysis", name): about.get(name) is not None for name in _GIVEN_OR_NOT},
+        **{("images", name): made.get(name) for name in _SAMPLES.split() if made},
+        **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
+    }

@@ -15,6 +15,7 @@ from neuroextrap.group._subjects import read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._provenance import described_value
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Subject:
     masker: Any
     classes: np.ndarray
     parameters: dict
+    made_by: dict
     is_saved: bool = False
 
     @property
@@ -35,6 +37,7 @@ class Subject:
         return {
             **self.parameters,
             "kind": self.kind,
+            "made_by": self.made_by,
             "classes": self.classes.tolist(),
             "set_sizes": self.results.set_sizes.tolist(),
         }
@@ -125,6 +128,7 @@ def _subject(item, number):
             item.masker_,
             np.asarray(item.classes_),
             described_parameters(item),
+            described_value(item.origin_.samples),
         )
     if not isinstance(item, (str, os.PathLike)):
         raise TypeError(
@@ -140,6 +144,7 @@ def _subject(item, number):
         saved.masker,
         saved.classes,
         {**saved.origin.parameters, **saved.parameters},
+        saved.origin.samples,
         is_saved=True,
     )
 

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
+from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import (
     align_regions,
     analysis_names,
@@ -54,9 +55,10 @@ def group_information(
         Confidence level of intervals and lower bounds.
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
-    allow_mixed : bool, default=False
-        Whether subjects may differ in classifier or encoder, radius, set sizes,
-        classes, scheme of permutations or tested statistic.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the
@@ -124,7 +126,8 @@ def group_information(
     check_fraction(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     random_generator(random_state)
-    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
+    check_flags(allow_native_space=allow_native_space)
+    allowed_names(allow_mixed)
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
     aligned = align_regions(analyses, mask, allow_native_space)
     # voxels of one atlas region in all subjects are one column

@@ -137,10 +137,11 @@ def second_level_test(  # noqa: PLR0913
     min_subjects : int or None, default=None
         Test voxels that are finite in at least so many subjects, each over the
         subjects that it has (without a design only). If None, all subjects.
-    allow_mixed : bool, default=False
-        Whether subjects may differ in classifier or encoder, radius, set sizes,
-        classes, scheme of permutations or tested statistic. Maps are judged by what
-        the JSON files beside them say.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything. Maps are judged by what the JSON
+        files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the

@@ -41,10 +41,11 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
-    allow_mixed : bool, default=False
-        Whether subjects may differ in classifier or encoder, radius, set sizes,
-        classes, scheme of permutations or tested statistic. Maps are judged by what
-        the JSON files beside them say.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything. Maps are judged by what the JSON
+        files beside them say.
     allow_native_space : bool, default=False
         Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
         grids without a name or header that says MNI) are tested voxel by voxel all the

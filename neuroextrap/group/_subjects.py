@@ -1,14 +1,16 @@
 """One map of each subject: from images or an array, and back."""
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.group._alike import check_alike_maps
+from neuroextrap.group._alike import allowed_names, check_alike_maps
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
+from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
 
@@ -45,7 +47,8 @@ def read_subjects(
     `allow_native_space`, images must lie in one space; unless `repeated`, files of one
     subject are warned about. No file may come twice.
     """
-    check_flags(allow_mixed=allow_mixed, allow_native_space=allow_native_space)
+    check_flags(allow_native_space=allow_native_space)
+    allowed_names(allow_mixed)
     files = []
     if isinstance(imgs, np.ndarray):
         if mask is not None:
@@ -57,6 +60,7 @@ def read_subjects(
         from neuroextrap.images import load_samples, resolve_masker
         from neuroextrap.images._opening import list_images
 
+        _complete(imgs, name)
         named = list_images(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
@@ -143,6 +147,17 @@ def check_fraction(value, name):
     """Check that a value lies strictly between 0 and 1."""
     if not isinstance(value, (float, np.floating)) or not 0 < value < 1:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
+
+
+def _complete(imgs, name):
+    """Complete what killed runs wrote in part where maps are read from."""
+    from neuroextrap.images._opening import image_files
+
+    given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
+    paths = [img for img in given if isinstance(img, (str, os.PathLike))]
+    files = image_files(paths, name) if paths else []
+    for folder in dict.fromkeys(Path(file).parent for file in files):
+        finish_interrupted(folder)
 
 
 def _floating(values):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from neuroextrap.images._bids_names import file_entities
-from neuroextrap.images._bids_runs import BidsRun, companion, selected
+from neuroextrap.images._bids_runs import BidsRun, companion, refuse_copies, selected
 
 _SERIES = "betas"
 _MAPS = "statmap"
@@ -24,6 +24,7 @@ def find_betas(derivatives, participant, *, sessions=None, task=None, space=None
     found = _images(derivatives, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
         found = selected(found, key, wanted, participant)
+    refuse_copies(found, participant, more=("contrast",))
     runs = [_run(path, entities) for path, entities in found]
     if found[0][0].name.partition(".")[0].endswith(_SERIES):
         return runs, None

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from neuroextrap.images._bids_names import file_entities, loose_entities
 
-_RUN_KEYS = ("ses", "task", "acq", "ce", "rec", "dir", "run", "echo", "part")
-"""Entities that tell runs apart; the others tell versions of one run."""
+_RUN_KEYS = ("ses", "task", "acq", "dir", "run")
+"""Entities that tell runs apart; the others (echo, rec, part) tell copies of one."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class BidsRun:
     """One preprocessed series and the files that belong to it, as paths."""
 
     bold: str
-    #: Table of events; None where the image's name says its condition.
+    #: Table of events; None where there is none or the image's name says its condition.
     events: str | None
     #: Brain mask of the series; None where there is none.
     mask: str | None
@@ -55,19 +55,19 @@ def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=
 
     Series are the ``desc-preproc`` images of modality func (all ``_bold`` images where
     none says so) of the sessions, the task and the space; None takes what there is,
-    and is an error where there are several tasks or spaces. Events are looked for in
-    `derivatives` and then in `raw`, those of a whole data set too (BIDS: "inheritance
-    principle"). ValueError says what was found instead.
+    and is an error where there are several tasks or spaces, or several series of one
+    run. Events are looked for in `derivatives` and then in `raw`, those of a whole data
+    set too (BIDS: "inheritance principle"). ValueError says what was found instead.
     """
     found = _series(derivatives, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
         found = selected(found, key, wanted, participant)
-    _refuse_versions(found, participant)
+    refuse_copies(found, participant)
     folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
     return [
         BidsRun(
             bold=str(path),
-            events=str(_events_of(path, entities, folders)),
+            events=_events_of(path, entities, folders),
             mask=companion(path, entities, "mask.nii.gz", desc="brain"),
             confounds=_confounds_of(path, entities),
             entities=entities,
@@ -121,36 +121,43 @@ def selected(found, key, wanted, participant):
 _OPTIONS = {"task": "task, --task", "space": "space, --space"}
 
 
-def _refuse_versions(found, participant):
-    """Raise if a run is there in several versions (resolutions, say)."""
-    seen = {}
+def refuse_copies(found, participant, more=()):
+    """Raise if several series are of one run: what is copied is no run of its own.
+
+    `found` are pairs of path and entities; `more` are further keys that tell series
+    apart. Labels are compared as numbers where they are, no run is the first one.
+    """
+    series = {}
     for path, entities in found:
-        run = tuple(entities.get(key) for key in _RUN_KEYS)
-        if run in seen:
+        labels = {"run": "1", **entities}
+        run = tuple(_number(labels.get(key)) for key in (*_RUN_KEYS, *more))
+        series.setdefault(run, []).append(path.name)
+    for names in series.values():
+        if len(names) > 1:
             raise ValueError(
-                f"sub-{participant} has two versions of one run, {seen[run].name} and "
-                f"{path.name}; keep one of them in the folder, or choose a space"
+                f"sub-{participant} has {len(names)} series of one run, "
+                f"{', '.join(names)}; echoes, parts, reconstructions or versions of a "
+                "run would be tested by one another: keep one of them in the folder, "
+                "or give a folder with links to those that are to be analyzed"
             )
-        seen[run] = path
 
 
 def _events_of(path, entities, folders):
-    """Return the most specific table of events whose entities are the series' own."""
+    """Return the most specific table of events whose entities are the series' own.
+
+    None where there is none.
+    """
     best = []
     for folder in folders:
         best = best or _tables_for(entities, folder)
     if not best:
-        places = " or ".join(str(folder) for folder in folders)
-        raise ValueError(
-            f"{path.name} has no events in {places}; name the data set that has them "
-            "(raw, --raw)"
-        )
+        return None
     if len(best) > 1 and best[-1][:2] == best[-2][:2]:
         raise ValueError(
             f"{path.name} has two tables of events, {best[-2][2].name} and "
             f"{best[-1][2].name}; keep one"
         )
-    return best[-1][2]
+    return str(best[-1][2])
 
 
 def _tables_for(entities, folder):
@@ -172,11 +179,12 @@ def _tables_for(entities, folder):
 
 def _agree(label, other):
     """Return whether two labels are the same, numbers as numbers."""
-    if label is None:
-        return False
-    if label.isdecimal() and other.isdecimal():
-        return int(label) == int(other)
-    return label == other
+    return label is not None and _number(label) == _number(other)
+
+
+def _number(label):
+    """Return a label as a number where it is one, else as it is."""
+    return int(label) if label is not None and label.isdecimal() else label
 
 
 def companion(path, entities, ending, **changed):

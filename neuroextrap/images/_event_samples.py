@@ -9,6 +9,7 @@ from neuroextrap.images._betas import (
     trials_of_runs,
 )
 from neuroextrap.images._cleaning import check_cleaning, check_high_pass
+from neuroextrap.images._events import is_timed, late_onset, read_events
 from neuroextrap.images._labeled_samples import (
     block_averages,
     cells_of,
@@ -16,6 +17,8 @@ from neuroextrap.images._labeled_samples import (
 )
 from neuroextrap.images._labeled_volumes import labeled_volumes
 from neuroextrap.images._maskers import is_surface_masker, resolve_masker
+from neuroextrap.images._opening import list_images
+from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._smoothing import check_fwhm
 
 SAMPLES = ("blocks", "volumes", *MODELS)
@@ -93,6 +96,33 @@ def labels_of_samples(
         return y, runs
     cells = cells_of(y, runs)
     return np.array([name for _, name in cells]), np.array([run for run, _ in cells])
+
+
+def late_events(imgs, events, *, samples, delay=0.0, t_r=None, check_t_r=True):
+    """Say of every run which event starts after its last volume, "" for none.
+
+    `events` has one table for each image. Of the images, headers are read only.
+    """
+    named = list_images(imgs)
+    tables = [read_events(table) for table in events]
+    timed = [img for img, (t, _) in zip(named, tables, strict=True) if is_timed(t)]
+    times = iter(repetition_times(timed, t_r, check_t_r=check_t_r))
+    told = []
+    for img, (table, name) in zip(named, tables, strict=True):
+        told.append("")
+        if not is_timed(table):
+            continue
+        n_volumes, time = img.n_samples or 1, next(times)
+        lag = None if samples in MODELS else delay
+        onset = late_onset(table, n_volumes, time, lag)
+        if onset is not None:
+            told[-1] = (
+                f"{name}: an event starts at {onset:g} s, after the "
+                f"{n_volumes * time:g} s of {img.name}"
+                f"{f' with a delay of {delay:g} s' if delay else ''}; correct t_r or "
+                "the order of events"
+            )
+    return told
 
 
 def _design_options(high_pass):

@@ -131,6 +131,20 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     return labels.astype(str)
 
 
+def late_onset(table, n_volumes, t_r, delay=None):
+    """Return the onset (s) of the last event that no volume follows, None for none.
+
+    Blocks and volumes with their `delay` need a volume that begins no earlier; of
+    trials, where `delay` is None, the last volume's end counts.
+    """
+    if delay is None:
+        is_late = table["onset"] >= n_volumes * t_r
+    else:
+        begins = table["onset"] + delay - _ROUNDING
+        is_late = (begins > (n_volumes - 1) * t_r) & (table["trial_type"] != "")
+    return table["onset"][is_late].max() if is_late.any() else None
+
+
 def warn_unknown(exclude, present):
     """Log a warning for each condition to exclude that does not occur."""
     for condition in sorted(set(exclude) - set(present)):

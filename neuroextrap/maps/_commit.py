@@ -15,6 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from neuroextrap.maps._bids import DESCRIPTION, check_dataset, dataset_of
 from neuroextrap.margins.running._locks import Lock
 from neuroextrap.stats._warn import warn
 
@@ -41,8 +42,9 @@ def remove_abandoned(folder):
 def commit(staging, moves, remove=()):
     """Move staged files to their names in the folder above, all or none.
 
-    `moves` is a dict of names in the staging folder to names in the folder; files named
-    in `remove` are deleted. Until the list is written nothing has changed.
+    `moves` is a dict of paths in the staging folder to names in the folder, or paths
+    from it to places in its data set; files named in `remove` are deleted. Until the
+    list is written nothing has changed.
     """
     for name in moves:
         _sync(staging / name)
@@ -92,8 +94,10 @@ def _finish(staging):
     folder = staging.parent
     plan = _read_list(staging)
     for name, target in plan["move"].items():
+        place = Path(os.path.normpath(folder / target))
+        place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # moved before
-            os.replace(staging / name, folder / target)
+            os.replace(staging / name, place)
     for name in plan["remove"]:
         (folder / name).unlink(missing_ok=True)
     _sync(folder)
@@ -101,11 +105,14 @@ def _finish(staging):
 
 
 def _read_list(staging):
-    """Return the list of a staging folder; names in it are plain."""
+    """Return the list of a staging folder; what it names is in our own data set."""
     path = staging / _LIST
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
-        names = [*plan["move"], *plan["move"].values(), *plan["remove"]]
+        targets, removed = [*plan["move"].values()], [*plan["remove"]]
+        inside = [_is_inside(staging, staging / name) for name in plan["move"]]
+        inside += [_is_own(staging.parent, target) for target in targets]
+        inside += [Path(name).name == name for name in removed]
     except FileNotFoundError:  # another process has finished it
         return {"move": {}, "remove": []}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -113,12 +120,30 @@ def _read_list(staging):
             f"{path} is damaged ({type(error).__name__}); remove {staging} and write "
             "the results again"
         ) from error
-    if any(Path(name).name != name for name in names):
+    if not all(inside):
         raise ValueError(
             f"{path} is damaged (files elsewhere); remove {staging} and write the "
             "results again"
         )
     return plan
+
+
+def _is_own(folder, target):
+    """Return whether a file may go to a folder, or to the data set that it is in."""
+    if Path(target).name == target:
+        return True
+    root = dataset_of(folder / DESCRIPTION)
+    with suppress(ValueError):  # a data set of others
+        if root is not None:
+            check_dataset(root, overwrite=False)
+            return _is_inside(root, folder / target)
+    return False
+
+
+def _is_inside(folder, path):
+    """Return whether a path lies below a folder."""
+    path, folder = os.path.abspath(path), os.path.abspath(folder)
+    return Path(path).is_relative_to(folder) and path != folder
 
 
 def _sync(path):

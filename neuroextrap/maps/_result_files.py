@@ -126,7 +126,7 @@ class ResultFiles:
         if self.root.is_dir():
             check_dataset(self.root, overwrite=overwrite)
         check_writable(self.folder)
-        present = self._written()
+        present = self.written()
         if present and not overwrite:
             raise ValueError(
                 f"output folder {self.root} already holds {present[0]} and "
@@ -165,7 +165,7 @@ class ResultFiles:
         label = _own_label(stem)
         return _capital(label) if "desc" in self.bids else label
 
-    def _written(self):
+    def written(self):
         """Return the names of present files of an analysis with the same entities."""
         pattern = f"{glob.escape(self._begin())}*_stat.*"
         names = sorted(path.name for path in self.folder.glob(pattern))

@@ -1,5 +1,6 @@
 """Results of one analysis written as a whole, with a record of where they come from."""
 
+import os
 import shutil
 import time
 from contextlib import contextmanager, suppress
@@ -24,26 +25,52 @@ _PATIENCE = 60.0  # seconds for another process to finish its moves
 
 
 @contextmanager
-def replaced_results(files, *, overwrite=False, provenance=None, sources=()):
+def replaced_results(
+    files, *, overwrite=False, provenance=None, sources=(), elsewhere=None
+):
     """Yield a folder for new files, under plain names, that replace the results.
 
     When the block ends well they take their places in the ResultFiles `files`, all or
     none, with a record of `provenance` (a dict), the date, and the hash of every file;
     files of the results that were there and have no successor are removed, those of
     others left alone. Whatever happens before leaves the folder as it was. `sources`
-    are the files that were analyzed, whose data set a BIDS data set names.
+    are the files that were analyzed, whose data set a BIDS data set names. Plain names
+    in `elsewhere` (a dict) go to the paths there, in the same data set, over what is
+    there, and belong to no results.
 
     ValueError when the folder cannot take results (see :meth:`ResultFiles.check`).
     """
-    files.check(overwrite=overwrite)
-    made = files.create(sources)
+    given = {"overwrite": overwrite, "sources": sources, "elsewhere": elsewhere}
+    with replaced_together([(files, provenance or {})], **given) as [folder]:
+        yield folder
+
+
+@contextmanager
+def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, stale=()):
+    """Yield a folder for each of several results that take their places in one step.
+
+    `parts` are pairs of ResultFiles, all in one folder, and provenance. Results that
+    are there and lie in `stale`, ResultFiles too, are removed, and so are files of that
+    folder at paths in `elsewhere` that are not written. Otherwise as
+    ``replaced_results``.
+    """
+    first = parts[0][0]
+    for files, _ in parts:
+        files.check(overwrite=overwrite)
+    made = first.create(sources)
     staging, lock = None, None
     try:
-        finish_interrupted(files.folder)
-        remove_abandoned(files.folder)
-        staging, lock = new_staging(files.folder)
-        yield staging
-        _take_places(staging, files, provenance or {}, overwrite)
+        finish_interrupted(first.folder)
+        remove_abandoned(first.folder)
+        staging, lock = new_staging(first.folder)
+        folders = [staging]
+        if len(parts) > 1:
+            folders = [staging / str(number) for number in range(len(parts))]
+            for folder in folders:
+                folder.mkdir()
+        yield folders
+        staged = [(folder, *part) for folder, part in zip(folders, parts, strict=True)]
+        _take_places(staging, staged, elsewhere or {}, stale, overwrite=overwrite)
     finally:
         if lock is not None:
             lock.release()
@@ -52,25 +79,46 @@ def replaced_results(files, *, overwrite=False, provenance=None, sources=()):
         _remove_empty(made)
 
 
-def _take_places(staging, files, provenance, overwrite):
-    """Add the record of provenance, and move all files to their names."""
-    moves = {path.name: files.name(path.name) for path in staging.iterdir()}
-    hashes = {moves[name]: file_hash(staging / name) for name in sorted(moves)}
+def _take_places(staging, staged, elsewhere, stale, *, overwrite):
+    """Add the records of provenance, and move all files to their names."""
+    moves, folder = {}, staging.parent
+    places = {
+        name: Path(os.path.relpath(path, folder)).as_posix()
+        for name, path in elsewhere.items()
+    }
+    for part, files, provenance in staged:
+        for path in _record(part, files, provenance, elsewhere):
+            target = places.get(path.name) or files.name(path.name)
+            moves[path.relative_to(staging).as_posix()] = target
+    targets = set(moves.values())
+    lock = _wait_for(folder)
+    try:
+        gone = {name for name in places.values() if (folder / name).is_file()}
+        for files in [*(files for _, files, _ in staged), *stale]:
+            gone |= _written_before(files)
+        for _, files, _ in staged:
+            files.check(overwrite=overwrite)  # nobody else wrote meanwhile
+        commit(staging, moves, gone - targets)
+    finally:
+        lock.release()
+
+
+def _record(part, files, provenance, elsewhere):
+    """Write the record of one of the results; return all that is staged of it."""
+    paths = sorted(part.iterdir())
+    hashes = {
+        files.name(path.name): file_hash(path)
+        for path in paths
+        if path.name not in elsewhere
+    }
     record = {
         **provenance,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "files": hashes,
     }
     text = json_text(PROVENANCE_FILE, record)
-    (staging / PROVENANCE_FILE).write_text(text, encoding="utf-8")
-    moves[PROVENANCE_FILE] = files.name(PROVENANCE_FILE)
-    lock = _wait_for(files.folder)
-    try:
-        files.check(overwrite=overwrite)  # nobody else wrote meanwhile
-        stale = _written_before(files) - set(moves.values())
-        commit(staging, moves, stale)
-    finally:
-        lock.release()
+    (part / PROVENANCE_FILE).write_text(text, encoding="utf-8")
+    return [*paths, part / PROVENANCE_FILE]
 
 
 def _wait_for(folder):

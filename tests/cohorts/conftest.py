@@ -64,7 +64,10 @@ def make_run(folder, raw, start, rng, patterns, names):
 
 
 def make_dataset(root, labels):
-    """Raw events and derivatives; 03 lacks a run, 05 and 06 have odd events."""
+    """Raw events and derivatives; 03 lacks a run, 05 and 06 have odd events.
+
+    Three runs of 05 have an event after the last volume, so that one run is left.
+    """
     derivatives = root / "derivatives" / "fmriprep"
     derivatives.mkdir(parents=True)
     for folder, name in ((root, "Objects"), (derivatives, "fMRIPrep")):
@@ -81,10 +84,11 @@ def make_dataset(root, labels):
             start = f"sub-{label}_task-objects_run-{run}"
             make_run(derivatives / own, root / own, start, rng, patterns, names)
     if "05" in labels:
-        path = root / "sub-05/func/sub-05_task-objects_run-2_events.tsv"
-        events = pd.read_csv(path, sep="\t")
-        events.loc[7, "onset"] = 500.0
-        events.to_csv(path, sep="\t", index=False)
+        for run in (2, 3, 4):
+            path = root / f"sub-05/func/sub-05_task-objects_run-{run}_events.tsv"
+            events = pd.read_csv(path, sep="\t")
+            events.loc[7, "onset"] = 500.0
+            events.to_csv(path, sep="\t", index=False)
     return derivatives
 
 

@@ -18,7 +18,7 @@ def test_forty_participants_from_two_commands(forty, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert sum(": done, " in line for line in lines) == 39
     assert [line[:14] for line in lines if ": failed" in line] == ["sub-05: failed"]
-    given = ["--n-permutations", "999", "--quiet"]
+    given = ["--n-permutations", "999", "--quiet", "--allow-mixed", "runs"]
     assert main([*words, "group", *given]) == 0
     assert "38 subjects, 47 voxels" in capsys.readouterr().out
     index = (out / "index.html").read_text(encoding="utf-8")

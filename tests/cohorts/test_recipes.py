@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuroextrap.cli._main import build_parser
+from neuroextrap.images._bids_runs import find_participants
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/guide/cohorts.rst").read_text(encoding="utf-8")
@@ -73,7 +74,7 @@ def test_an_array_of_jobs(shell):
 
 
 def test_the_rules_of_a_workflow(shell):
-    text = recipe("text", "glob_wildcards")
+    text = recipe("text", "rule group")
     rules = dict(re.findall(r"rule (\w+):\n((?: .*\n)+)", text))
     commands = {
         name: "".join(re.findall(r'"([^"]*)"', rule.partition("shell:")[2]))
@@ -90,6 +91,22 @@ def test_the_rules_of_a_workflow(shell):
     whole = commands["group"].format(output="done", **fixed)
     *_, call = shell(whole)
     assert call.level == "group"
+
+
+def test_a_workflow_finds_participants_with_and_without_sessions(tmp_path, monkeypatch):
+    """The lines before the first rule are Python, run where Snakemake runs them."""
+    root = tmp_path / "derivatives" / "fmriprep"
+    for folder in ("sub-01/func", "sub-02/ses-1/func", "sub-B3/ses-2/func", "logs"):
+        (root / folder).mkdir(parents=True)
+    (root / "sub-01.html").write_text("a page of fMRIPrep")
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    exec(recipe("text", "rule group").partition("rule ")[0], found)
+    assert found["LABELS"] == find_participants(root) == ["01", "02", "B3"]
+    assert (found["IN"], found["OUT"]) == (
+        "derivatives/fmriprep",
+        "derivatives/neuroextrap",
+    )
 
 
 def test_the_configuration_has_known_options():

@@ -262,3 +262,54 @@ def test_outputs_that_cannot_be_made_are_found_by_trying(tmp_path):
         for path in ("/proc/neuroextrap", "/proc/self/neuroextrap/out"):
             with pytest.raises(ValueError, match=r"cannot be (written|created)"):
                 ResultFiles.below(path).check()
+
+
+def pending(monkeypatch, root, place):
+    """Results of a data set whose moves a killed process has listed, one elsewhere."""
+
+    def killed(staging):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_commit, "_finish", killed)
+        with suppress(SystemExit):
+            write(root, "new", bids=BIDS, elsewhere={"c.txt": place})
+    return root / "sub-01" / "func"
+
+
+def test_a_file_elsewhere_in_the_data_set_comes_with_the_others(tmp_path, monkeypatch):
+    place = tmp_path / "out" / "code" / "sub-01.txt"
+    folder = pending(monkeypatch, tmp_path / "out", place)
+    assert not place.exists()
+    with pytest.warns(UserWarning, match="completed the results"):
+        finish_interrupted(folder)
+    found = content(tmp_path / "out")
+    names = [
+        "code/sub-01.txt",
+        *(f"sub-01/func/sub-01_desc-{n}_stat.txt" for n in "ab"),
+    ]
+    assert found == dict.fromkeys(names, "new")
+    record = json.loads(next(folder.glob("*provenance_stat.json")).read_text())
+    assert len(record["files"]) == 2  # the others belong to no results
+    write(tmp_path / "out", "later", bids=BIDS)
+    assert content(tmp_path / "out")["code/sub-01.txt"] == "new"
+
+
+@pytest.mark.parametrize("kind", ["outside", "absolute", "of others"])
+def test_no_file_goes_out_of_the_data_set(tmp_path, monkeypatch, kind):
+    root = tmp_path / "out"
+    place = tmp_path / "mine.txt" if kind == "outside" else root / "code" / "c.txt"
+    folder = pending(monkeypatch, root, place)
+    [path] = folder.glob(f"{STAGING}*/commit.json")
+    plan = json.loads(path.read_text())
+    if kind == "absolute":
+        plan["move"]["c.txt"] = str(tmp_path / "mine.txt")
+    if kind == "of others":
+        about = {"Name": "Theirs", "BIDSVersion": "1.8.0", "DatasetType": "raw"}
+        (root / "dataset_description.json").write_text(json.dumps(about))
+    path.write_text(json.dumps(plan))
+    with pytest.raises(ValueError, match="files elsewhere"):
+        finish_interrupted(folder)
+    assert [
+        path for path in tmp_path.rglob("*.txt") if "partial" not in str(path)
+    ] == []

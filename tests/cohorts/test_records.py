@@ -1,0 +1,126 @@
+"""A record belongs to results: calls that fail, or are refused, change neither."""
+
+import json
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from neuroextrap.cohorts import _group_level, analyze_group, analyze_participants
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.reporting._page import make_page
+
+OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+
+
+def analyze(derivatives, out, light=None, **options):
+    light = {"radius": 4.0, "bounds": None, **(light or {})}
+    given = {"analysis": IdentificationSearchLight(**light), **OPTIONS, **options}
+    return analyze_participants(derivatives, out, **given)
+
+
+def files(out):
+    """Return what every file holds but the page and what is told of failures."""
+    return {
+        path: path.read_bytes()
+        for path in out.rglob("*")
+        if path.is_file() and path.parent.name != "failed" and path.suffix != ".html"
+    }
+
+
+def refused(pair, out):
+    """Other options, and no leave to replace results."""
+    return analyze(pair, out, {"estimator": "ridge"})
+
+
+def damaged(pair, out):
+    """Images that cannot be read, while replacing."""
+    for path in pair.rglob("sub-01_*_bold.nii.gz"):
+        path.write_bytes(path.read_bytes()[:2000])
+    light, given = {"estimator": "ridge"}, {"participants": ["01"]}
+    return analyze(pair, out, light, overwrite=True, **given)
+
+
+def not_found(pair, out):
+    """A task that nobody has."""
+    return analyze(pair, out, task="rest")
+
+
+@pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
+@pytest.mark.parametrize("call", [refused, damaged, not_found])
+def test_a_call_that_fails_changes_nothing(pair, tmp_path, call):
+    out = tmp_path / "out"
+    analyze(pair, out)
+    before = files(out)
+    outcomes = call(pair, out)
+    assert outcomes["status"][0] == "failed"
+    assert files(out) == before
+    failed = out / "code" / "failed" / "sub-01.toml"
+    told = tomllib.loads(failed.read_text(encoding="utf-8"))
+    assert told["outcome"]["status"] == "failed"
+    assert told["outcome"]["reason"]
+    assert str(tmp_path) not in failed.read_text(encoding="utf-8")
+    assert told.get("estimator") == (None if call is not_found else "ridge")
+    maps = analyze_group(out, n_permutations=10, report=False)
+    assert np.nanmax(maps["n_subjects"].get_fdata()) == 2
+
+
+def test_a_participant_without_results_has_the_record_of_the_failure(pair, tmp_path):
+    out = tmp_path / "out"
+    not_found(pair, out)
+    path = out / "code" / "sub-01.toml"
+    assert tomllib.loads(path.read_text())["outcome"]["status"] == "failed"
+    assert not (out / "code" / "failed").exists()
+    refused(pair, out)  # nothing is there to be replaced
+    assert tomllib.loads(path.read_text())["outcome"]["status"] == "done"
+
+
+def test_success_ends_what_is_told_of_failures(pair, tmp_path):
+    out = tmp_path / "out"
+    analyze(pair, out)
+    refused(pair, out)
+    assert len(list((out / "code" / "failed").iterdir())) == 2
+    analyze(pair, out, {"estimator": "ridge"}, overwrite=True)
+    assert not list((out / "code" / "failed").iterdir())
+
+
+def test_a_record_of_other_results_is_mended_when_they_are_skipped(pair, tmp_path):
+    out, other = tmp_path / "out", tmp_path / "other"
+    analyze(pair, out)
+    analyze(pair, other, {"radius": 9.0})
+    record = out / "code" / "sub-01.toml"
+    right = tomllib.loads(record.read_text())
+    record.write_bytes((other / "code" / "sub-01.toml").read_bytes())
+    assert analyze(pair, out)["status"].tolist() == ["skipped"] * 2
+    mended = tomllib.loads(record.read_text())
+    assert mended["outcome"].pop("seconds") >= 0
+    del right["outcome"]["seconds"]
+    assert mended == right
+    [index] = (out / "sub-01").rglob("*desc-analysis_stat.json")
+    identity = json.loads(index.read_text())["origin"]["samples"]["identity"]
+    assert mended["outcome"]["identity"] == identity
+
+
+@pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
+def test_nothing_of_an_earlier_group_stays(pair, tmp_path, monkeypatch):
+    """Maps of prevalence, and a page, that are not made again go with the others."""
+    page = make_page("Group", [("Empty", "")])  # a whole one takes seconds
+    monkeypatch.setattr(_group_level, "group_report", lambda *_, **__: page)
+    out = tmp_path / "out"
+    analyze(pair, out, {"n_permutations": 9}, save_null=True)
+    analyze_group(out, n_permutations=10)
+    names = {path.name for path in (out / "group").iterdir()}
+    assert any("desc-prevalenceMinimum" in name for name in names)
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert "desc-prevalenceMinimum" in index
+    assert "Open the report of the group" in index
+    for path in out.rglob("*desc-null_stat.npy"):
+        path.unlink()
+    analyze_group(out, n_permutations=10, report=False, overwrite=True)
+    kept = {path.name for path in (out / "group").iterdir()}
+    gone = {name for name in names if re.search("desc-(prevalence|report)", name)}
+    assert kept == names - gone
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert not any(name in index for name in gone)
+    assert "desc-accuracyPvaluefwe" in index

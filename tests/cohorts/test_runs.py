@@ -1,0 +1,193 @@
+"""Which files are runs: no copies of a run, and none whose events are not known."""
+
+import logging
+import re
+import shutil
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cohorts import analyze_participants
+from neuroextrap.decoding import IdentificationSearchLight
+
+SPACE = "MNI152NLin2009cAsym"
+OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+
+
+def analyze(derivatives, out, light=None, **options):
+    light = IdentificationSearchLight(radius=4.0, bounds=None, **(light or {}))
+    return analyze_participants(
+        derivatives, out, analysis=light, **{**OPTIONS, **options}
+    )
+
+
+def renamed(derivatives, pattern, new, *, copy=False):
+    """Give files of sub-01 other entities, events too; or copy the images."""
+    root = derivatives if copy else derivatives.parents[1]
+    for path in sorted(root.rglob("sub-01_*")):
+        name = re.sub(pattern, new, path.name)
+        if name != path.name:
+            (shutil.copy if copy else shutil.move)(path, path.with_name(name))
+
+
+COPIES = {
+    "echoes": ("_run-1_space", "_run-1_echo-2_space"),
+    "reconstructions": ("_run-1_space", "_rec-norm_run-1_space"),
+    "parts": ("_run-1_space", "_run-1_part-phase_space"),
+    "contrasts": ("_run-1_space", "_ce-x_run-1_space"),
+    "padded": ("_run-1_", "_run-01_"),
+    "no number": ("_run-1_", "_"),
+    "resolutions": ("_desc-", "_res-2_desc-"),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_copy_of_a_run_is_no_run(pair, tmp_path, kind):
+    old, new = COPIES[kind]
+    renamed(pair, old, new, copy=True)
+    for dry_run in (True, False):
+        outcomes = analyze(pair, tmp_path / "out", confounds=(), dry_run=dry_run)
+        assert outcomes["status"][0] == "failed"
+        reason, status = outcomes["reason"][0], outcomes["status"][1]
+        name = f"sub-01_task-objects_run-1_space-{SPACE}_desc-preproc_bold.nii.gz"
+        assert "has 2 series of one run, " in reason
+        assert name in reason
+        assert re.sub(old, new, name) in reason
+        assert "keep one of them in the folder" in reason
+        assert status == ("planned" if dry_run else "done")
+    assert not (tmp_path / "out" / "sub-01").exists()
+
+
+def test_the_message_names_every_copy(pair, tmp_path):
+    for echo in (1, 2, 3):
+        renamed(pair, "_run-2_space", f"_run-2_echo-{echo}_space", copy=True)
+    for path in pair.rglob("sub-01_*_run-2_space-*"):
+        path.unlink()
+    reason = analyze(pair, tmp_path, confounds=(), dry_run=True)["reason"][0]
+    assert "has 3 series of one run" in reason
+    for echo in (1, 2, 3):
+        assert f"_run-2_echo-{echo}_space-" in reason
+
+
+@pytest.mark.parametrize("entity", ["acq-x", "dir-AP", "ses-2"])
+def test_runs_of_other_acquisitions_are_runs(pair, tmp_path, entity):
+    """Runs 3 and 4 become runs 1 and 2 of another acquisition."""
+    for run in (1, 2):
+        renamed(pair, "(_task-objects)_run-" + str(run + 2), rf"_{entity}\1_run-{run}")
+    if not entity.startswith("ses"):
+        renamed(pair, f"_({entity})(_task-objects)_", r"\2_\1_")
+    given = {"confounds": (), "dry_run": True, "participants": ["01"]}
+    outcomes = analyze(pair, tmp_path, **given)
+    assert outcomes[["status", "n_runs", "reason"]].to_numpy().tolist() == [
+        ["planned", 4, ""]
+    ]
+
+
+def test_copies_of_betas_are_no_runs(betas, tmp_path):
+    folder = betas("maps")
+    for path in sorted(folder.rglob("sub-01_*_run-1_*statmap.nii.gz")):
+        shutil.copy(path, path.with_name(path.name.replace("_run-1_", "_run-01_")))
+    given = {"samples": "betas", "delay": 0.0, "dry_run": True}
+    reason, other = analyze(folder, tmp_path, **given)["reason"]
+    assert "has 2 series of one run" in reason
+    assert other == ""
+    folder = betas("series")
+    for path in sorted(folder.rglob("sub-02_*betas.*")):
+        shutil.copy(path, path.with_name(path.name.replace("_betas", "_desc-R_betas")))
+    other, reason = analyze(folder, tmp_path, **given)["reason"]
+    assert "_desc-R_betas.nii.gz" in reason
+    assert other == ""
+
+
+def events_of(derivatives, run):
+    name = f"sub-02/func/sub-02_task-objects_run-{run}_events.tsv"
+    return derivatives.parents[1] / name
+
+
+def too_late(derivatives, run, onset=500.0):
+    """An event after the last volume."""
+    path = events_of(derivatives, run)
+    table = pd.read_csv(path, sep="\t")
+    table.loc[7, "onset"] = onset
+    table.to_csv(path, sep="\t", index=False)
+
+
+def none_there(derivatives, run):
+    events_of(derivatives, run).unlink()
+
+
+@pytest.mark.parametrize("samples", ["lsa", "blocks"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (too_late, "run-2_events.tsv: an event starts at 500 s, after the 128 s of"),
+        (
+            none_there,
+            "_run-2_space-MNI152NLin2009cAsym_desc-preproc_bold.nii.gz has no",
+        ),
+    ],
+)
+def test_one_run_is_lost_not_the_participant(
+    pair, tmp_path, caplog, damage, message, samples
+):
+    damage(pair, 2)
+    out, given = tmp_path / "out", {"samples": samples, "participants": ["02"]}
+    given |= {"delay": 4.0 if samples == "blocks" else 0.0}
+    dry = analyze(pair, out, dry_run=True, **given)
+    with caplog.at_level(logging.WARNING):
+        caplog.clear()
+        outcomes = analyze(pair, out, **given)
+    assert outcomes[["status", "n_runs"]].to_numpy().tolist() == [["done", 3]]
+    for told in (caplog.text, outcomes["reason"][0], dry["reason"][0]):
+        assert "a run is left out: " in told
+        assert message in told
+    record = (out / "code" / "sub-02.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(record)
+    assert [run["events"][-12] for run in found["runs"]] == ["1", "3", "4"]
+    for text in (record, (out / "index.html").read_text(encoding="utf-8")):
+        assert "a run is left out: " in text
+        assert str(tmp_path) not in text
+    assert analyze(pair, out, **given)["status"].tolist() == ["skipped"]
+    for path in pair.parents[1].rglob("sub-02_*run-2_*"):
+        path.unlink()
+    analyze(pair, tmp_path / "twin", **given)
+    one, two = (
+        IdentificationSearchLight.from_directory(each / "sub-02")
+        for each in (out, tmp_path / "twin")
+    )
+    np.testing.assert_array_equal(one.wins_, two.wins_)
+
+
+def test_with_one_run_left_the_participant_fails(pair, tmp_path):
+    for run in (1, 2, 3):
+        too_late(pair, run)
+    outcomes = analyze(pair, tmp_path / "out", participants=["02"])
+    assert outcomes["status"].tolist() == ["failed"]
+    assert outcomes["n_runs"].tolist() == [4]
+    assert "run-1_events.tsv: the event" in outcomes["reason"][0]
+    for run in (1, 2, 3):
+        none_there(pair, run)
+    outcomes = analyze(pair, tmp_path / "out", participants=["02"])
+    assert "run-1_space-" in outcomes["reason"][0]
+    assert "has no events in" in outcomes["reason"][0]
+
+
+@pytest.mark.filterwarnings("ignore:Matrix is singular")
+@pytest.mark.parametrize(
+    ("samples", "onset", "n_runs"),
+    [
+        ("lsa", 127.9, 4),  # the last volume begins at 126 s
+        ("lsa", 128.0, 3),
+        ("blocks", 122.0, 4),
+        ("blocks", 122.5, 3),  # 4 s later no volume begins
+    ],
+)
+def test_the_last_moment_of_an_event(pair, tmp_path, samples, onset, n_runs):
+    too_late(pair, 3, onset)
+    given = {"samples": samples, "participants": ["02"], "dry_run": True}
+    given |= {"delay": 4.0 if samples == "blocks" else 0.0}
+    outcomes = analyze(pair, tmp_path, **given)
+    assert outcomes["status"].tolist() == ["planned"]
+    assert outcomes["n_runs"].tolist() == [n_runs]

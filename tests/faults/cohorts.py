@@ -1,0 +1,166 @@
+"""Cohorts that are killed while their results take their places.
+
+Run as a program (``python -m tests.faults.cohorts FAULT FOLDER``) it forks a process
+for every kill; it prints what was found as JSON.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+
+from tests.faults.runs import in_child
+
+OLD, NEW = "9", "4"
+"""Radii of the analysis that is there, and of the one that replaces it."""
+
+
+def words_of(root, level, out, *more):
+    """Return the words of a command."""
+    words = ["bids", str(root / "raw/derivatives/fmriprep"), str(out), level, "--quiet"]
+    if level == "participant":
+        words += ["--samples", "blocks", "--delay", "4", "--bounds", "none"]
+        words += ["--confounds", "none", "--no-report"]
+    else:
+        words += ["--n-permutations", "20"]
+    return [*words, *more]
+
+
+def run(words):
+    """Run a command in this process; return its exit code and what it said."""
+    from neuroextrap.cli import main
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        warnings.simplefilter("ignore")
+        return main(words), said.getvalue()
+
+
+def die_at_move(number):
+    """Kill this process before its n-th move of files into place; 0 is the list's."""
+    from neuroextrap.maps import _commit
+
+    replace, moves = os.replace, []
+
+    class Moves:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def replace(self, source, target):
+            if len(moves) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            moves.append(target)
+            replace(source, target)
+
+    _commit.os = Moves()
+
+
+def killed(words, number):
+    """Run a command that is killed before a move; whether there was that move."""
+
+    def work():
+        die_at_move(number)
+        return run(words)[0]
+
+    return in_child(work) == -signal.SIGKILL
+
+
+def radii(out, label):
+    """Return the radius of the record, and that of the results, of a participant."""
+    record = tomllib.loads((out / "code" / f"sub-{label}.toml").read_text())
+    [index] = (out / f"sub-{label}").rglob("*desc-analysis_stat.json")
+    return record["radius"], json.loads(index.read_text())["parameters"]["radius"]
+
+
+def participants(root):
+    """Kill a participant who is analyzed anew; others then come by every door."""
+    out, found = root / "out", []
+    one = ("--participant-label", "01")
+    new = words_of(root, "participant", out, "--radius", NEW, *one, "--overwrite")
+    for number in (0, 1, 9):
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(root / "old", out)
+        dead = killed(new, number)
+        for again in (
+            words_of(root, "participant", out, "--radius", "5"),  # refused
+            words_of(root, "participant", out, "--radius", NEW, *one),  # maybe done
+        ):
+            state = root / "state"
+            shutil.rmtree(state, ignore_errors=True)
+            shutil.copytree(out, state)
+            again[2] = str(state)
+            code, _ = run(again)
+            found.append([number, dead, code, *radii(state, "01"), *radii(state, "02")])
+        code, said = run(words_of(root, "group", out, "--no-report"))
+        found.append([number, dead, code, said.splitlines()[0], *radii(out, "01")])
+    return found
+
+
+def groups(root):
+    """Kill a group that is made anew of other results; return what is there then."""
+    kinds = {}
+    for name in ("old", "new"):
+        run(words_of(root, "group", root / name))
+        kinds[name] = content(root / name)
+    out, found = root / "out", []
+    for number in (0, 3, 20):
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(root / "new", out)
+        for place in ("group", "index.html"):
+            remove = out / place
+            shutil.rmtree(remove) if remove.is_dir() else remove.unlink()
+            copy = shutil.copytree if (root / "old" / place).is_dir() else shutil.copy
+            copy(root / "old" / place, remove)
+        dead = killed(words_of(root, "group", out, "--overwrite"), number)
+        from neuroextrap.maps import read_maps
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read_maps(next((out / "group").glob("*desc-informationMaps_stat.json")))
+        now = content(out)
+        states = [name for name, files in kinds.items() if files == now]
+        found.append([number, dead, states])
+    return found
+
+
+def content(out):
+    """Return what the group's files hold, records of provenance apart."""
+    paths = [*(out / "group").rglob("*"), out / "index.html"]
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in paths
+        if path.is_file()
+        and "rovenance" not in path.name
+        and not path.parent.name.startswith(".")
+        and not path.parent.parent.name.startswith(".")
+    }
+
+
+def _main(fault, root):
+    """Analyze two participants in two ways, make the faults, print what was found."""
+    from neuroextrap.cohorts import _group_level
+    from neuroextrap.reporting._page import make_page
+    from tests.cohorts.conftest import make_dataset
+
+    def short(analyses, **_options):  # a whole page takes seconds
+        values = analyses[0].summary.values
+        return make_page("Group", [("Values", str(values.tolist()))])
+
+    _group_level.group_report = short
+    make_dataset(root / "raw", ["01", "02"])
+    for name, radius in (("old", OLD), ("new", NEW)):
+        words = words_of(root, "participant", root / name, "--radius", radius)
+        assert run(words)[0] == 0
+    print(json.dumps(FAULTS[fault](root)))  # noqa: T201
+
+
+FAULTS = {"participants": participants, "groups": groups}
+
+if __name__ == "__main__":
+    _main(sys.argv[1], Path(sys.argv[2]))
