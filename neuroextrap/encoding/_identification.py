@@ -7,7 +7,7 @@ from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.encoding._encoder_groups import training_groups
+from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
 from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._rule_choice import training_rule
@@ -73,7 +73,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     standardize : bool, default=True
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
-        Folds of the default encoder and of the residuals.
+        Folds of the default encoder and of the residuals; an int is their number, and
+        stimuli (or `groups` of ``fit``) are drawn for them at random.
     repeats : {"average", "keep"}, default="average"
         Whether test responses to one stimulus are averaged or kept apart.
     set_sizes : sequence of int or None, default=None
@@ -106,7 +107,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     n_jobs : int, default=1
         Number of joblib workers over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
-        Seed of the permutations.
+        Seed of the permutations and of folds (:class:`RidgeEncoder` and
+        :class:`ElasticNetEncoder` have their own for theirs).
     verbose : int, default=0
         If positive, terminals and notebooks show a progress bar; elsewhere progress
         is logged at level INFO.
@@ -285,6 +287,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             residuals=self.residuals,
             cv=self.cv,
             groups=groups,
+            random_state=self.random_state,
         )
         rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
         self._training_files = source_files(imgs)
@@ -300,6 +303,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             frozenset(row_keys(varying)),
             (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
             rule,
+            stimulus_numbers(varying) if self.noise_covariance is None else None,
         )
         return self
 
@@ -363,11 +367,12 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
         """Train and identify fold by fold, so that every stimulus is tested once.
 
-        The stimuli are divided into contiguous folds of equal size. The responses to
-        those of one fold are identified among themselves, by an encoder and a noise
-        covariance of the responses to the others. :meth:`fit` is not needed. What is
-        tested in one fold trains the models of the others, so that neither lower bounds
-        nor p-values would hold; a test set of its own has both.
+        The stimuli are divided at random, by the seed `random_state`, into folds of
+        equal size. The responses to those of one fold are identified among themselves,
+        by an encoder and a noise covariance of the responses to the others. :meth:`fit`
+        is not needed. What is tested in one fold trains the models of the others, so
+        that neither lower bounds nor p-values would hold; a test set of its own has
+        both.
 
         Parameters
         ----------

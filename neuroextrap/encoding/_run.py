@@ -68,6 +68,7 @@ def plan_identification(model, training, candidates, test):
         model.residuals_,
         usable=model.usable_ & samples.finite,
         location=training.location,
+        stimuli=training.stimuli,
     )._replace(rule=training.rule)
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)
