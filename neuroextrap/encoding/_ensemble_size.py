@@ -8,7 +8,12 @@ from neuroextrap import stats
 from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
-from neuroextrap.encoding._stimuli import FeatureScaling, check_features
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_feature_names,
+    check_features,
+    feature_names,
+)
 from neuroextrap.encoding._training import encoder_of_columns, train_encoder
 from neuroextrap.stats._validation import random_generator
 
@@ -88,6 +93,7 @@ def ensemble_size_curve(  # noqa: PLR0913
     X, Y = check_features(train[0]), np.asarray(train[1])
     # repeats are equal rows of all features: few of them may be equal by chance
     groups, _ = training_groups(X, groups)
+    check_feature_names(test[0], feature_names(train[0]), "test features")
     X_test = check_features(test[0], "test features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)

@@ -226,7 +226,7 @@ class EncodingMargins(MarginSource):
         if n_stimuli == len(residuals):
             repeats = np.ones_like(repeats)  # they do not enter
         margins = np.empty((len(responses), len(predictions)))
-        for number in np.unique(repeats):
+        for number in np.unique(repeats).tolist():
             of = repeats == number
             sigma = response_covariance(residuals, n_stimuli, number, self.covariance)
             margins[of] = mahalanobis_margins(responses[of], predictions, sigma)

@@ -64,10 +64,12 @@ def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
     weight = 1 / repeats - 1 / shown
     if weight >= 0:
         return stimuli / shown + weight * noise
-    cholesky(noise)  # an error that says what to do where it is singular
-    values, vectors = eigh(stimuli, noise)
-    back = noise @ vectors  # noise = back @ back.T, stimuli = back @ values @ back.T
-    return (back * (np.maximum(values - 1, 0) / shown + 1 / repeats)) @ back.T
+    cholesky(stimuli)  # an error that says what to do where it is singular
+    stimuli = stimuli.astype(np.float64)
+    values, vectors = eigh(noise.astype(np.float64), stimuli)
+    values, back = np.maximum(values, 0), stimuli @ vectors
+    # stimuli = back @ back.T, and noise = (back * values) @ back.T
+    return (back * (np.maximum(1 - values, 0) / shown + values / repeats)) @ back.T
 
 
 def cholesky(sigma):

@@ -10,7 +10,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
     """List the folds of an encoder's cross-validation as (train, test) row indices.
 
     An int `cv` means so many folds of samples, or of whole groups when `groups` of
-    shape (n_samples,) are given, drawn at random by the seed `random_state`; a
+    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`; a
     ValueError tells if there are fewer samples or groups than folds. Other folds than
     these may train on groups that they test: a warning counts them. Of `X` only the
     number of rows matters.

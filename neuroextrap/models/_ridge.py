@@ -45,8 +45,9 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     cv : int or cross-validation generator, default=5
         An int means that many folds of samples, or of whole groups when `groups` are
         given, drawn at random: in order, every fold could be one level of a factor.
-        Where rows follow each other in time, give ``KFold(5)`` or groups such as runs.
-        Every sample must be tested exactly once.
+        With fewer than twice as many, each is left out in turn. Where rows follow each
+        other in time, give ``KFold(5)`` or groups such as runs. Every sample must be
+        tested exactly once.
     bands : array-like of shape (n_features,) or None, default=None
         Name or number of each feature's band, such as ``feature_kinds_`` of a
         :class:`GaborPyramid`. If None, all features are one band.

@@ -26,10 +26,12 @@ def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.nda
     """Deal stimuli, or other units, out to folds at random, as equally as can be.
 
     Never in their order, in which every fold could be a level of a factor: residuals
-    of a fold would contain its effect. Units of a fold are sorted.
+    of a fold would contain its effect. Fewer than twice as many units as folds are left
+    out one by one. Units of a fold are sorted.
 
-    >>> [fold.size for fold in deal_folds(7, 3)]
-    [3, 2, 2]
+    >>> [[fold.size for fold in deal_folds(n_units, 3)] for n_units in (7, 5)]
+    [[3, 2, 2], [1, 1, 1, 1, 1]]
     """
+    n_folds = n_units if n_units < 2 * n_folds else n_folds
     order = random_generator(random_state).permutation(n_units)
     return [np.sort(fold) for fold in np.array_split(order, n_folds)]

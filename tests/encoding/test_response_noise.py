@@ -13,7 +13,7 @@ from neuroextrap.encoding._response_noise import (
 
 
 def factorial(n_levels=4, n_values=5, n_repeats=8, n_voxels=28, seed=0):
-    """Conditions of two factors, listed value by value: features, responses, rows."""
+    """Conditions of two factors, listed level by level: features, responses, rows."""
     rng = np.random.default_rng(seed)
     value = np.tile(np.arange(n_values), n_levels)
     level = np.repeat(np.arange(n_levels), n_values)
@@ -136,6 +136,15 @@ def test_misfit_is_never_negative(method):
         if repeats > 3 and method != "identity":
             rest = np.linalg.eigvalsh(found - noise / repeats)
             assert rest.min() > -1e-10
+
+
+def test_copies_of_a_response_are_no_repeats():
+    """Rows that were merely written twice have no noise between them."""
+    E = np.random.default_rng(5).normal(size=(40, 3))
+    rows, n_stimuli = separate_repeats(np.repeat(E, 2, axis=0), np.repeat(range(40), 2))
+    for repeats in (1, 2, 8):
+        found = response_covariance(rows, n_stimuli, repeats)
+        np.testing.assert_allclose(found, noise_covariance(E), rtol=1e-9)
 
 
 def calibration(train, test, seeds=4, n_shown=6):

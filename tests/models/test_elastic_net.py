@@ -411,6 +411,8 @@ def test_folds_are_dealt_out_at_random(repeats):
         assert sorted([*train, *test]) == list(range(len(groups)))
         places = np.flatnonzero(np.isin(names, sorted(fold)))
         assert len(set(np.diff(places))) > 1  # neither neighbors nor every fifth
+    few = encoder_splits(5, X[groups < names[9]], groups[groups < names[9]], 3)
+    assert [len(test) for _, test in few] == 9 * [repeats]  # one by one
     again, other = (encoder_splits(5, X, given, seed) for seed in (3, 4))
     assert [test.tolist() for _, test in splits] == [t.tolist() for _, t in again]
     assert [test.tolist() for _, test in splits] != [t.tolist() for _, t in other]

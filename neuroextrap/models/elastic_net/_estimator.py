@@ -35,8 +35,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     cv : int or cross-validation generator, default=5
         An int means that many folds of samples, or of whole groups when `groups` are
         given, drawn at random: in order, every fold could be one level of a factor.
-        Where rows follow each other in time, give ``KFold(5)`` or groups such as runs.
-        Every sample must be tested exactly once.
+        With fewer than twice as many, each is left out in turn. Where rows follow each
+        other in time, give ``KFold(5)`` or groups such as runs. Every sample must be
+        tested exactly once.
     early_stopping : bool, default=True
         Whether to leave a ratio's path five penalties from its lowest error, or where
         the error exceeds the lowest by 1%, and to begin the next ratio's path where
