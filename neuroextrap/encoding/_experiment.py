@@ -21,10 +21,10 @@ FOLDS_NOTE = (
 
 
 REPEATS_NOTE = (
-    "test responses are averages of repeats, but no repeats in the training data tell "
-    "the noise of a response from what the encoder misses: margins and posteriors take "
-    "an average to be as noisy as one training response, and are too cautious if that "
-    "is noisier"
+    "test responses are averages of repeats, but residuals, of training stimuli shown "
+    "once or of noise_covariance, do not tell the noise of a response from what the "
+    "encoder misses: margins and posteriors take an average to be as noisy as one of "
+    "them, and are too cautious if that is noisier"
 )
 
 
