@@ -142,7 +142,7 @@ def test_folds_are_drawn_at_random_by_the_seed():
     found = {}
     for seed in (0, 1):
         model = EncodingIdentification(encoder=Ridge(), random_state=seed)
-        again = EncodingIdentification(encoder=Ridge(), random_state=seed, n_jobs=2)
+        again = EncodingIdentification(encoder=Ridge(), random_state=seed)
         model.identify_folds(X, Y)
         again.identify_folds(X, Y)
         np.testing.assert_array_equal(model.test_stimuli_, again.test_stimuli_)
