@@ -19,6 +19,16 @@ REPEATS_NOTE = (
 )
 
 
+def stimulus_numbers(X):
+    """Tell stimuli by number: equal rows of features (n_samples, n_columns).
+
+    >>> stimulus_numbers(np.array([[1.0], [2.0], [1.0]])).tolist()
+    [0, 1, 0]
+    """
+    numbers = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
+
+
 def training_groups(X, groups=None):
     """Return groups that keep repeats of a stimulus together, and notes.
 
@@ -29,10 +39,10 @@ def training_groups(X, groups=None):
     >>> training_groups(np.array([[1.0], [2.0], [1.0]]))[0].tolist()
     [0, 1, 0]
     """
-    numbers = {}
-    stimuli = np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
+    stimuli = stimulus_numbers(X)
+    n_stimuli = stimuli.max() + 1
     if groups is None:
-        return (stimuli, (REPEATS_NOTE,)) if len(numbers) < len(X) else (None, ())
+        return (stimuli, (REPEATS_NOTE,)) if n_stimuli < len(X) else (None, ())
     groups = np.asarray(groups)
     if groups.shape != (len(X),):
         raise ValueError(
@@ -40,7 +50,7 @@ def training_groups(X, groups=None):
             f"{groups.shape}"
         )
     _, codes = np.unique(groups, return_inverse=True)
-    first = np.full(len(numbers), -1)
+    first = np.full(n_stimuli, -1)
     first[stimuli[::-1]] = codes[::-1]
     parted = np.unique(stimuli[codes != first[stimuli]]).size
     if parted:
@@ -52,14 +62,14 @@ def training_groups(X, groups=None):
     return groups, ()
 
 
-def fit_encoder(encoder, X, Y, *, groups=None, cv=5):
+def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
     """Fit a clone of an encoder whose own cross-validation keeps groups together.
 
     An encoder whose ``fit`` has a parameter ``groups`` gets them. In any other, every
     parameter named ``cv`` is replaced by folds that keep `groups` (n_samples,)
     together; where it is None (as in RidgeCV, which would leave single rows out), by
-    `cv` of them. ValueError for encoders in which that cannot be done. Without groups
-    an encoder is fitted as it is.
+    `cv` of them, drawn by the seed `random_state`. ValueError for encoders in which
+    that cannot be done. Without groups an encoder is fitted as it is.
     """
     encoder = clone(encoder)
     if groups is None:
@@ -68,27 +78,29 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5):
         return encoder.fit(X, Y, groups=groups)
     own = _cv_parameters(encoder)
     splits = {
-        name: encoder_splits(cv if given is None else given, X, groups)
+        name: encoder_splits(cv if given is None else given, X, groups, random_state)
         for name, given in own.items()
     }
     return encoder.set_params(**splits).fit(X, Y)
 
 
-def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5):
+def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0):
     """Predict every sample by an encoder that was trained on other groups.
 
-    In the training rows of a fold the encoder's own folds are made anew, of at most as
-    many groups as are left.
+    `random_state` is the seed of the folds where `cv` is their number. In the training
+    rows of a fold the encoder's own folds are made anew, of at most as many groups as
+    are left.
     """
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))
-    for train, test in encoder_splits(cv, X, groups):
+    for train, test in encoder_splits(cv, X, groups, random_state):
         inner, trained, folds = None, encoder, cv
         if groups is not None:
             inner = groups[train]
             n_groups = len(np.unique(inner))
             trained = _with_fewer_folds(encoder, n_groups)
             folds = min(cv, n_groups) if isinstance(cv, (int, np.integer)) else cv
-        fitted = fit_encoder(trained, X[train], Y[train], groups=inner, cv=folds)
+        options = {"groups": inner, "cv": folds, "random_state": random_state}
+        fitted = fit_encoder(trained, X[train], Y[train], **options)
         predictions[test] = fitted.predict(X[test]).reshape(predictions[test].shape)
     return predictions
 

@@ -5,9 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.encoding._encoder_groups import training_groups
-from neuroextrap.encoding._margins import mahalanobis_margins, noise_covariance
-from neuroextrap.encoding._stimuli import FeatureScaling, check_features
+from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
+from neuroextrap.encoding._margins import mahalanobis_margins
+from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_feature_names,
+    check_features,
+    feature_names,
+)
 from neuroextrap.encoding._training import encoder_of_columns, train_encoder
 from neuroextrap.stats._validation import random_generator
 
@@ -87,13 +93,14 @@ def ensemble_size_curve(  # noqa: PLR0913
     X, Y = check_features(train[0]), np.asarray(train[1])
     # repeats are equal rows of all features: few of them may be equal by chance
     groups, _ = training_groups(X, groups)
+    check_feature_names(test[0], feature_names(train[0]), "test features")
     X_test = check_features(test[0], "test features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
     rng = random_generator(random_state)
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
-    run = runner(data, encoder, groups)
+    run = runner(data, encoder, groups, stimulus_numbers(X))
     wins = np.array(
         [
             [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]
@@ -125,35 +132,36 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _wins(responses, predictions, residuals):
+def _wins(responses, predictions, residuals, n_stimuli):
     """Win distribution of one region."""
-    sigma = noise_covariance(residuals)
+    sigma = response_covariance(residuals, n_stimuli, 1)
     margins = mahalanobis_margins(responses, predictions, sigma)
     return stats.win_distribution(margins, np.arange(len(margins)))
 
 
-def _voxel_runner(data, encoder, groups):
+def _voxel_runner(data, encoder, groups, stimuli):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
     scaling = FeatureScaling.of(X, standardize=True)
     encoder = encoder_of_columns(encoder, scaling.kept)
     trained = train_encoder(encoder, scaling(X), Y, groups=groups)
     predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
+    residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
 
     def run(drawn):
-        residuals = trained.residuals[:, drawn]
-        return _wins(Y_test[:, drawn], predicted[:, drawn], residuals)
+        rest = residuals[:, drawn]
+        return _wins(Y_test[:, drawn], predicted[:, drawn], rest, n_stimuli)
 
     return run
 
 
-def _feature_runner(data, encoder, groups):
+def _feature_runner(data, encoder, groups, stimuli):
     """Return wins of all voxels for an encoder of a subset of features."""
     X, Y, X_test, Y_test = data
 
     def run(drawn):
         subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
         part = encoder_of_columns(encoder, drawn)
-        return _voxel_runner(subset, part, groups)(np.arange(Y.shape[1]))
+        return _voxel_runner(subset, part, groups, stimuli)(np.arange(Y.shape[1]))
 
     return run

@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
+from neuroextrap.encoding._response_noise import separate_repeats
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.stats._warn import warn
@@ -16,6 +17,14 @@ FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
     "fold, by a model trained on the others; no lower bounds and p-values: what is "
     "tested in one fold trains the models of the others"
+)
+
+
+REPEATS_NOTE = (
+    "test responses are averages of repeats, but residuals, of training stimuli shown "
+    "once or of noise_covariance, do not tell the noise of a response from what the "
+    "encoder misses: margins and posteriors take an average to be as noisy as one of "
+    "them, and are too cautious if that is noisier"
 )
 
 
@@ -30,7 +39,9 @@ class Experiment(NamedTuple):
     be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
     where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
     of responses and of residuals, (n_folds, 2), are identified among the K candidates
-    of their fold; None is a single test set. ``rule`` is that of the margins.
+    of their fold; None is a single test set. ``rule`` is that of the margins. Of the
+    residuals of each fold the first ``n_stimuli`` (n_folds or 1,) are those of stimuli,
+    see `separate_repeats`; None where repeats were not separated.
     """
 
     rows: np.ndarray
@@ -42,18 +53,21 @@ class Experiment(NamedTuple):
     noise_variance: np.ndarray | None = None
     folds: np.ndarray | None = None
     rule: str = "mahalanobis"
+    n_stimuli: np.ndarray | None = None
 
     @classmethod
-    def of(cls, test, predictions, residuals, *, usable, location):
+    def of(cls, test, predictions, residuals, *, usable, location, stimuli=None):
         """Stack what regions need; voxels without residual variance are not usable.
 
         ``test`` is a `TestSet`. ``predictions`` (n_candidates, n_features) are NaN and
         ``residuals`` (n_residuals, n_features) zero where a voxel is not usable;
         ``usable`` (n_features,) are voxels usable in training and finite in test.
         ``location`` (n_features,), the training means, is subtracted so that float32
-        keeps its digits.
+        keeps its digits. ``stimuli`` (n_residuals,) say which residuals are of the same
+        stimulus, where that is known.
         """
         usable = usable & residuals.any(axis=0)
+        residuals, n_stimuli = separate_repeats(residuals, stimuli)
         stacked = [test.responses - location, predictions - location, residuals]
         rows = np.concatenate([part.astype(np.float32) for part in stacked])
         rows[:, ~usable] = 0
@@ -66,6 +80,7 @@ class Experiment(NamedTuple):
             test.groups,
             usable,
             test.noise_variance,
+            n_stimuli=_separated([n_stimuli], [len(residuals)]),
         )
 
     @property
@@ -102,7 +117,8 @@ class Experiment(NamedTuple):
         folds = () if self.folds is None else tuple(map(tuple, self.folds.tolist()))
         n_predictions = self.n_candidates * max(1, len(folds))
         n_residuals = len(self.rows) - n_test - n_predictions
-        return ResponseRows(n_test, self.n_candidates, n_residuals, folds)
+        n_stimuli = () if self.n_stimuli is None else tuple(self.n_stimuli.tolist())
+        return ResponseRows(n_test, self.n_candidates, n_residuals, folds, n_stimuli)
 
     def bound_repeats(self):
         """Test points of every candidate, (1, K); None if some have none, or folds."""
@@ -116,28 +132,35 @@ def stack_folds(paired, parts, usable, n_candidates):
     """Return an Experiment in folds.
 
     `paired` is the TestSet of all folds; `parts` has of each its rows in it, the
-    predictions of its candidates, the residuals of its training data, and what is
+    candidate of its fold that each is, the predictions of its candidates, what
+    `separate_repeats` returns of the residuals of its training data, and what is
     subtracted from its responses.
     """
     rows = np.concatenate([tested for tested, *_ in parts])
-    responses = [paired.responses[tested] - mean for tested, _, _, mean in parts]
-    residuals = [part[2] for part in parts]
+    responses = [paired.responses[part[0]] - part[-1] for part in parts]
+    residuals, n_stimuli = zip(*(part[3] for part in parts), strict=True)
     usable = usable & np.all([part.any(axis=0) for part in residuals], axis=0)
-    stacked = [*responses, *(part[1] for part in parts), *residuals]
+    stacked = [*responses, *(part[2] for part in parts), *residuals]
     table = np.concatenate([part.astype(np.float32) for part in stacked])
     table[:, ~usable] = 0
-    counts = [(len(part[0]), len(part[2])) for part in parts]
-    fold = np.repeat(np.arange(len(parts)), [len(tested) for tested, *_ in parts])
+    n_residuals = [len(part) for part in residuals]
+    counts = [(len(part[0]), n) for part, n in zip(parts, n_residuals, strict=True)]
     return Experiment(
         table,
         n_candidates,
-        paired.codes[rows] - fold * n_candidates,
+        np.concatenate([part[1] for part in parts]),
         paired.repeats[rows],
         None,
         usable,
         paired.noise_variance,
         np.array(counts),
+        n_stimuli=_separated(n_stimuli, n_residuals),
     )
+
+
+def _separated(n_stimuli, n_residuals):
+    """Return the numbers of stimuli; None where every residual is one."""
+    return None if tuple(n_stimuli) == tuple(n_residuals) else np.array(n_stimuli)
 
 
 def refuse_folds(experiment):
@@ -201,9 +224,15 @@ def _permuted(estimator, experiment):
     )
 
 
+def _noise_unknown(estimator, experiment):
+    """Say whether noise of averages would be needed, and cannot be told from misfit."""
+    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
+    return needed and experiment.n_stimuli is None and experiment.repeats.max() > 1
+
+
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
-    notes = []
+    notes = [REPEATS_NOTE] if _noise_unknown(estimator, experiment) else []
     repeats = experiment.bound_repeats()
     if experiment.folds is not None:
         notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))

@@ -7,6 +7,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._experiment import make_plan, stack_folds
+from neuroextrap.encoding._response_noise import separate_repeats
 from neuroextrap.encoding._run import EncodingRun, residual_notes
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -21,6 +22,7 @@ from neuroextrap.encoding._training import (
     noise_rows,
     train_encoder,
 )
+from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._validation import check_integer
 
 _LEFT_OVER = (
@@ -126,7 +128,7 @@ def _check_complete(codes, n_stimuli):
 
 
 def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
-    """Train without the stimuli of each fold in turn; return parts and notes.
+    """Train without the stimuli of each random fold in turn; return parts and notes.
 
     `X` are features of the stimuli, `codes` (n_samples,) the stimulus of each of the
     `samples`, `paired` their TestSet, `groups` those of ``fit``. Parts are what
@@ -134,10 +136,12 @@ def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
     """
     parts, notes = [], ()
     n_candidates = len(X) // n_folds
-    for fold in range(n_folds):
-        held_out = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
+    for fold in deal_folds(len(X), n_folds, model.random_state):
+        held_out = fold[:n_candidates]
         part, notes = _fold(model, X, samples, codes, held_out, groups)
-        parts.append((np.flatnonzero(np.isin(paired.codes, held_out)), *part))
+        tested = np.flatnonzero(np.isin(paired.codes, held_out))
+        places = np.searchsorted(held_out, paired.codes[tested])
+        parts.append((tested, places, *part))
     return parts, notes
 
 
@@ -145,7 +149,7 @@ def _fold(model, X, samples, codes, held_out, groups):
     """Train without the stimuli of one fold.
 
     Returns ((predictions, residuals, location), notes): of all voxels, about the mean
-    training response `location` (n_features,).
+    training response `location` (n_features,); residuals with repeats separated.
     """
     train = ~np.isin(codes, held_out)
     x = X[codes[train]]
@@ -161,6 +165,7 @@ def _fold(model, X, samples, codes, held_out, groups):
         residuals=model.residuals,
         cv=model.cv,
         groups=groups,
+        random_state=model.random_state,
     )
     predictions = np.zeros((len(held_out), len(usable)))
     values = trained.encoder.predict(scaling(X[held_out]))
@@ -168,7 +173,8 @@ def _fold(model, X, samples, codes, held_out, groups):
     residuals = noise_rows(
         model.noise_covariance, trained.residuals, usable, samples.masker
     )
-    found = predictions, residuals, location
+    stimuli = codes[train] if model.noise_covariance is None else None
+    found = predictions, separate_repeats(residuals, stimuli), location
     return found, (*scaling.notes, *notes, *trained.notes)
 
 

@@ -7,12 +7,18 @@ from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.encoding._encoder_groups import training_groups
+from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
 from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._rule_choice import training_rule
 from neuroextrap.encoding._run import plan_identification
-from neuroextrap.encoding._stimuli import FeatureScaling, check_features, row_keys
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_feature_names,
+    check_features,
+    feature_names,
+    row_keys,
+)
 from neuroextrap.encoding._training import (
     Training,
     check_choices,
@@ -32,7 +38,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j)
 
     between the response and the prediction, with the region's noise covariance Sigma
-    estimated from training residuals. Margins give wins, and wins the identification
+    estimated from training residuals: that of the encoder's misfit plus that of the
+    noise, divided by the number of responses averaged, where training stimuli are
+    repeated and tell the two apart. Margins give wins, and wins the identification
     accuracy for any number of candidates, implied information, bounds and tests, as
     in a decoding searchlight.
 
@@ -73,7 +81,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     standardize : bool, default=True
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
-        Folds of the default encoder and of the residuals.
+        Folds of the default encoder and of the residuals. An int is their number:
+        stimuli (or `groups` of ``fit``) are drawn for them at random or, where they are
+        fewer than twice as many, left out one by one.
     repeats : {"average", "keep"}, default="average"
         Whether test responses to one stimulus are averaged or kept apart.
     set_sizes : sequence of int or None, default=None
@@ -106,7 +116,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     n_jobs : int, default=1
         Number of joblib workers over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
-        Seed of the permutations.
+        Seed of the permutations and of folds (:class:`RidgeEncoder` and
+        :class:`ElasticNetEncoder` have their own for theirs).
     verbose : int, default=0
         If positive, terminals and notebooks show a progress bar; elsewhere progress
         is logged at level INFO.
@@ -115,6 +126,8 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     ----------
     encoder_ : estimator
         Encoder fitted on the usable voxels.
+    feature_names_in_ : ndarray of object of shape (n_columns,)
+        Names of the feature columns, where a DataFrame in :meth:`fit` had them.
     usable_ : ndarray of bool of shape (n_elements_,)
         Voxels that are finite and vary in training.
     residuals_ : ndarray of float32 of shape (n_observations, n_elements_)
@@ -285,8 +298,12 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             residuals=self.residuals,
             cv=self.cv,
             groups=groups,
+            random_state=self.random_state,
         )
         rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
+        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        if (names := feature_names(features)) is not None:
+            self.feature_names_in_ = names
         self._training_files = source_files(imgs)
         self.encoder_, self.masker_ = trained.encoder, samples.masker
         self.penalties_ = voxel_penalties(trained.encoder, samples.usable)
@@ -300,6 +317,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             frozenset(row_keys(varying)),
             (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
             rule,
+            stimulus_numbers(varying) if self.noise_covariance is None else None,
         )
         return self
 
@@ -317,8 +335,13 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             Predicted responses; NaN where a voxel was not usable.
         """
         check_trained(self)
+        check_feature_names(features, getattr(self, "feature_names_in_", None))
+        X = check_features(features, n_columns=len(self._training.scaling.kept))
+        return self._predict(X)
+
+    def _predict(self, X):
+        """Predict the responses to features that were checked."""
         scaling, location = self._training.scaling, self._training.location
-        X = check_features(features, n_columns=len(scaling.kept))
         predicted = np.full((len(X), self.n_elements_), np.nan)
         values = self.encoder_.predict(scaling(X)).reshape(len(X), -1)
         predicted[:, self.usable_] = values + location[self.usable_]
@@ -363,11 +386,12 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
         """Train and identify fold by fold, so that every stimulus is tested once.
 
-        The stimuli are divided into contiguous folds of equal size. The responses to
-        those of one fold are identified among themselves, by an encoder and a noise
-        covariance of the responses to the others. :meth:`fit` is not needed. What is
-        tested in one fold trains the models of the others, so that neither lower bounds
-        nor p-values would hold; a test set of its own has both.
+        The stimuli are divided at random, by the seed `random_state`, into folds of
+        equal size. The responses to those of one fold are identified among themselves,
+        by an encoder and a noise covariance of the responses to the others. :meth:`fit`
+        is not needed. What is tested in one fold trains the models of the others, so
+        that neither lower bounds nor p-values would hold; a test set of its own has
+        both.
 
         Parameters
         ----------

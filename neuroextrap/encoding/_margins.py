@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dtrsm
-from scipy.linalg.lapack import dpotrf
 
+from neuroextrap.encoding._response_noise import cholesky, response_covariance
 from neuroextrap.margins._kernel import Batch, MarginSource
-from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _PANEL = 48  # rows that are solved for together
 
@@ -54,7 +53,7 @@ def mahalanobis_margins(responses, predictions, covariance):
             f"responses {Y.shape}, predictions {F.shape} and covariance {sigma.shape} "
             "must share the number of features"
         )
-    factor = _cholesky(sigma)
+    factor = cholesky(sigma)
     white = np.empty((len(sigma), len(Y) + len(F)))
     a, b = white[:, : len(Y)], white[:, len(Y) :]
     a[:], b[:] = Y.T, F.T
@@ -86,19 +85,6 @@ def correlation_margins(responses, predictions, scale):
     return patterns[0] @ patterns[1].T
 
 
-def _cholesky(sigma):
-    """Lower factor; an error if a pivot is only rounding, of sigma's precision."""
-    precision = np.finfo(np.result_type(sigma, np.float32)).eps
-    least = len(sigma) * precision * np.diag(sigma)
-    factor, failed = dpotrf(sigma.T, lower=1, clean=0)
-    if failed or (np.diag(factor) ** 2 <= least).any():
-        raise ValueError(
-            f"the noise covariance of {len(sigma)} features is singular; use "
-            "covariance='diagonal', fewer features, or more residuals"
-        )
-    return factor
-
-
 def _solve_lower(factor, columns):
     """Solve L X = columns in place, by panels: most of the work is matrix products."""
     for start in range(0, len(factor), _PANEL):
@@ -119,41 +105,6 @@ def _solve_lower(factor, columns):
         dtrsm(1.0, factor[panel, panel], right, 1, 1, 1, overwrite_b=1)
 
 
-def noise_covariance(residuals, method="shrunk"):
-    """Estimate a region's noise covariance from residuals (n_samples, n_features).
-
-    Residuals of training data are taken to have mean zero. "shrunk" shrinks towards the
-    diagonal with an analytic intensity; "ledoit_wolf" and "oas" are scikit-learn's,
-    which shrink towards a multiple of the identity.
-    """
-    if method not in COVARIANCES:
-        raise ValueError(
-            f"covariance={method!r} is unknown; use one of {', '.join(COVARIANCES)}"
-        )
-    return COVARIANCES[method](residuals)
-
-
-def _ledoit_wolf(residuals):
-    from sklearn.covariance import ledoit_wolf
-
-    return ledoit_wolf(residuals, assume_centered=True)[0]
-
-
-def _oas(residuals):
-    from sklearn.covariance import oas
-
-    return oas(residuals, assume_centered=True)[0]
-
-
-COVARIANCES = {
-    "shrunk": lambda residuals: schaefer_strimmer_covariance(residuals)[0],
-    "ledoit_wolf": _ledoit_wolf,
-    "oas": _oas,
-    "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
-    "identity": lambda residuals: np.eye(residuals.shape[1]),
-}
-
-
 RULES = ("mahalanobis", "correlation")
 """How a response is compared with predictions."""
 
@@ -165,13 +116,16 @@ class ResponseRows:
     ``n_responses`` test responses come first, then the predictions of ``n_candidates``
     stimuli, then ``n_residuals`` residuals of the training data. With ``folds``, pairs
     of numbers of responses and of residuals, each of the three is a stack of folds: a
-    response is identified among the ``n_candidates`` of its own fold.
+    response is identified among the ``n_candidates`` of its own fold. Of a fold's
+    residuals, as `separate_repeats` returns them, the first ``n_stimuli`` are those of
+    stimuli: one number for each fold, or () where all are.
     """
 
     n_responses: int
     n_candidates: int
     n_residuals: int
     folds: tuple = ()
+    n_stimuli: tuple = ()
 
     @property
     def n_samples(self):
@@ -193,7 +147,8 @@ class ResponseRows:
     def arrays(self):
         """Numbers of rows of each kind; part of a checkpoint's identity."""
         counts = [self.n_responses, self.n_candidates, self.n_residuals]
-        return (np.array([*counts, *(n for fold in self.folds for n in fold)]),)
+        counts += [n for fold in self.folds for n in fold]
+        return (np.array([*counts, *self.n_stimuli]),)
 
     def split(self, rows):
         """Return responses, predictions and residuals as views of (n_samples, ...)."""
@@ -201,7 +156,7 @@ class ResponseRows:
         return rows[:first], rows[first:last], rows[last:]
 
     def split_folds(self, rows):
-        """Yield responses, predictions and residuals of every fold, as views."""
+        """Yield responses, predictions, residuals and ``n_stimuli`` of every fold."""
         responses, predictions, residuals = self.split(rows)
         tested = left = 0
         folds = self.folds or ((self.n_responses, self.n_residuals),)
@@ -211,6 +166,7 @@ class ResponseRows:
                 responses[tested : tested + n_tested],
                 predictions[candidates],
                 residuals[left : left + n_left],
+                self.n_stimuli[fold] if self.n_stimuli else n_left,
             )
             tested, left = tested + n_tested, left + n_left
 
@@ -220,8 +176,8 @@ class EncodingMargins(MarginSource):
 
     Labels do not enter: a permutation only says which candidate is taken to be the true
     one. ``repeats`` (n_responses,) says how many responses are averaged into each test
-    response, whose noise covariance is Sigma / repeats; ``covariance`` is a method of
-    `noise_covariance`, and ``rule`` one of `RULES`.
+    response, whose covariance is that of `response_covariance`; ``covariance`` is a
+    method of `noise_covariance`, and ``rule`` one of `RULES`.
     """
 
     def __init__(self, repeats, covariance="shrunk", rule="mahalanobis"):
@@ -249,19 +205,29 @@ class EncodingMargins(MarginSource):
         del n_regions
         tests = design.n_responses + design.n_candidates
         residuals = 20 * n_features * design.n_residuals  # copied, squared, scaled
-        return residuals + 32 * n_features**2 + 16 * n_features * tests
+        squares = 80 if design.n_stimuli else 32  # of two covariances, eigenvectors
+        return residuals + squares * n_features**2 + 16 * n_features * tests
 
     def _region(self, x, rows):
         """Margins of one region, shape (n_responses, K)."""
-        margins = np.concatenate([self._fold(*fold) for fold in rows.split_folds(x)])
-        if self.rule == "correlation":
-            return margins
-        return margins * self.repeats[:, None]
+        margins, start = [], 0
+        for responses, *others in rows.split_folds(x):
+            repeats = self.repeats[start : start + len(responses)]
+            margins.append(self._fold(repeats, responses, *others))
+            start += len(responses)
+        return np.concatenate(margins)
 
-    def _fold(self, responses, predictions, residuals):
-        """Margins of the responses of one fold, of single responses."""
+    def _fold(self, repeats, responses, predictions, residuals, n_stimuli):
+        """Margins of the responses of one fold."""
         if self.rule == "correlation":
             scale = np.sqrt(np.mean(np.square(residuals), axis=0, dtype=np.float64))
             return correlation_margins(responses, predictions, scale)
-        sigma = noise_covariance(np.ascontiguousarray(residuals), self.covariance)
-        return mahalanobis_margins(responses, predictions, sigma)
+        residuals = np.ascontiguousarray(residuals)
+        if n_stimuli == len(residuals):
+            repeats = np.ones_like(repeats)  # they do not enter
+        margins = np.empty((len(responses), len(predictions)))
+        for number in np.unique(repeats).tolist():
+            of = repeats == number
+            sigma = response_covariance(residuals, n_stimuli, number, self.covariance)
+            margins[of] = mahalanobis_margins(responses[of], predictions, sigma)
+        return margins

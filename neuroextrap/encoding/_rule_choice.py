@@ -3,10 +3,11 @@
 import numpy as np
 
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.encoding._encoder_groups import stimulus_numbers
 from neuroextrap.encoding._experiment import stack_folds
 from neuroextrap.encoding._fold_run import train_folds
 from neuroextrap.encoding._margins import RULES, EncodingMargins
-from neuroextrap.encoding._stimuli import pair_responses, row_keys
+from neuroextrap.encoding._stimuli import pair_responses
 from neuroextrap.stats import win_distribution
 
 _N_FOLDS = 5
@@ -52,20 +53,18 @@ def training_rule(model, X, samples, groups, residuals):
 
 def _training_experiment(model, X, samples, groups):
     """Make an Experiment of the training data, fold by fold."""
-    numbers = {}
-    codes = np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
-    n_folds = min(_N_FOLDS, len(numbers) // 2)
-    if len(numbers) < _FEWEST_STIMULI:
+    codes = stimulus_numbers(X)
+    n_stimuli = codes.max() + 1
+    n_folds = min(_N_FOLDS, n_stimuli // 2)
+    if n_stimuli < _FEWEST_STIMULI:
         raise ValueError(
             f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
-            f"by, got {len(numbers)}; name the rule"
+            f"by, got {n_stimuli}; name the rule"
         )
     _, first = np.unique(codes, return_index=True)
-    paired = pair_responses(
-        samples.X, len(numbers), stimuli=codes, repeats=model.repeats
-    )
+    paired = pair_responses(samples.X, n_stimuli, stimuli=codes, repeats=model.repeats)
     parts, _ = train_folds(model, X[first], samples, codes, paired, n_folds, groups)
-    return stack_folds(paired, parts, samples.usable, len(numbers) // n_folds)
+    return stack_folds(paired, parts, samples.usable, n_stimuli // n_folds)
 
 
 def _best_regions(model, samples, residuals):

@@ -11,6 +11,7 @@ from neuroextrap.encoding._experiment import Experiment, make_plan
 from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_candidates,
+    check_feature_names,
     check_features,
     pair_responses,
     rows_of_stimuli,
@@ -46,6 +47,8 @@ def plan_identification(model, training, candidates, test):
     """
     parameters = RunParameters.of(model)
     imgs, stimuli, groups = test
+    for table, name in zip(candidates, ("features", "distractors"), strict=True):
+        check_feature_names(table, getattr(model, "feature_names_in_", None), name)
     names = candidate_names(*candidates)
     tested, candidates = _candidates(*candidates, training)
     stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
@@ -64,10 +67,11 @@ def plan_identification(model, training, candidates, test):
     )
     experiment = Experiment.of(
         paired,
-        model.predict(candidates),
+        model._predict(candidates),
         model.residuals_,
         usable=model.usable_ & samples.finite,
         location=training.location,
+        stimuli=training.stimuli,
     )._replace(rule=training.rule)
     set_sizes = parameters.resolve_set_sizes(len(candidates))
     plan, notes = make_plan(model, experiment, set_sizes)

@@ -6,6 +6,7 @@ import numpy as np
 
 from neuroextrap.stats._labels import check_labels
 from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._warn import warn
 
 
 class TestSet(NamedTuple):
@@ -46,6 +47,43 @@ def check_features(features, name="features", n_columns=None):
             f"{n_columns}; give the same features"
         )
     return X
+
+
+def feature_names(features):
+    """Return the names of the columns (n_columns,) if all are text, else None.
+
+    As in scikit-learn: other names, such as numbers, are none.
+    """
+    names = list(getattr(features, "columns", ()))
+    named = names and all(isinstance(name, str) for name in names)
+    return np.array(names, dtype=object) if named else None
+
+
+def check_feature_names(features, known, name="features"):
+    """Raise ValueError where columns have other names, or another order, than in fit.
+
+    `known` (n_columns,) are names in ``fit``; without them, or `features`, nothing is
+    checked. A warning tells where `features` are an array without names.
+    """
+    if known is None or features is None:
+        return
+    if not hasattr(features, "columns"):
+        warn(
+            f"{name} have no names of columns, those in fit had (first: {known[0]!r}): "
+            "whether they are in the same order cannot be checked; give a DataFrame"
+        )
+        return
+    given, known = list(features.columns), list(known)
+    if given != known:
+        unknown, missing = (
+            [column for column in some if column not in others][:3]
+            for some, others in ((given, set(known)), (known, set(given)))
+        )
+        raise ValueError(
+            f"{name} must have the {len(known)} columns of fit in their order, got "
+            f"{len(given)} (unknown: {unknown}, missing: {missing}); give "
+            f"{name}[trained.columns], if `trained` is the table in fit"
+        )
 
 
 def stimulus_names(features):

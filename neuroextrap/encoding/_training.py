@@ -10,7 +10,8 @@ from neuroextrap.encoding._encoder_groups import (
     fit_encoder,
     out_of_fold_predictions,
 )
-from neuroextrap.encoding._margins import COVARIANCES, RULES
+from neuroextrap.encoding._margins import RULES
+from neuroextrap.encoding._response_noise import COVARIANCES
 from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
@@ -34,6 +35,7 @@ class Training(NamedTuple):
     keys: frozenset  # keys of the stimuli that were trained on
     notes: tuple
     rule: str  # of the margins
+    stimuli: np.ndarray | None  # of the residuals, (n_observations,), where known
 
 
 def check_choices(model):
@@ -76,32 +78,44 @@ def encoder_of_columns(encoder, columns):
     return clone(encoder).set_params(bands=bands[columns])
 
 
-def train_encoder(encoder, X, Y, *, residuals="cross_validated", cv=5, groups=None):
+def train_encoder(
+    encoder,
+    X,
+    Y,
+    *,
+    residuals="cross_validated",
+    cv=5,
+    groups=None,
+    random_state=0,
+):
     """Fit an encoder (None: `ElasticNetEncoder`) and compute its residuals.
 
     `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
     n_targets). Folds, the encoder's own and those of the residuals, keep `groups`
     together. Residuals are out of fold
-    ("cross_validated"; `cv` makes the folds where the encoder brings none of its own),
+    ("cross_validated"; `cv`, an int with the seed `random_state`, makes the folds where
+    the encoder brings none of its own),
     or those of the fit itself, inflated by the degrees of freedom it spent ("training";
     elastic nets only, ValueError for others). Returns TrainedModel.
     """
     check_encoder(encoder)
     groups = check_groups(groups, len(X))
-    encoder = ElasticNetEncoder(cv=cv) if encoder is None else encoder
+    if encoder is None:
+        encoder = ElasticNetEncoder(cv=cv, random_state=random_state)
     elastic = isinstance(encoder, ElasticNetEncoder)
     if residuals == "training" and not elastic:
         raise ValueError(
             "residuals='training' needs the degrees of freedom of an "
             f"ElasticNetEncoder, got {type(encoder).__name__}; use 'cross_validated'"
         )
-    fitted, notes = fit_encoder(encoder, X, Y, groups=groups, cv=cv), ()
+    folds = {"groups": groups, "cv": cv, "random_state": random_state}
+    fitted, notes = fit_encoder(encoder, X, Y, **folds), ()
     if residuals == "training":
         E, notes = _training_residuals(fitted, X, Y)
     elif isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_
     else:
-        E = Y - out_of_fold_predictions(encoder, X, Y, groups=groups, cv=cv)
+        E = Y - out_of_fold_predictions(encoder, X, Y, **folds)
     return TrainedModel(fitted, E.astype(np.float32), notes)
 
 

@@ -2,34 +2,40 @@
 
 import numpy as np
 
-from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.models._splitters import check_cv_argument, deal_folds
 from neuroextrap.stats._warn import warn
 
 
-def encoder_splits(cv, X, groups=None):
+def encoder_splits(cv, X, groups=None, random_state=0):
     """List the folds of an encoder's cross-validation as (train, test) row indices.
 
-    An int `cv` means contiguous folds, or folds of whole groups when `groups` of shape
-    (n_samples,) are given; a ValueError tells if there are fewer samples or groups than
-    folds. Other folds than these may train on groups that they test: a warning counts
-    them. Of `X` only the number of rows matters.
+    An int `cv` means so many folds of samples, or of whole groups when `groups` of
+    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`; a
+    ValueError tells if there are fewer samples or groups than folds. Other folds than
+    these may train on groups that they test: a warning counts them. Of `X` only the
+    number of rows matters.
 
-    >>> [test.tolist() for _, test in encoder_splits(2, np.zeros((4, 1)))]
-    [[0, 1], [2, 3]]
+    >>> splits = encoder_splits(2, np.zeros((4, 1)), groups=["a", "b", "b", "a"])
+    >>> sorted(test.tolist() for _, test in splits)
+    [[0, 3], [1, 2]]
     """
-    from sklearn.model_selection import GroupKFold, check_cv
+    from sklearn.model_selection import check_cv
 
     check_cv_argument(cv)
     if isinstance(cv, (int, np.integer)):
-        n_units = len(X) if groups is None else len(np.unique(groups))
+        units, unit_of_row = np.unique(
+            np.arange(len(X)) if groups is None else groups, return_inverse=True
+        )
+        n_units = len(units)
         if n_units < cv:
             unit = "samples" if groups is None else "groups"
             raise ValueError(
                 f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
                 f"and {n_units} {unit}; lower cv"
             )
-        if groups is not None:
-            cv = GroupKFold(cv)
+        folds = deal_folds(n_units, cv, random_state)
+        tested = [np.isin(unit_of_row, fold) for fold in folds]
+        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
     splits = list(check_cv(cv).split(X, None, groups))
     if groups is not None:
         _warn_of_leaks(cv, splits, np.asarray(groups))

@@ -43,8 +43,11 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         two per decade, from 1e-5 to 1e3 times the squared Frobenius norm of the
         centered features divided by the number of samples (and of bands).
     cv : int or cross-validation generator, default=5
-        An int means that many contiguous folds, or folds of whole groups when
-        `groups` are given. Every sample must be tested exactly once.
+        An int means that many folds of samples, or of whole groups when `groups` are
+        given, drawn at random: in order, every fold could be one level of a factor.
+        With fewer than twice as many, each is left out in turn. Where rows follow each
+        other in time, give ``KFold(5)`` or groups such as runs. Every sample must be
+        tested exactly once.
     bands : array-like of shape (n_features,) or None, default=None
         Name or number of each feature's band, such as ``feature_kinds_`` of a
         :class:`GaborPyramid`. If None, all features are one band.
@@ -53,7 +56,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         concentration 1 and 0.1 in turn. Or the weights themselves, one row each, in the
         order of the sorted bands; rows are divided by their sums.
     random_state : None, int or numpy.random.Generator, default=0
-        Seed of the draws.
+        Seed of the folds and of the draws of weights.
 
     Attributes
     ----------
@@ -147,7 +150,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
         self._flat = y.ndim == 1
         given = self._check_alphas()
-        splits = encoder_splits(self.cv, X, groups)
+        splits = encoder_splits(self.cv, X, groups, self.random_state)
         partition_order(splits, len(X))
         self.bands_, band = check_bands(self.bands, X.shape[1])
         weights = candidate_weights(

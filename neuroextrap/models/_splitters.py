@@ -1,9 +1,11 @@
-"""What users may give as ``cv``."""
+"""What users may give as ``cv``, and how folds are dealt out."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from neuroextrap.stats._validation import random_generator
 
 
 def check_cv_argument(cv: Any) -> None:
@@ -18,3 +20,18 @@ def check_cv_argument(cv: Any) -> None:
             f"cv={cv!r} must be a number of folds, a scikit-learn splitter or a list "
             "of (train, test); use 5, for example"
         )
+
+
+def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.ndarray]:
+    """Deal stimuli, or other units, out to folds at random, as equally as can be.
+
+    Never in their order, in which every fold could be a level of a factor: residuals
+    of a fold would contain its effect. Fewer than twice as many units as folds are left
+    out one by one. Units of a fold are sorted.
+
+    >>> [[fold.size for fold in deal_folds(n_units, 3)] for n_units in (7, 5)]
+    [[3, 2, 2], [1, 1, 1, 1, 1]]
+    """
+    n_folds = n_units if n_units < 2 * n_folds else n_folds
+    order = random_generator(random_state).permutation(n_units)
+    return [np.sort(fold) for fold in np.array_split(order, n_folds)]

@@ -80,7 +80,7 @@ def test_penalties_are_not_chosen_on_repeats(repeated, name):
 
 def test_a_search_in_folds_of_groups_is_what_scikit_learn_gives(repeated):
     X, Y, stimuli = repeated
-    found = fit_encoder(GRID, X, Y, groups=stimuli)
+    found = fit_encoder(GRID, X, Y, groups=stimuli, cv=GroupKFold(5))
     search = GridSearchCV(
         Ridge(), {"alpha": ALPHAS}, scoring="neg_mean_squared_error", cv=GroupKFold(5)
     ).fit(X, Y, groups=stimuli)
@@ -93,9 +93,11 @@ def test_a_search_in_folds_of_groups_is_what_scikit_learn_gives(repeated):
 def test_residuals_come_from_other_stimuli(repeated, name):
     X, Y, stimuli = repeated
     encoder = ENCODERS[name][0]
-    found = out_of_fold_predictions(encoder, X, Y, groups=stimuli)
-    for train, test in GroupKFold(5).split(X, Y, stimuli):
-        inner = fit_encoder(encoder, X[train], Y[train], groups=stimuli[train])
+    cv = GroupKFold(5)
+    found = out_of_fold_predictions(encoder, X, Y, groups=stimuli, cv=cv)
+    for train, test in cv.split(X, Y, stimuli):
+        groups = stimuli[train]
+        inner = fit_encoder(encoder, X[train], Y[train], groups=groups, cv=cv)
         np.testing.assert_allclose(found[test], inner.predict(X[test]))
 
 

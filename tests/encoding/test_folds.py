@@ -32,7 +32,7 @@ def test_folds_equal_a_loop(rule, tolerance):
     model.identify_folds(X, Y, n_folds=4)
     margins, wins = [], []
     for fold in range(4):
-        test = np.arange(10 * fold, 10 * fold + 10)
+        test = model.test_stimuli_[10 * fold : 10 * fold + 10]
         train = np.setdiff1d(np.arange(43), test)
         one = EncodingIdentification(encoder=RidgeEncoder(), rule=rule)
         one.fit(X[train], Y[train]).identify(X[test], Y[test])
@@ -47,7 +47,8 @@ def test_folds_equal_a_loop(rule, tolerance):
         found, np.concatenate(margins), rtol=tolerance, atol=0.01
     )
     np.testing.assert_allclose(model.wins_, np.mean(wins, axis=0), atol=1e-9)
-    assert model.test_stimuli_.tolist() == list(range(40))
+    assert len(set(model.test_stimuli_)) == 40
+    assert model.test_codes_.tolist() == 4 * list(range(10))
     assert model.wins_.shape == (1, 10)
     assert any("3 of 43 stimuli were trained on only" in n for n in model.notes_)
     assert any("no lower bounds" in note for note in model.notes_)
@@ -63,18 +64,19 @@ def test_repeats_stay_in_their_fold_and_names_stay_names():
     table = pd.DataFrame(X, index=names)
     model = EncodingIdentification(encoder=RidgeEncoder())
     model.identify_folds(table, responses, stimuli=names[order])
-    means = np.stack([responses[order == s].mean(axis=0) for s in range(40)])
     by_hand = EncodingIdentification(encoder=RidgeEncoder())
     for fold in range(5):
-        test = np.arange(8 * fold, 8 * fold + 8)
-        train = ~np.isin(order, test)
-        by_hand.fit(X[order[train]], responses[train])
-        by_hand.identify(X[test], means[test])
-        found = model.region_margins(0)[test]  # noise of means of three
+        rows = slice(8 * fold, 8 * fold + 8)
+        test = [names.tolist().index(name) for name in model.test_stimuli_[rows]]
+        tested = np.isin(order, test)
+        by_hand.fit(X[order[~tested]], responses[~tested])
+        shown = [test.index(stimulus) for stimulus in order[tested]]
+        by_hand.identify(X[test], responses[tested], stimuli=shown)
+        found = model.region_margins(0)[rows]
         np.testing.assert_allclose(
-            found, 3 * by_hand.region_margins(0), rtol=2e-3, atol=0.02
+            found, by_hand.region_margins(0), rtol=2e-3, atol=0.02
         )
-    assert model.test_stimuli_.tolist() == names.tolist()
+    assert sorted(model.test_stimuli_) == sorted(names)
     kept = EncodingIdentification(encoder=RidgeEncoder(), repeats="keep")
     kept.identify_folds(table, responses, stimuli=names[order])
     assert kept.region_margins(0).shape == (120, 8)
@@ -131,3 +133,22 @@ def test_accuracy_in_folds_is_at_chance_without_signal(n_sets):
         accuracy.append(model.region_scores_["accuracy"][0])
     error = np.std(accuracy) / np.sqrt(n_sets)
     assert abs(np.mean(accuracy) - 1 / 8) < 4 * error
+
+
+def test_folds_are_drawn_at_random_by_the_seed():
+    """Stimuli listed by category: no fold is a category."""
+    X, Y = _data(40)
+    category = np.repeat(np.arange(5), 8)
+    found = {}
+    for seed in (0, 1):
+        model = EncodingIdentification(encoder=Ridge(), random_state=seed)
+        again = EncodingIdentification(encoder=Ridge(), random_state=seed)
+        model.identify_folds(X, Y)
+        again.identify_folds(X, Y)
+        np.testing.assert_array_equal(model.test_stimuli_, again.test_stimuli_)
+        np.testing.assert_array_equal(model.wins_, again.wins_)
+        found[seed] = model.test_stimuli_.tolist()
+        assert sorted(found[seed]) == list(range(40))
+        for fold in category[model.test_stimuli_].reshape(5, 8):
+            assert len(set(fold)) > 2
+    assert found[0] != found[1]

@@ -6,12 +6,11 @@ from sklearn.covariance import ledoit_wolf, oas
 
 from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
-    COVARIANCES,
     EncodingMargins,
     ResponseRows,
     correlation_margins,
-    noise_covariance,
 )
+from neuroextrap.encoding._response_noise import COVARIANCES, noise_covariance
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ def test_margins_equal_the_function_region_by_region(data):
     for region, some in enumerate(([0, 1, 2], [3, 4])):
         sigma = schaefer_strimmer_covariance(E[:, some])[0]
         expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
-        np.testing.assert_allclose(margins[:, :, region], expected * repeats[:, None])
+        np.testing.assert_allclose(margins[:, :, region], expected)
 
 
 def test_bad_input(data):

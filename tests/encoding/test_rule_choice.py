@@ -11,8 +11,9 @@ from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
 from neuroextrap.encoding._margins import (
     correlation_margins,
     mahalanobis_margins,
-    noise_covariance,
 )
+from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
+from neuroextrap.models._splitters import deal_folds
 
 
 def simulated(kind, n_stimuli=60, n_voxels=40, n_repeats=1, seed=0):
@@ -61,21 +62,23 @@ def naive_accuracy(X, Y, rule, n_folds=5):
     codes = np.argsort(np.argsort(first))[codes.ravel()]
     n_candidates = (codes.max() + 1) // n_folds
     right = []
-    for fold in range(n_folds):
-        names = np.arange(fold * n_candidates, (fold + 1) * n_candidates)
+    for fold in deal_folds(codes.max() + 1, n_folds):
+        names = fold[:n_candidates]
         others = ~np.isin(codes, names)
         model = EncodingIdentification(encoder=Ridge()).fit(X[others], Y[others])
-        rest = model.residuals_.astype(float)
+        of = [X[others].tolist().index(row) for row in X[others].tolist()]
+        rest, n_stimuli = separate_repeats(model.residuals_.astype(float), of)
         center = Y[others].mean(axis=0)
         shown = np.array([X[codes == name][0] for name in names])
         predictions = model.predict(shown) - center
         for place, name in enumerate(names):
             y = Y[codes == name].mean(axis=0)[np.newaxis] - center
+            n_shown = np.sum(codes == name)
             if rule == "correlation":
                 scale = np.sqrt(np.mean(rest**2, axis=0))
                 margins = correlation_margins(y, predictions, scale)[0]
             else:
-                sigma = noise_covariance(rest)
+                sigma = response_covariance(rest, n_stimuli, n_shown)
                 margins = mahalanobis_margins(y, predictions, sigma)[0]
             right.append(margins[place] > np.delete(margins, place).max())
     return np.mean(right)

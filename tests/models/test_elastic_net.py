@@ -391,8 +391,31 @@ def test_groups_stay_together():
     splits = encoder_splits(LeaveOneGroupOut(), X, groups)
     assert len(splits) == 4
     expected = list(GroupKFold(2).split(X, None, groups))
-    for ours, theirs in zip(encoder_splits(2, X, groups), expected, strict=True):
-        np.testing.assert_array_equal(ours[1], theirs[1])
+    ours = encoder_splits(GroupKFold(2), X, groups)
+    for (_, test), (_, theirs) in zip(ours, expected, strict=True):
+        np.testing.assert_array_equal(test, theirs)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_folds_are_dealt_out_at_random(repeats):
+    """Every sample once, equally many groups in each fold, none in its order."""
+    names = np.array([f"stimulus {i:02}" for i in range(22)])
+    groups = np.repeat(names, repeats)
+    X, given = np.zeros((len(groups), 1)), None if repeats == 1 else groups
+    splits = encoder_splits(5, X, given, 3)
+    tested = np.concatenate([test for _, test in splits])
+    assert sorted(tested) == list(range(len(groups)))
+    members = [set(groups[test]) for _, test in splits]
+    assert sorted(map(len, members)) == [4, 4, 4, 5, 5]
+    for (train, test), fold in zip(splits, members, strict=True):
+        assert sorted([*train, *test]) == list(range(len(groups)))
+        places = np.flatnonzero(np.isin(names, sorted(fold)))
+        assert len(set(np.diff(places))) > 1  # neither neighbors nor every fifth
+    few = encoder_splits(5, X[groups < names[9]], groups[groups < names[9]], 3)
+    assert [len(test) for _, test in few] == 9 * [repeats]  # one by one
+    again, other = (encoder_splits(5, X, given, seed) for seed in (3, 4))
+    assert [test.tolist() for _, test in splits] == [t.tolist() for _, t in again]
+    assert [test.tolist() for _, test in splits] != [t.tolist() for _, t in other]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_equals_grid_search_target_by_target(n_features, grouped):
     groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
     cv = GroupKFold(5) if grouped else KFold(5)
     splits = list(cv.split(X, groups=groups))
-    encoder = RidgeEncoder(ALPHAS).fit(X, Y, groups=groups)
+    encoder = RidgeEncoder(ALPHAS, cv=cv).fit(X, Y, groups=groups)
     for v, y in enumerate(Y.T):
         naive = _naive(X, y, splits)
         errors = -naive.cv_results_["mean_test_score"]
@@ -173,8 +173,9 @@ def _banded_data(n_features, n_samples=60, seed=0):
 def test_bands_equal_grid_searches_of_scaled_features(n_features, grouped):
     X, Y, bands = _banded_data(n_features)
     groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
-    splits = list((GroupKFold(5) if grouped else KFold(5)).split(X, groups=groups))
-    encoder = RidgeEncoder(ALPHAS, bands=bands, band_weights=BAND_WEIGHTS)
+    cv = GroupKFold(5) if grouped else KFold(5)
+    splits = list(cv.split(X, groups=groups))
+    encoder = RidgeEncoder(ALPHAS, cv, bands=bands, band_weights=BAND_WEIGHTS)
     encoder.fit(X, Y, groups=groups)
     assert encoder.bands_.tolist() == ["a", "b", "c"]
     chosen = set()

@@ -33,8 +33,11 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     eps : float, default=1e-3
         Smallest penalty as a fraction of the largest (which empties the model).
     cv : int or cross-validation generator, default=5
-        An int means that many contiguous folds, or folds of whole groups when
-        `groups` are given. Every sample must be tested exactly once.
+        An int means that many folds of samples, or of whole groups when `groups` are
+        given, drawn at random: in order, every fold could be one level of a factor.
+        With fewer than twice as many, each is left out in turn. Where rows follow each
+        other in time, give ``KFold(5)`` or groups such as runs. Every sample must be
+        tested exactly once.
     early_stopping : bool, default=True
         Whether to leave a ratio's path five penalties from its lowest error, or where
         the error exceeds the lowest by 1%, and to begin the next ratio's path where
@@ -55,6 +58,8 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         above; "numba-batch" and "numba-working-sets" insist on one of the two.
     n_jobs : int or None, default=1
         Number of threads. The result does not depend on it.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the folds.
 
     Attributes
     ----------
@@ -109,6 +114,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         max_sweeps=1000,
         solver="auto",
         n_jobs=1,
+        random_state=0,
     ):
         self.l1_ratios = l1_ratios
         self.n_alphas = n_alphas
@@ -119,6 +125,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.max_sweeps = max_sweeps
         self.solver = solver
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Choose penalties by cross-validation and fit every target.
@@ -152,7 +159,8 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
         self._flat = y.ndim == 1
-        splits, options = encoder_splits(self.cv, X, groups), self._options()
+        splits = encoder_splits(self.cv, X, groups, self.random_state)
+        options = self._options()
         fit = cross_validated_elastic_net(X, Y, splits, options)
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         self.alpha_, self.l1_ratio_ = fit.alpha, fit.l1_ratio

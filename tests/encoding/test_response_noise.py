@@ -1,0 +1,203 @@
+"""Misfit and noise told apart by the repeats of training stimuli."""
+
+import numpy as np
+import pytest
+
+from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from neuroextrap.encoding._response_noise import (
+    COVARIANCES,
+    noise_covariance,
+    response_covariance,
+    separate_repeats,
+)
+
+
+def factorial(n_levels=4, n_values=5, n_repeats=8, n_voxels=28, seed=0):
+    """Conditions of two factors, listed level by level: features, responses, rows."""
+    rng = np.random.default_rng(seed)
+    value = np.tile(np.arange(n_values), n_levels)
+    level = np.repeat(np.arange(n_levels), n_values)
+    gain = np.log(2.0) * level
+    X = np.column_stack([np.eye(n_values)[value], gain])
+    pattern = rng.normal(size=(n_values, n_voxels))
+    signal = (1 + 0.5 * gain[:, None]) * (
+        pattern[value] + 2 * rng.normal(size=n_voxels)
+    )
+    signal += 0.7 * rng.normal(size=signal.shape)  # of the condition alone
+    rows = np.repeat(np.arange(len(X)), n_repeats)
+    Y = signal[rows] + 2 * rng.normal(size=(len(rows), n_voxels))
+    return X, Y, rows, level
+
+
+def accuracy_of_new_level(order, n_repeats=8, seed=0, **options):
+    """Train without the last level, on conditions listed in some order."""
+    X, Y, rows, level = factorial(n_repeats=n_repeats, seed=seed)
+    new = np.flatnonzero(level == level.max())
+    old = np.concatenate([np.flatnonzero(rows == c) for c in order if c not in new])
+    model = EncodingIdentification(encoder=RidgeEncoder(), repeats="keep", **options)
+    model.fit(X[rows[old]], Y[old])
+    tested = np.isin(rows, new)
+    model.identify(X[new], Y[tested], stimuli=np.searchsorted(new, rows[tested]))
+    return model.region_scores_["accuracy"][0]
+
+
+@pytest.mark.parametrize("n_repeats", [8, 1])
+def test_accuracy_does_not_hinge_on_the_order_of_conditions(n_repeats):
+    """Folds that leave out one value each would hide what the values differ in."""
+    by_level = np.arange(20)
+    orders = {
+        "by level": by_level,
+        "by value": by_level.reshape(4, 5).T.ravel(),
+        "at random": np.random.default_rng(1).permutation(20),
+    }
+    found = {
+        name: np.mean([accuracy_of_new_level(o, n_repeats, seed) for seed in range(4)])
+        for name, o in orders.items()
+    }
+    diagonal = np.mean(
+        [
+            accuracy_of_new_level(by_level, n_repeats, seed, covariance="diagonal")
+            for seed in range(4)
+        ]
+    )
+    # four simulations of 5 * n_repeats responses
+    error = np.sqrt(diagonal * (1 - diagonal) / (4 * 5 * n_repeats))
+    for accuracy in found.values():
+        assert accuracy >= diagonal - 3 * error
+
+
+def test_contiguous_folds_of_the_user_stay():
+    """Who gives folds in order gets them: they hide what the values differ in."""
+    from sklearn.model_selection import GroupKFold
+
+    X, Y, rows, level = factorial()
+    old = level[rows] < 3
+    dealt, drawn = (
+        RidgeEncoder(cv=cv).fit(X[rows[old]], Y[old], groups=rows[old])
+        for cv in (GroupKFold(5), 5)
+    )
+    misfit = [np.mean((Y[old] - e.cv_predictions_) ** 2) for e in (dealt, drawn)]
+    assert misfit[0] > 1.1 * misfit[1]
+
+
+def test_separated_repeats_are_an_orthogonal_transform():
+    rng = np.random.default_rng(0)
+    stimuli = rng.permutation(np.repeat([3, 5, 9, 11], [1, 2, 7, 12]))
+    E = rng.normal(size=(22, 3))
+    rows, n_stimuli = separate_repeats(E, stimuli)
+    transform, _ = separate_repeats(np.eye(22), stimuli)
+    assert n_stimuli == 4
+    np.testing.assert_allclose(transform @ transform.T, np.eye(22), atol=1e-12)
+    np.testing.assert_allclose(transform @ E, rows, atol=1e-12)
+    for row, name in zip(rows, [3, 5, 9, 11], strict=False):
+        of = E[stimuli == name]
+        np.testing.assert_allclose(row, np.sqrt(len(of)) * of.mean(axis=0))
+    deviations = np.concatenate(
+        [E[stimuli == s] - E[stimuli == s].mean(axis=0) for s in (3, 5, 9, 11)]
+    )
+    within = rows[4:].T @ rows[4:]
+    np.testing.assert_allclose(within, deviations.T @ deviations, atol=1e-12)
+
+
+def test_without_repeats_residuals_stay_as_they_are():
+    E = np.random.default_rng(0).normal(size=(30, 3))
+    for stimuli in (None, np.arange(30), np.arange(30) % 21):
+        rows, n_stimuli = separate_repeats(E, stimuli)
+        assert rows is E
+        assert n_stimuli == 30
+    for method in COVARIANCES:
+        found = response_covariance(E, 30, 4, method)
+        np.testing.assert_array_equal(found, noise_covariance(E, method))
+
+
+@pytest.mark.parametrize("repeats", [1, 3, 5, 20])
+def test_covariance_of_an_average_is_misfit_and_its_share_of_the_noise(repeats):
+    """Known misfit and noise, many stimuli of five repeats."""
+    rng = np.random.default_rng(2)
+    A, B = rng.normal(size=(2, 4, 4))
+    misfit = rng.normal(size=(30_000, 4)) @ A
+    stimuli = np.repeat(np.arange(30_000), 5)
+    E = misfit[stimuli] + rng.normal(size=(len(stimuli), 4)) @ B
+    rows, n_stimuli = separate_repeats(E, stimuli)
+    found = response_covariance(rows, n_stimuli, repeats)
+    expected = A.T @ A + B.T @ B / repeats
+    np.testing.assert_allclose(found, expected, atol=0.03 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", COVARIANCES)
+def test_misfit_is_never_negative(method):
+    """Noise alone: the covariance of an average of many is still positive definite."""
+    rng = np.random.default_rng(3)
+    rows, n_stimuli = separate_repeats(rng.normal(size=(60, 8)), np.arange(60) % 20)
+    noise = noise_covariance(rows[n_stimuli:], method)
+    for repeats in (1, 3, 4, 100):
+        found = response_covariance(rows, n_stimuli, repeats, method)
+        assert np.linalg.eigvalsh(found).min() > 0
+        if repeats > 3 and method != "identity":
+            rest = np.linalg.eigvalsh(found - noise / repeats)
+            assert rest.min() > -1e-10
+
+
+def test_copies_of_a_response_are_no_repeats():
+    """Rows that were merely written twice have no noise between them."""
+    E = np.random.default_rng(5).normal(size=(40, 3))
+    rows, n_stimuli = separate_repeats(np.repeat(E, 2, axis=0), np.repeat(range(40), 2))
+    for repeats in (1, 2, 8):
+        found = response_covariance(rows, n_stimuli, repeats)
+        np.testing.assert_allclose(found, noise_covariance(E), rtol=1e-9)
+
+
+def calibration(train, test, seeds=4, n_shown=6):
+    """Accuracy and mean largest posterior where misfit and noise are Gaussian."""
+    right, confidence = [], []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        X, W = rng.normal(size=(400, 5)), rng.normal(size=(5, 12))
+        A, B = rng.normal(size=(2, 12, 12)) / np.sqrt(12)
+        mean = X @ W + 1.5 * rng.normal(size=(400, 12)) @ A
+        Y = mean[:, None] + 2.5 * rng.normal(size=(400, n_shown, 12)) @ B
+        stimuli = np.repeat(np.arange(400), n_shown)
+        model = EncodingIdentification(encoder=RidgeEncoder())
+        if train == "rows":
+            old = stimuli < 300
+            model.fit(X[stimuli[old]], Y.reshape(-1, 12)[old])
+        else:
+            model.fit(X[:300], Y[:300].mean(axis=1))
+        if test == "rows":
+            new = stimuli >= 300
+            shown = stimuli[new] - 300
+            model.identify(X[300:], Y.reshape(-1, 12)[new], stimuli=shown)
+        else:
+            model.identify(X[300:], Y[300:].mean(axis=1))
+        posterior = model.posterior(0)
+        right.append(posterior.argmax(axis=1) == np.arange(100))
+        confidence.append(posterior.max(axis=1))
+    return np.mean(right), np.mean(confidence)
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [("rows", "rows"), ("averages", "rows"), ("averages", "averages")],
+)
+def test_posteriors_are_calibrated(train, test):
+    accuracy, confidence = calibration(train, test)
+    assert 0.5 < accuracy < 0.95
+    assert confidence == pytest.approx(accuracy, abs=0.05)
+
+
+def test_unequal_repeats_have_each_their_covariance():
+    rng = np.random.default_rng(4)
+    X, W = rng.normal(size=(50, 3)), rng.normal(size=(3, 6))
+    rows = np.repeat(np.arange(40), 3)
+    Y = (X @ W + rng.normal(size=(50, 6)))[rows] + rng.normal(size=(120, 6))
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[rows], Y)
+    shown = np.repeat(np.arange(10), [1, 1, 2, 2, 3, 3, 3, 9, 9, 1])
+    new = (X @ W)[40:][shown] + rng.normal(size=(len(shown), 6))
+    model.identify(X[40:], new, stimuli=shown)
+    residuals, n_stimuli = separate_repeats(model.residuals_, rows)
+    for stimulus, row in enumerate(model.region_margins(0)):
+        sigma = response_covariance(residuals, n_stimuli, np.sum(shown == stimulus))
+        difference = new[shown == stimulus].mean(axis=0) - model.predictions_
+        expected = -0.5 * np.sum(difference.T * np.linalg.solve(sigma, difference.T), 0)
+        np.testing.assert_allclose(row, expected, rtol=1e-3)
+    assert not any("averages of repeats" in note for note in model.notes_)
