@@ -6,6 +6,7 @@ _MOST_COLUMNS = 2000
 _MOST_OTHERS = 200
 _FEWEST_COLUMNS = 3
 _DISCRETE_COLUMNS = 8
+_CLOSE = 1e-4  # standard deviations within which rows that were centered are equal
 
 
 def copies(X):
@@ -66,3 +67,37 @@ def check_copies(number, folds, remedy):
                 f"{len(folds)}), so that classes are told apart without any "
                 f"information; {remedy}"
             )
+
+
+def check_new_rows(trained, tested):
+    """Raise where a row of `tested` is one of `trained`, both (n, n_features).
+
+    Equal means to 1e-4 standard deviations in every feature, of eight at least, because
+    both were centered and put back.
+    """
+    if trained.shape[1] < _DISCRETE_COLUMNS:
+        return
+    near = _CLOSE * trained.std(axis=0)
+    order = np.argsort(trained[:, 0])
+    ends = [tested[:, 0] - near[0], tested[:, 0] + near[0]]
+    first, last = np.searchsorted(trained[order, 0], ends)
+    for i in np.flatnonzero(first < last):
+        rows = order[first[i] : last[i]]
+        equal = (np.abs(trained[rows] - tested[i]) <= near).all(axis=1)
+        if equal.any():
+            raise ValueError(
+                f"test response {i} is training response {rows[equal][0]}, so that it "
+                "was not held out; give every response once, to train or to test"
+            )
+
+
+def check_copies_apart(X, units, what):
+    """Raise where rows of `X` are copies but of different units, such as "stimuli"."""
+    number = copies(X)
+    if number is None:
+        return
+    for i in np.flatnonzero(units != units[number]):
+        raise ValueError(
+            f"samples {number[i]} and {i} are equal to the last bit, but of different "
+            f"{what}, so that one trains and the other is tested; give each once"
+        )

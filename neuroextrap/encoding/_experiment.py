@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._doubts import Doubt, tell
 from neuroextrap.analysis._region_run import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.encoding._response_noise import separate_repeats
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.stats._warn import warn
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
@@ -205,14 +205,23 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
+def doubts_of_pairing(estimator, experiment):
+    """Return the Doubt that no runs were given, and warn of it; else nothing."""
+    if experiment.groups is not None or not estimator.n_permutations:
+        return ()
+    doubt = Doubt(
+        "no runs were given (groups=None), so that responses were exchanged between "
+        "all stimuli as if none belonged together",
+        "groups=None: responses and stimuli are paired anew over the whole test "
+        "set; if responses were acquired in runs, give groups so that the pairing "
+        "is permuted within runs",
+    )
+    tell([doubt])
+    return (doubt,)
+
+
 def _permuted(estimator, experiment):
     """Other pairings of responses and stimuli, within groups."""
-    if experiment.groups is None:
-        warn(
-            "groups=None: responses and stimuli are paired anew over the whole test "
-            "set; if responses were acquired in runs, give groups so that the pairing "
-            "is permuted within runs"
-        )
     repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
     return stats.permute_labels(
         experiment.codes,

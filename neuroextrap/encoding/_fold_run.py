@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from neuroextrap.analysis._copies import check_copies_apart
 from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
@@ -55,6 +56,7 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
     _check_complete(codes, len(X))
+    check_copies_apart(samples.X[:, samples.usable], codes, "stimuli")
     parts, notes = train_folds(model, X, samples, codes, paired, n_folds)
     experiment = stack_folds(paired, parts, samples.usable, n_candidates)
     experiment = experiment._replace(rule=model.rule)

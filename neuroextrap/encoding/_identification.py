@@ -24,6 +24,7 @@ from neuroextrap.encoding._training import (
     check_choices,
     encoder_of_columns,
     noise_rows,
+    some_responses,
     train_encoder,
     voxel_penalties,
 )
@@ -318,6 +319,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
             rule,
             stimulus_numbers(varying) if self.noise_covariance is None else None,
+            some_responses(samples, samples.usable),
         )
         return self
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroextrap.analysis._copies import check_new_rows
 from neuroextrap.analysis._region_run import BoundDesign, RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.encoding._experiment import Experiment, make_plan
+from neuroextrap.encoding._experiment import Experiment, doubts_of_pairing, make_plan
 from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_candidates,
@@ -16,6 +17,7 @@ from neuroextrap.encoding._stimuli import (
     pair_responses,
     rows_of_stimuli,
 )
+from neuroextrap.encoding._training import some_responses
 from neuroextrap.stats._warn import warn
 
 _FAR_FEWER = 2
@@ -58,6 +60,9 @@ def plan_identification(model, training, candidates, test):
             f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
             f"{model.n_elements_}; give responses of the same voxels"
         )
+    finite = model.usable_ & samples.finite
+    if finite.sum() == model.usable_.sum():
+        check_new_rows(training.responses, some_responses(samples, model.usable_))
     paired = pair_responses(
         samples.X + samples.location,
         len(tested),
@@ -69,7 +74,7 @@ def plan_identification(model, training, candidates, test):
         paired,
         model._predict(candidates),
         model.residuals_,
-        usable=model.usable_ & samples.finite,
+        usable=finite,
         location=training.location,
         stimuli=training.stimuli,
     )._replace(rule=training.rule)
@@ -92,6 +97,7 @@ def plan_identification(model, training, candidates, test):
         test_codes=experiment.codes,
         set_sizes=set_sizes,
         notes=(*training.notes, *notes),
+        doubts=doubts_of_pairing(model, experiment),
         bg_img=samples.bg_img,
         test=experiment,
         location=training.location,

@@ -18,6 +18,8 @@ from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_fr
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
 
+_SOME_VOXELS = 64
+
 
 class TrainedModel(NamedTuple):
     """A fitted encoder, its residuals, and what a reader should know of them."""
@@ -36,6 +38,13 @@ class Training(NamedTuple):
     notes: tuple
     rule: str  # of the margins
     stimuli: np.ndarray | None  # of the residuals, (n_observations,), where known
+    responses: np.ndarray  # of some voxels, as `some_responses` gives them
+
+
+def some_responses(samples, usable):
+    """Return responses of the first usable voxels, by which they are known again."""
+    columns = np.flatnonzero(usable)[:_SOME_VOXELS]
+    return samples.X[:, columns] + samples.location[columns]
 
 
 def check_choices(model):

@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
+from neuroextrap.analysis._copies import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
@@ -61,6 +62,7 @@ def prepare_run(  # noqa: PLR0913
     X, y, groups = _check_samples(X, y, groups)
     classes, codes = np.unique(y, return_inverse=True)
     group_names, group_codes = np.unique(groups, return_inverse=True)
+    check_copies_apart(X, group_codes, "groups")
     if len(classes) < 2:
         raise ValueError(
             f"y must hold at least 2 labels, got one, {classes.tolist()[0]!r}; add "

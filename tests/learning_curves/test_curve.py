@@ -519,3 +519,12 @@ def test_too_few_groups_for_the_components_give_one_size_and_a_warning(scans):
             pattern=None,
         )
     np.testing.assert_array_equal(curve.train_sizes, [3])
+
+
+def test_a_scan_of_two_subjects_is_refused():
+    rng = np.random.default_rng(0)
+    y, groups = np.tile([0, 1], 12), np.repeat(np.arange(6), 4)
+    X = rng.normal(size=(24, 10))
+    X[20] = X[3]
+    with pytest.raises(ValueError, match="samples 3 and 20 are equal to the last bit"):
+        information_learning_curve(X, y, groups, n_splits=4)
