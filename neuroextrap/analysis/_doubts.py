@@ -12,6 +12,8 @@ class Doubt(NamedTuple):
     clause: str
     #: What was seen, what it does, and what to do: a warning and a note of the results.
     note: str
+    #: Whether it makes lower bounds too high as well as p-values too small.
+    of_bounds: bool = True
 
 
 def tell(doubts):

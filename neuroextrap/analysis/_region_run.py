@@ -218,7 +218,7 @@ class RegionRun:
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
             notes=(*(doubt.note for doubt in self.doubts), *self.notes),
-            doubts=tuple(doubt.clause for doubt in self.doubts),
+            doubts=tuple((doubt.clause, doubt.of_bounds) for doubt in self.doubts),
             marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,

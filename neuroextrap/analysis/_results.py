@@ -45,7 +45,8 @@ class RegionResults:
     notes: tuple = ()  # what a reader should know of the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
     marginal: bool = True
-    doubts: tuple = ()  # why p-values and bounds may be too good: "because ..."
+    # why p-values may be too small ("because ..."), and whether bounds are too high too
+    doubts: tuple = ()
     # (n_regions,), when the permuted statistics of every region were saved
     p_value_tail: np.ndarray | None = None
     p_value_step_down: np.ndarray | None = None

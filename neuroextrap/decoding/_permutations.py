@@ -105,6 +105,7 @@ def _without_groups(confined):
         "samples as if none belonged together",
         f"groups=None: labels are permuted {where}; if samples were acquired in runs, "
         "give groups so that labels are permuted within runs",
+        of_bounds=False,
     )
 
 

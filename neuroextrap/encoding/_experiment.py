@@ -215,6 +215,7 @@ def doubts_of_pairing(estimator, experiment):
         "groups=None: responses and stimuli are paired anew over the whole test "
         "set; if responses were acquired in runs, give groups so that the pairing "
         "is permuted within runs",
+        of_bounds=False,
     )
     tell([doubt])
     return (doubt,)

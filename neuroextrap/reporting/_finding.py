@@ -122,12 +122,18 @@ def verdict(fitted, finding):
 def doubt_words(fitted, finding):
     """Return the end of the first sentence where the analysis doubts its numbers."""
     doubts = fitted.results_.doubts
+    has_bounds, what = (
+        _BOUND in fitted.region_scores_,
+        "these p-values may be too small",
+    )
+    if finding.criterion == _BOUND:
+        doubts = [doubt for doubt in doubts if doubt[1]]
+        what = "these bounds may be too high"
+    elif has_bounds and any(of_bounds for _, of_bounds in doubts):
+        what += ", and lower bounds too high"
     if not doubts:
         return ""
-    what = "these p-values may be too small"
-    if finding.criterion == _BOUND:
-        what = "these bounds may be too high"
-    because = ", and because ".join(doubts)
+    because = ", and because ".join(clause for clause, _ in doubts)
     return f", but {what}, because {because}"
 
 

@@ -258,12 +258,12 @@ def test_copies_within_a_run_are_told_unless_they_are_blocks():
     X[1::4] = X[::4]
     with pytest.warns(UserWarning, match="6 of 24 samples are equal to others"):
         light = IdentificationSearchLight(bounds=None).fit(X, y, groups=runs)
-    assert light.results_.doubts[-1] == "6 of 24 samples are copies of others"
+    assert light.results_.doubts[-1][0] == "6 of 24 samples are copies of others"
     blocks = np.arange(24)
     blocks[1::4] = blocks[::4]
     light = IdentificationSearchLight(bounds=None, blocks=blocks)
     light.fit(X, y, groups=runs)
-    assert not any("copies" in doubt for doubt in light.results_.doubts)
+    assert not any("copies" in clause for clause, _ in light.results_.doubts)
 
 
 @pytest.mark.parametrize("kind", ["ratings", "counts", "silent neurons", "one column"])
@@ -287,3 +287,32 @@ def test_copies_of_volumes_are_found(dtype):
     X[250] = X[7]
     (found,) = np.flatnonzero(copies(X) != np.arange(300))
     assert (found, copies(X)[found]) == (250, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"n_permutations": 99}, "these p-values may be too small, and lower bounds"),
+        (
+            {"n_permutations": 99, "bounds": None},
+            "these p-values may be too small, bec",
+        ),
+        ({}, "these bounds may be too high, because the classes come in"),
+    ],
+)
+def test_the_first_sentence_doubts_what_it_rests_on(options, what):
+    y, runs = ORDERED
+    light = IdentificationSearchLight(**options)
+    light.fit(drifting(y, runs), y, groups=runs)
+    assert f", but {what}" in verdict(light, find(light))
+
+
+@pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
+def test_missing_runs_are_no_doubt_of_bounds():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], 20))
+    light = IdentificationSearchLight(cv=3, n_permutations=99)
+    light.fit(rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[y], y)
+    assert "may be too small, because no runs" in verdict(light, find(light))
+    light.set_params(n_permutations=0).fit(rng.normal(size=(60, 4)), y)
+    assert "but" not in verdict(light, find(light))
