@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("numba")
-
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins.algebra import _screen

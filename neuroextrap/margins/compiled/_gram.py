@@ -2,7 +2,7 @@
 
 A block of the sums stays in registers until its last feature (``_vector.py``); what
 comes and what goes is added in one pass. ``algebra/_overlapping_grams.py`` has the
-idea, and the same without numba.
+idea.
 """
 
 from collections import namedtuple

@@ -1,6 +1,6 @@
 """Compiled sums of rows, in the order in which a sparse product adds them.
 
-Nothing here is fast math, so that the sums are those of scipy to the last bit.
+Nothing here is fast math: members are added in their order.
 """
 
 import math
