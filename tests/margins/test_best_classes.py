@@ -309,7 +309,7 @@ def test_labelings_side_by_side_equal_one_by_one(design, n_labelings, equal):
         count(grams, folds, Labelings(codes, n_classes), weights)
         for count in (
             _centroid_exact._count_side_by_side,
-            _centroid_exact._count_compiled,
+            _centroid_exact._count_one_by_one,
         )
     )
     np.testing.assert_array_equal(shares, expected)

@@ -47,7 +47,7 @@ def exact_shares(
     yet to be multiplied by it.
     """
     few = labelings.n_classes <= _MAX_CLASSES
-    count = _count_side_by_side if few else _count_compiled
+    count = _count_side_by_side if few else _count_one_by_one
     return count(grams, design, labelings, weights)
 
 
@@ -111,10 +111,10 @@ def _groups(labelings: Any, design: Design, weights: Any) -> Any:
     return labelings.keep(("groups", equal), make)
 
 
-def _count_compiled(
+def _count_one_by_one(
     grams: np.ndarray, design: Design, labelings: Any, weights: Any
 ) -> np.ndarray:
-    """Return the shares (S, B) of best classes of regions in compiled loops."""
+    """Return the shares (S, B) of best classes, one labeling after the other."""
     from neuroextrap.margins.compiled._centroid import fill_centroid_shares
 
     by_class = sort_by_class(labelings, design, design.order, weights)
