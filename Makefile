@@ -13,7 +13,7 @@ export MPLBACKEND = Agg
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable ".[fast,plotting]"
+	$(BIN)/python -m pip install --quiet --editable ".[plotting]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml

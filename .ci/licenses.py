@@ -8,7 +8,7 @@ import re
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 
-_EXTRAS = ("plotting", "fast", "dask")
+_EXTRAS = ("plotting", "dask")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 

@@ -69,7 +69,7 @@ def naive_search(X, y, splits):
 RUNS = {
     "numba, every grid point": SearchOptions(solver="numba", early_stopping=False),
     "numba, early stop": SearchOptions(solver="numba"),
-    "no numba, early stop": SearchOptions(solver="scikit-learn"),
+    "scikit-learn, early stop": SearchOptions(solver="scikit-learn"),
 }
 
 

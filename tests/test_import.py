@@ -9,10 +9,12 @@ import neuroextrap
 def test_subpackages_are_loaded_when_asked_for():
     code = (
         "import sys, neuroextrap; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'nilearn', 'pandas', 'matplotlib'}; "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'nilearn', 'pandas', 'matplotlib', "
+        "'numba'}; "
         "assert not heavy & set(sys.modules); "
         "neuroextrap.stats; assert 'numpy' in sys.modules; "
-        "assert 'nilearn' not in sys.modules"
+        "assert 'nilearn' not in sys.modules; "
+        "import neuroextrap.decoding; assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

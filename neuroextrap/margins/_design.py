@@ -8,9 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# numbers in arrays of some labelings together, which stay in the second cache
-PART_SIZE = 2**18
-
 
 class TestedRows(Protocol):
     """What counting wins needs of a design: the rows tested, among how many classes.
@@ -230,16 +227,6 @@ class Labelings:
         some = Labelings(self.codes[columns], self.n_classes)
         some.n_together = self.n_together
         return some
-
-    def parts(self) -> list[tuple[slice, "Labelings"]]:
-        """Return the labelings a few at a time, each with its place in the batch."""
-
-        def make() -> list[tuple[slice, Labelings]]:
-            width = max(1, PART_SIZE // (self.codes.shape[1] * self.n_classes))
-            columns = [slice(a, a + width) for a in range(0, len(self.codes), width)]
-            return [(c, Labelings(self.codes[c], self.n_classes)) for c in columns]
-
-        return self.keep("parts", make)
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples of each class and where they begin, for compiled loops.

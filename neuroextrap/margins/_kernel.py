@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings, TestedRows
-from neuroextrap.margins.compiled._numba import has_numba
 
 
 class BatchedLabelings(Protocol):
@@ -347,9 +346,9 @@ class Work(NamedTuple):
 def ns_of_sums(work: Work) -> float:
     """Estimate the nanoseconds in which numbers of features are summed over regions.
 
-    Spheres share most of their additions, compiled or not.
+    Spheres share most of their additions.
     """
-    return work.n_memberships / (9 if has_numba() else 6)
+    return work.n_memberships / 9
 
 
 class AdditiveKernel(MarginKernel):

@@ -28,7 +28,6 @@ from neuroextrap.margins._wins import (
     win_histogram,
 )
 from neuroextrap.margins.algebra._region_sums import COLUMNS
-from neuroextrap.margins.compiled._numba import has_numba
 from neuroextrap.stats._null_counts import NullCounts
 
 # (beaten, tied, first labeling, number of labelings)
@@ -75,7 +74,7 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
 def _counted(plan: Plan, data: TaskData) -> Any:
     """Count own and forward tests of all regions in one go, None where none can."""
     count = plan.observed_counter()
-    if count is None or not has_numba() or not data.may_be_counted:
+    if count is None or not data.may_be_counted:
         return None
     regions = data.regions
     regions.sort_indices()

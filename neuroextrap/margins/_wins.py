@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins.compiled._numba import has_numba
-
 NAN_MARGINS = (
     "margins contain NaN; drop NaN and constant features, or raise the shrinkage"
 )
@@ -47,21 +45,12 @@ def beaten_and_tied(
     >>> beaten.ravel().tolist(), tied.ravel().tolist()
     ([2, 0], [0, 1])
     """
+    from neuroextrap.margins.compiled._best import count_beaten
+
     n_test, n_classes, n_batch = margins.shape
     count = np.int8 if n_classes < 128 else np.int32
-    if has_numba():
-        from neuroextrap.margins.compiled._best import count_beaten
-
-        beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
-        if not count_beaten(margins, y, beaten, up_to):
-            raise ValueError(NAN_MARGINS)
-        return beaten, up_to - beaten - 1
-    row = np.arange(n_test)[:, None] * (n_classes * n_batch)
-    position = row + y * n_batch + np.arange(n_batch)
-    truth = np.ascontiguousarray(margins).reshape(-1).take(position)[:, None, :]
-    beaten = np.add.reduce((margins < truth).view(np.int8), axis=1, dtype=count)
-    up_to = np.add.reduce((margins <= truth).view(np.int8), axis=1, dtype=count)
-    if not up_to.all():
+    beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
+    if not count_beaten(margins, y, beaten, up_to):
         raise ValueError(NAN_MARGINS)
     return beaten, up_to - beaten - 1
 
@@ -71,15 +60,12 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
 
     The last column of `win_histogram`, in one pass over the margins: where T other
     classes share the best margin, a point counts 1 / (T + 1). Shapes as there and in
-    `beaten_and_tied`. Raises where a margin is NaN. Compiled where numba is installed,
-    with the same bits.
+    `beaten_and_tied`. Raises where a margin is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.5], [0.1], [0.5]]])
     >>> best_share(margins, np.array([[0], [2]]), 0.5)
     array([0.75])
     """
-    if not has_numba():
-        return _best_share(margins, y, weights)
     from neuroextrap.margins.compiled._best import add_best_shares
 
     share = np.zeros(y.shape[1])
@@ -88,30 +74,6 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     if not add_best_shares(np.ascontiguousarray(margins), y, weights, share):
         raise ValueError(NAN_MARGINS)
     return scale * share
-
-
-def _best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
-    """Return the same by whole passes over the margins."""
-    n_test, n_classes, n_batch = margins.shape
-    best = np.maximum.reduce(margins, axis=1)
-    if np.isnan(best).any():
-        raise ValueError(NAN_MARGINS)
-    # where the true class is the best, by places in the flat margins
-    place = y * np.intp(n_batch)
-    place += np.arange(n_batch)
-    place += np.arange(n_test)[:, np.newaxis] * (n_classes * n_batch)
-    flat = np.ascontiguousarray(margins).reshape(-1)
-    hit = np.flatnonzero(flat.take(place) == best)
-    best, column = best.reshape(-1)[hit], hit % n_batch
-    first = hit // n_batch * (n_classes * n_batch) + column
-    n_best = np.zeros(len(hit), dtype=np.intp)
-    for k in range(n_classes):
-        n_best += flat.take(first + k * n_batch) == best
-    share = 1.0 / n_best
-    if np.ndim(weights) == 0:
-        return weights * np.bincount(column, share, minlength=n_batch)
-    share *= np.broadcast_to(weights, y.shape).reshape(-1)[hit]
-    return np.bincount(column, share, minlength=n_batch)
 
 
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -152,55 +114,14 @@ def win_histogram(
     >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """
-    counting = np.ndim(weights) == 0
-    if has_numba():
-        from neuroextrap.margins.compiled._best import add_wins
+    from neuroextrap.margins.compiled._best import add_wins
 
-        wins = np.zeros((n_classes, beaten.shape[1]))
-        each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
-        if add_wins(beaten, tied, each, wins):
-            _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
-        return (wins * weights if counting else wins).T
-    has_ties = bool(tied.any())
-    count = _count_by_bins if n_classes <= _MAX_BINS else _count_by_points
-    wins = count(beaten, tied == 0 if has_ties else None, weights, n_classes)
-    if has_ties:
+    counting = np.ndim(weights) == 0
+    wins = np.zeros((n_classes, beaten.shape[1]))
+    each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
+    if add_wins(beaten, tied, each, wins):
         _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
     return (wins * weights if counting else wins).T
-
-
-# up to this many classes one pass a bin is faster than one look-up a point
-_MAX_BINS = 16
-
-
-def _count_by_bins(
-    beaten: np.ndarray, keep: Any, weights: Any, n_classes: int
-) -> np.ndarray:
-    """Count the points with v wins, one pass over the points for every v."""
-    wins = np.zeros((n_classes, beaten.shape[1]))
-    for v in range(n_classes):
-        hit = beaten == v
-        if keep is not None:
-            hit &= keep
-        if np.ndim(weights) == 0:
-            wins[v] = np.add.reduce(hit.view(np.int8), axis=0, dtype=np.int32)
-        else:
-            wins[v] = np.add.reduce(hit * weights, axis=0)
-    return wins
-
-
-def _count_by_points(
-    beaten: np.ndarray, keep: Any, weights: Any, n_classes: int
-) -> np.ndarray:
-    """Count the points with v wins, one look-up for every point."""
-    n_batch = beaten.shape[1]
-    flat_index = beaten.astype(np.intp) * n_batch + np.arange(n_batch)
-    mass = None if np.ndim(weights) == 0 else np.broadcast_to(weights, beaten.shape)
-    if keep is not None:
-        flat_index, mass = flat_index[keep], None if mass is None else mass[keep]
-    mass = None if mass is None else mass.reshape(-1)
-    flat = np.bincount(flat_index.reshape(-1), mass, minlength=n_classes * n_batch)
-    return flat.reshape(n_classes, n_batch).astype(float)
 
 
 def _spread_ties(

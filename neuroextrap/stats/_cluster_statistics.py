@@ -6,7 +6,6 @@ share an edge. Nothing here knows of images.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -95,9 +94,7 @@ def threshold_free_enhancement(
 
 @cache
 def _enhance() -> Callable[..., FloatArray]:
-    """Return the loop over pairs, compiled where numba is installed."""
-    if importlib.util.find_spec("numba") is None:
-        return _enhancement.enhance
+    """Return the loop over pairs, compiled."""
     from numba import njit
 
     return njit(cache=True, nogil=True)(_enhancement.enhance)

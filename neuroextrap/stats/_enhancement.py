@@ -1,4 +1,4 @@
-"""The loop of threshold-free cluster enhancement; numba compiles it when installed."""
+"""The loop of threshold-free cluster enhancement, which numba compiles."""
 
 import numpy as np
 

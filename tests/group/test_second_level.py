@@ -16,7 +16,6 @@ from neuroextrap.group import second_level_test, sign_flip_test
 from neuroextrap.group._group_maps import records
 from neuroextrap.reporting._group_finding import find_in_group, sentences_in_group
 from neuroextrap.reporting._group_view import group_view
-from neuroextrap.stats import _enhancement
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._cluster_statistics import (
     find_clusters,
@@ -338,14 +337,7 @@ def test_clusters_equal_ndimage():
     assert not find_clusters(values.ravel() - 99, lattice(shape)[0]).extent.size
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_enhancement_equals_the_sum_over_many_small_steps(compiled, monkeypatch):
-    from neuroextrap.stats import _cluster_statistics
-
-    if not compiled:
-        monkeypatch.setattr(
-            _cluster_statistics, "_enhance", lambda: _enhancement.enhance
-        )
+def test_enhancement_equals_the_sum_over_many_small_steps():
     shape = (5, 6, 4)
     values = smooth_map(np.random.default_rng(11), shape)
     values[0, 0, :2] = values.max()  # a tie at the top

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _plan, _wins
+from neuroextrap.margins import _plan
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
@@ -15,33 +15,16 @@ from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins._wins import best_share, class_weights
 from neuroextrap.margins.algebra import _class_sums, _linear, _tall
 from neuroextrap.margins.algebra._class_sums import round_terms
-from neuroextrap.margins.classifiers import (
-    _centroid_exact,
-    _lda,
-    _nearest_centroid,
-    _ridge,
-)
+from neuroextrap.margins.classifiers import _centroid_exact
 from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.stats import win_distribution
 from tests.margins.cases import unequal_design
 from tests.margins.twins import TWINS
 
-USERS = (_linear, _tall, _centroid_exact, _nearest_centroid, _ridge, _lda, _wins)
 COUNTED = ("score", "n_reached", "maxima", "n_best", "null")
 RESULTS = (*COUNTED, "wins", "weighted_wins")
 DESIGNS = ["alike", "unequal runs", "ties", "runs of one", "runs in no order"]
 CLASSIFIERS = ["nearest_centroid", "ridge", "lda", "gaussian_nb"]
-
-
-@pytest.fixture
-def compiled():
-    """Skip where nothing can be compiled."""
-    pytest.importorskip("numba")
-
-
-def without_numba(monkeypatch):
-    """Take the passes that need numpy only."""
-    for module in USERS:
-        monkeypatch.setattr(module, "has_numba", lambda: False)
 
 
 def case(design, n_permutations=30, seed=0):
@@ -95,27 +78,44 @@ def assert_same(one, other, names=RESULTS):
         np.testing.assert_array_equal(*values, err_msg=name)
 
 
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
-@pytest.mark.parametrize("statistic", ["accuracy", "implied_information", 2])
-def test_compiled_passes_equal_those_of_numpy(name, design, statistic, monkeypatch):
-    X, regions, codes, runs = case(design)
-    weights = np.random.default_rng(1).random((1, codes.shape[1]))
-    options = {"weightings": weights, "statistic": statistic}
-    compiled = run(X, regions, plan_of(name, codes, runs, **options))
-    without_numba(monkeypatch)
-    assert_same(compiled, run(X, regions, plan_of(name, codes, runs, **options)))
+def refitted(name, X, regions, plan):
+    """Win distributions (S, B, K) of a twin that is refitted on every training fold."""
+    wins = []
+    for region in np.flatnonzero(np.diff(regions.indptr)):
+        x = X[:, regions[[region]].indices].astype(float)
+        twin = TWINS[name](x, plan.design.n_classes)
+        for codes in plan.codes:
+            parts = [
+                twin.fit(x[train], codes[train]).margins(x[test])
+                for train, test in plan.design.folds
+            ]
+            wins.append(
+                win_distribution(np.concatenate(parts), codes[plan.design.test])
+            )
+    return np.reshape(wins, (-1, len(plan.codes), plan.design.n_classes))
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
+def assert_refitted(name, X, regions, plan):
+    """Compare the observed wins, and permuted shares of best classes, with refits."""
+    found, expected = run(X, regions, plan), refitted(name, X, regions, plan)
+    used = np.diff(regions.indptr) > 0
+    np.testing.assert_allclose(found.wins[used], expected[:, 0], rtol=0, atol=1e-12)
+    null = expected[:, 1:, -1].T
+    np.testing.assert_allclose(found.null[:, used], null, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("design", [name for name in DESIGNS if name != "ties"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_best_classes_equal_refits(name, design):
+    if (name, design) == ("gaussian_nb", "runs of one"):
+        pytest.skip("no variance within three samples is worth a test")
+    X, regions, codes, runs = case(design, n_permutations=8)
+    assert_refitted(name, X, regions, plan_of(name, codes, runs))
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_best_classes_equal_the_ranks(name, design, numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
+def test_best_classes_equal_the_ranks(name, design, monkeypatch):
     if (name, design) == ("gaussian_nb", "runs of one"):
         pytest.skip("no variance within three samples is worth a test")
     X, regions, codes, runs = case(design)
@@ -138,16 +138,9 @@ def tall_case(ties, seed=0):
     return X - X.mean(axis=0), scipy.sparse.csr_array(member.astype(bool)), codes, runs
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_few_features_give_the_ranks_whatever_the_batches(
-    name, ties, numba, monkeypatch
-):
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
+def test_few_features_give_the_ranks_whatever_the_batches(name, ties, monkeypatch):
     monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
     X, regions, codes, runs = tall_case(ties)
     best = run(X, regions, plan_of(name, codes, runs))
@@ -168,23 +161,15 @@ def test_few_features_give_the_ranks_whatever_the_batches(
     np.testing.assert_allclose(best.null, batches.null, atol=0.02)
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_few_features_give_the_same_bits_without_numba(name, monkeypatch):
+def test_few_features_equal_refits(name, monkeypatch):
     monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
     X, regions, codes, runs = tall_case(ties=False)
-    compiled = run(X, regions, plan_of(name, codes, runs))
-    without_numba(monkeypatch)
-    assert_same(compiled, run(X, regions, plan_of(name, codes, runs)))
+    assert_refitted(name, X, regions, plan_of(name, codes[:9], runs))
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("n_classes", [3, 40])
-def test_margins_that_are_no_numbers_are_an_error(n_classes, numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
+def test_margins_that_are_no_numbers_are_an_error(n_classes):
     codes = np.arange(80) % n_classes
     design = make_design(codes, n_classes, groups=np.arange(80) // 40)
     rng = np.random.default_rng(0)
@@ -197,13 +182,8 @@ def test_margins_that_are_no_numbers_are_an_error(n_classes, numba, monkeypatch)
         _linear.shares_of_linear([linear], design, labelings, 1 / 80)
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
-def test_batches_change_no_bit(name, numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
+def test_batches_change_no_bit(name, monkeypatch):
     X, regions, codes, runs = case("unequal runs")
     whole = run(X, regions, plan_of(name, codes, runs))
     for size in (2**9, 2**12):
@@ -222,14 +202,9 @@ def test_larger_designs_give_the_same_up_to_rounding(name, monkeypatch):
     np.testing.assert_allclose(small.maxima, large.maxima, atol=1e-12)
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("name", ["nearest_centroid", "ridge"])
-def test_margins_equal_refits_beside_an_outlier(name, numba, monkeypatch):
+def test_margins_equal_refits_beside_an_outlier(name):
     """One sample a thousand times as large costs the others no digits."""
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
     X, _, codes, runs = case("unequal runs")
     X = X.astype(float)
     X[7] *= 1000.0
@@ -266,40 +241,33 @@ def test_rounded_terms_add_up_exactly_in_any_order():
         assert float(row.sum()) in sums
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("levels", [1, 3, 10**6])
 @pytest.mark.parametrize("n_batch", [1, 7, 1100])
-def test_compiled_shares_equal_those_of_numpy(levels, n_batch, dtype, monkeypatch):
+def test_shares_equal_those_of_plain_numpy(levels, n_batch, dtype):
     rng = np.random.default_rng(3)
     margins = rng.integers(levels, size=(15, 5, n_batch)).astype(dtype)
     y = rng.integers(5, size=(15, n_batch))
-    for weights in (class_weights(y, 5), np.full((15, 1), 1 / 15), 1 / 15):
-        compiled = best_share(margins, y, weights)
-        with monkeypatch.context() as patch:
-            patch.setattr(_wins, "has_numba", lambda: False)
-            np.testing.assert_array_equal(compiled, best_share(margins, y, weights))
+    best = margins == margins.max(axis=1, keepdims=True)
+    hit = np.take_along_axis(best, y[:, np.newaxis], axis=1)[:, 0]
+    of_points = hit / best.sum(axis=1)
+    for weights in (class_weights(y, 5), np.full((15, 1), 1 / 15)):
+        expected = np.cumsum(of_points * weights, axis=0)[-1]  # point by point
+        np.testing.assert_array_equal(best_share(margins, y, weights), expected)
+    expected = np.cumsum(of_points, axis=0)[-1] / 15
+    np.testing.assert_allclose(best_share(margins, y, 1 / 15), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("place", [(4, 1, 1), (9, 0, 0), (0, 2, 1)])
-def test_nan_is_found_wherever_it_is(place, numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    monkeypatch.setattr(_wins, "has_numba", lambda: numba)
+def test_nan_is_found_wherever_it_is(place):
     margins = np.random.default_rng(4).random((10, 3, 2))
     margins[place] = np.nan
     with pytest.raises(ValueError, match="contain NaN"):
         best_share(margins, np.zeros((10, 2), dtype=int), 0.1)
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_a_class_missing_from_training_is_refused(numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    else:
-        without_numba(monkeypatch)
+def test_a_class_missing_from_training_is_refused():
     X, regions, codes, runs = case("runs of one")
     codes[3] = np.where(np.arange(12) == 5, 2, codes[3] % 2)
     for name, match in (("nearest_centroid", "NaN"), ("ridge", "missing in fold")):
@@ -307,7 +275,6 @@ def test_a_class_missing_from_training_is_refused(numba, monkeypatch):
             run(X, regions, plan_of(name, codes, runs))
 
 
-@pytest.mark.usefixtures("compiled")
 def test_repeated_and_partial_tests_take_the_way_of_stored_margins():
     """Only ridge is linear in the labels wherever its test points lie."""
     X, regions, codes, _ = case("alike")
@@ -326,7 +293,6 @@ def test_repeated_and_partial_tests_take_the_way_of_stored_margins():
         assert (shares is None) == (name == "nearest_centroid")
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("n_labelings", [1, 15, 16, 33])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "weights"])
@@ -343,7 +309,7 @@ def test_labelings_side_by_side_equal_one_by_one(design, n_labelings, equal):
         count(grams, folds, Labelings(codes, n_classes), weights)
         for count in (
             _centroid_exact._count_side_by_side,
-            _centroid_exact._count_compiled,
+            _centroid_exact._count_one_by_one,
         )
     )
     np.testing.assert_array_equal(shares, expected)
@@ -353,7 +319,6 @@ def test_labelings_side_by_side_equal_one_by_one(design, n_labelings, equal):
     np.testing.assert_array_equal(shares.reshape(-1), best_share(margins, y, each))
 
 
-@pytest.mark.usefixtures("compiled")
 def test_more_classes_than_are_taken_side_by_side(monkeypatch):
     X, regions, codes, runs = case("alike")
     plan = plan_of("nearest_centroid", codes, runs)

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins import _task
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._forward_folds import (
@@ -19,8 +18,6 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.regions import lattice_spheres
-
-pytest.importorskip("numba")
 
 
 def in_order():
@@ -107,7 +104,7 @@ def test_counts_equal_those_of_stored_margins(make, forward, monkeypatch):
     x = patterns(y, 60)
     x[3], x[5] = x[4], 0  # tied samples of different classes
     counted = score_regions(x, spheres(), plan)
-    monkeypatch.setattr(_task, "has_numba", lambda: False)
+    monkeypatch.setattr("neuroextrap.margins._plan.COUNTED_FEATURES", 0)
     assert_same(counted, score_regions(x, spheres(), plan))
     assert not np.isnan(counted.wins).any()
 
@@ -139,7 +136,7 @@ def test_any_number_of_samples(n_samples, monkeypatch):
     plan = make_plan(y, runs)
     x = patterns(y, 60)
     counted = score_regions(x, spheres(), plan)
-    monkeypatch.setattr(_task, "has_numba", lambda: False)
+    monkeypatch.setattr("neuroextrap.margins._plan.COUNTED_FEATURES", 0)
     assert_same(counted, score_regions(x, spheres(), plan))
 
 
@@ -159,7 +156,7 @@ def test_folds_need_not_be_runs(monkeypatch):
     plan, x = make_plan(y, runs, cv=cv), patterns(y, 60)
     assert plan.observed_counter() is not None
     counted = score_regions(x, spheres(), plan)
-    monkeypatch.setattr(_task, "has_numba", lambda: False)
+    monkeypatch.setattr("neuroextrap.margins._plan.COUNTED_FEATURES", 0)
     assert_same(counted, score_regions(x, spheres(), plan))
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("numba")
-
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
 from neuroextrap.margins.algebra import _screen
@@ -69,7 +67,7 @@ def both_ways(grams, design, labelings, weights=0.1):
     assert may_be_short(labelings, design)
     found = _centroid_exact._count_side_by_side(grams, design, labelings, weights)
     again = Labelings(labelings.codes, labelings.n_classes)
-    expected = _centroid_exact._count_compiled(grams, design, again, weights)
+    expected = _centroid_exact._count_one_by_one(grams, design, again, weights)
     return found, expected
 
 

@@ -1,5 +1,7 @@
 """Forward tests: which folds they are, and what is counted, against naive twins."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -19,6 +21,7 @@ from neuroextrap.margins._forward_folds import (
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra import _forms, _growing_folds
+from neuroextrap.margins.classifiers import _lda, _ridge
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 
@@ -357,23 +360,21 @@ def test_designs_that_do_not_grow_have_no_chains():
     assert [len(chain.edges) for chain in chains] == [5] * 6
 
 
-@pytest.mark.parametrize("classifier", ["nearest_centroid", "lda", "ridge"])
+@pytest.mark.parametrize("classifier", ["lda", "ridge"])
 def test_growing_folds_are_the_same_compiled_or_not(classifier, monkeypatch):
-    pytest.importorskip("numba")
     rng = np.random.default_rng(11)
     y, runs = unbalanced(rng)
     y, runs = np.tile(y, 2), np.concatenate([runs, runs + 6])
     design = forward_of(y, runs).design
     xs = [rng.normal(size=(len(y), p)) for p in (5, 40)]
     codes, found = np.stack([y, np.roll(y, 1)]), []
-    for with_numba in (True, False):
-        for module in ("_centroid_growing", "_lda", "_ridge", "_nearest_centroid"):
-            name = f"neuroextrap.margins.classifiers.{module}.has_numba"
-            monkeypatch.setattr(name, lambda on=with_numba: on)
+    plain = partial(_growing_folds.ridge_fits, compiled=False)
+    for compiled in (True, False):
+        if not compiled:  # as where classes are many
+            monkeypatch.setattr(_ridge, "ridge_fits", lambda *a, compiled: plain(*a))
+            monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
         kernel = resolve_classifier(classifier)
         found.append(kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3)))
-    if classifier == "nearest_centroid":
-        np.testing.assert_array_equal(*found)
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-10)
 
 

@@ -34,20 +34,24 @@ def double(monkeypatch):
     monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
 
 
-@pytest.fixture(params=["numba", "numpy"])
-def solver(request):
-    """Both ways to the same margins, the compiled one where numba is installed."""
-    if request.param == "numba":
-        pytest.importorskip("numba", reason="the extra fast is not installed")
-    return request.param
+def leave_to_numpy(monkeypatch):
+    """Take the way of a single labeling, many classes and large designs."""
+    monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
 
 
-@pytest.mark.usefixtures("double")
+@pytest.fixture(params=["compiled", "numpy"])
+def solver(request, monkeypatch):
+    """Both ways to the same margins."""
+    if request.param == "numpy":
+        leave_to_numpy(monkeypatch)
+
+
+@pytest.mark.usefixtures("double", "solver")
 @pytest.mark.parametrize("shrinkage", ["auto", 0.05, 5.0])
 @pytest.mark.parametrize("sizes", [(60,), (5,), (5, 60, 33, 1, 90)])
-def test_equals_refits(sizes, shrinkage, solver):
+def test_equals_refits(sizes, shrinkage):
     design, codes, xs = unequal_design(), labels(4), correlated_regions(sizes)
-    kernel = LDAMargins(shrinkage=shrinkage, solver=solver)
+    kernel = LDAMargins(shrinkage=shrinkage)
     margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert margins.shape == (len(design.test), K, len(xs) * len(codes))
     column = 0
@@ -72,18 +76,19 @@ def test_large_penalties_round_to_float32(monkeypatch):
     np.testing.assert_array_equal(single, double.astype(np.float32))
 
 
-def test_no_penalty_with_few_features(solver):
+@pytest.mark.usefixtures("solver")
+def test_no_penalty_with_few_features():
     design, codes, (x,) = unequal_design(), labels(2), correlated_regions((6,))
-    kernel = LDAMargins(shrinkage=0.0, solver=solver)
+    kernel = LDAMargins(shrinkage=0.0)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     expected = refit(x, codes[0], design, 0.0)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.usefixtures("double")
-def test_frequency_priors(solver):
+@pytest.mark.usefixtures("double", "solver")
+def test_frequency_priors():
     design, codes, (x,) = unequal_design(), labels(2), correlated_regions((60,))
-    kernel = LDAMargins(shrinkage=0.5, priors="frequency", solver=solver)
+    kernel = LDAMargins(shrinkage=0.5, priors="frequency")
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     penalty = ridge_penalty(x, shrinkage=0.5)
     for b, one in enumerate(codes):
@@ -133,14 +138,13 @@ class _FixedCovariance:
         return self
 
 
+@pytest.mark.usefixtures("solver")
 @pytest.mark.parametrize("max_table", [2**18, 0])
-def test_unlabeled_batches_and_batches_are_bit_identical(
-    monkeypatch, solver, max_table
-):
+def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch, max_table):
     monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
     design, codes = unequal_design(), labels(40)
     xs = correlated_regions((60, 5, 33, 12, 61))
-    kernel = LDAMargins(solver=solver)
+    kernel = LDAMargins()
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 17), (1000, 2, 40)):
@@ -154,8 +158,8 @@ def test_unlabeled_batches_and_batches_are_bit_identical(
                 np.testing.assert_array_equal(whole[:, :, s, part], alone)
 
 
-@pytest.mark.usefixtures("double")
-def test_two_classes_and_leave_one_out(solver):
+@pytest.mark.usefixtures("double", "solver")
+def test_two_classes_and_leave_one_out():
     n = 20
     everything = np.arange(n)
     folds = tuple((np.delete(everything, i), np.array([i])) for i in range(n))
@@ -163,7 +167,7 @@ def test_two_classes_and_leave_one_out(solver):
     rng = np.random.default_rng(5)
     x, codes = rng.standard_normal((n, 30)), np.repeat([[0, 1]], 10, axis=1)
     codes = np.repeat(codes, 2, axis=0)
-    kernel = LDAMargins(shrinkage=0.2, solver=solver)
+    kernel = LDAMargins(shrinkage=0.2)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, 2))
     penalty = ridge_penalty(x, shrinkage=0.2)
     for i, (train, _) in enumerate(folds):
@@ -225,13 +229,11 @@ def test_bad_arguments():
 
 
 def test_repr_names_the_options():
-    expected = "LDAMargins(shrinkage='auto', priors='equal', solver='numpy')"
-    assert repr(LDAMargins(solver="numpy")) == expected
+    assert repr(LDAMargins()) == "LDAMargins(shrinkage='auto', priors='equal')"
 
 
-def test_compiled_margins_to_float32_are_those_of_numpy():
+def test_compiled_margins_to_float32_are_those_of_numpy(monkeypatch):
     """Rounded as a searchlight has them: 8 classes in 12 runs, many labelings."""
-    pytest.importorskip("numba", reason="the extra fast is not installed")
     rng = np.random.default_rng(4)
     base, runs = np.tile(np.arange(8), 12), np.repeat(np.arange(12), 8)
     folds = tuple(
@@ -242,8 +244,10 @@ def test_compiled_margins_to_float32_are_those_of_numpy():
     codes[1:] = [rng.permuted(base.reshape(12, 8), axis=1).ravel() for _ in codes[1:]]
     x = rng.standard_normal((96, 123))
     both = []
-    for solver in ("numba", "numpy"):
-        kernel = LDAMargins(solver=solver)
+    for leave in (False, True):
+        if leave:
+            leave_to_numpy(monkeypatch)
+        kernel = LDAMargins()
         state = kernel.prepare([x], design)
         both.append(kernel.margins(state, Labelings(codes, 8)))
     np.testing.assert_array_equal(both[0].argmax(axis=1), both[1].argmax(axis=1))
@@ -253,20 +257,22 @@ def test_compiled_margins_to_float32_are_those_of_numpy():
 @pytest.mark.parametrize(
     ("limit", "value"), [("MAX_COMPILED_CLASSES", K - 1), ("MAX_COMPILED_SIZE", 10)]
 )
-def test_large_designs_are_left_to_numpy(monkeypatch, solver, limit, value):
+def test_large_designs_are_left_to_numpy(monkeypatch, limit, value):
     monkeypatch.setattr(_lda, limit, value)
-    design, codes, xs = unequal_design(), labels(3), correlated_regions((60,))
-    kernel = LDAMargins(solver=solver)
-    margins = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
-    plain = LDAMargins(solver="numpy")
-    expected = plain.margins(plain.prepare(xs, design), Labelings(codes, K))
-    np.testing.assert_array_equal(margins, expected)
+    monkeypatch.setattr(_lda, "fill_compiled", None)
+    design, codes, (x,) = unequal_design(), labels(3), correlated_regions((60,))
+    kernel = LDAMargins()
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    for b, one in enumerate(codes):
+        expected = refit(x, one, design, ridge_penalty(x))
+        np.testing.assert_allclose(margins[:, :, b], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_singular_scatter_is_refused(solver):
+@pytest.mark.usefixtures("solver")
+def test_singular_scatter_is_refused():
     """Residuals of nothing: the moments have the rank of the class counts, one."""
     design, codes, (x,) = unequal_design(), labels(2), correlated_regions((30,))
-    kernel = LDAMargins(solver=solver)
+    kernel = LDAMargins()
     state = kernel.prepare([x], design)
     (operators,) = state[2].operators
     operators.dense[:] = 0.0
@@ -274,22 +280,10 @@ def test_singular_scatter_is_refused(solver):
         kernel.margins(state, Labelings(codes, K))
 
 
-def test_solver_falls_back_and_says_so_when_asked_for(monkeypatch):
-    monkeypatch.setattr(_lda, "has_numba", lambda: False)
-    assert "solver='numpy'" in repr(LDAMargins())
-    assert LDAMargins().prefer == "processes"
-    design, xs = unequal_design(), correlated_regions((60,))
-    with pytest.raises(ImportError, match=r"neuroextrap\[fast\]"):
-        LDAMargins(solver="numba").prepare(xs, design)
-    with pytest.raises(ValueError, match=r"solver=.* must be one of"):
-        LDAMargins(solver="fortran").prepare(xs, design)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
 @pytest.mark.parametrize("max_table", [2**18, 0])
 def test_compiled_margins_are_those_of_numpy(n_classes, max_table, monkeypatch):
     """Odd and even numbers of classes; fewer and more labelings than go together."""
-    pytest.importorskip("numba", reason="the extra fast is not installed")
     monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
     design, rng = unequal_design(60, n_classes), np.random.default_rng(7)
     base = np.arange(60) % n_classes
@@ -297,10 +291,13 @@ def test_compiled_margins_are_those_of_numpy(n_classes, max_table, monkeypatch):
     for n_labelings in (2, 16, 37):
         codes = np.stack([rng.permutation(base) for _ in range(n_labelings)])
         both = []
-        for solver in ("numba", "numpy"):
-            kernel = LDAMargins(shrinkage=0.3, priors="frequency", solver=solver)
-            state = kernel.prepare(xs, design)
-            both.append(kernel.margins(state, Labelings(codes, n_classes)))
+        kernel = LDAMargins(shrinkage=0.3, priors="frequency")
+        state = kernel.prepare(xs, design)
+        for leave in (False, True):
+            with monkeypatch.context() as patch:
+                if leave:
+                    leave_to_numpy(patch)
+                both.append(kernel.margins(state, Labelings(codes, n_classes)))
         np.testing.assert_allclose(both[0], both[1], rtol=0, atol=1e-6)
 
 
@@ -311,7 +308,6 @@ def test_compiled_shares_count_the_best_margins(
     n_classes, weighted, double, monkeypatch
 ):
     """With classes that tie: the samples of two classes are the same."""
-    pytest.importorskip("numba", reason="the extra fast is not installed")
     if double:
         monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
     rng = np.random.default_rng(8)
@@ -321,7 +317,7 @@ def test_compiled_shares_count_the_best_margins(
     design, x = Design(folds, len(y), n_classes), rng.standard_normal((len(y), 90))
     x[y == 1] = x[y == 0]
     codes = np.stack([y, *(rng.permutation(y) for _ in range(20))])
-    kernel, labelings = LDAMargins(solver="numba"), Labelings(codes, n_classes)
+    kernel, labelings = LDAMargins(), Labelings(codes, n_classes)
     state = kernel.prepare([x], design)
     weights = rng.random((len(design.test), len(codes))) if weighted else 0.25
     shares = kernel.best_shares(state, labelings, weights)
@@ -336,9 +332,8 @@ def test_compiled_shares_count_the_best_margins(
 
 
 def test_margins_that_are_no_numbers_are_refused():
-    pytest.importorskip("numba", reason="the extra fast is not installed")
     design, codes, (x,) = unequal_design(), labels(5), correlated_regions((60,))
-    kernel = LDAMargins(solver="numba")
+    kernel = LDAMargins()
     state = kernel.prepare([x], design)
     (operators,) = state[2].operators
     operators.inverses[1][0, 2, 0] = np.nan

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins.algebra import _overlapping_grams
 from neuroextrap.margins.algebra._class_sums import exact_digits
 from neuroextrap.margins.algebra._cyclic_windows import cyclic_windows
 from neuroextrap.margins.algebra._growing_folds import growing_chains
@@ -31,11 +30,7 @@ def products(x, regions):
     return np.stack([x[r].T @ x[r] for r in regions.toarray().astype(bool)])
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
-def test_products_of_neighbors_equal_their_own(numba, monkeypatch):
-    if numba:
-        pytest.importorskip("numba")
-    monkeypatch.setattr(_overlapping_grams, "has_numba", lambda: numba)
+def test_products_of_neighbors_equal_their_own():
     x, regions = overlapping()
     x[3] *= 1e4  # comes and goes
     out = np.full((regions.shape[0], N, N), np.nan)
@@ -57,16 +52,6 @@ def test_what_was_large_leaves_nothing_behind(scale):
         length = np.sqrt(expected.diagonal())
         error = np.abs(gram - expected) / np.outer(length, length)
         assert error.max() < 1e-9
-
-
-def test_products_are_the_same_compiled_or_not(monkeypatch):
-    pytest.importorskip("numba")
-    x, regions = overlapping(1)
-    compiled, other = np.empty((2, regions.shape[0], N, N))
-    fill_grams(x, regions, compiled, 700)
-    monkeypatch.setattr(_overlapping_grams, "has_numba", lambda: False)
-    fill_grams(x, regions, other, 700)
-    np.testing.assert_array_equal(compiled, other)
 
 
 def test_rounded_products_add_up_in_any_order():
@@ -105,7 +90,6 @@ CIRCLES = {
 
 @pytest.mark.parametrize("case", CIRCLES)
 def test_windows_in_a_circle_equal_growing_chains(case, monkeypatch):
-    pytest.importorskip("numba")
     design = circle(*CIRCLES[case])
     windows = cyclic_windows(design, growing_chains(design))
     assert (windows.fold >= 0).sum() == len(design.folds)
@@ -126,10 +110,14 @@ def test_windows_in_a_circle_equal_growing_chains(case, monkeypatch):
     by_windows = fill()
     monkeypatch.setattr(_centroid_growing, "cyclic_windows", lambda *_: None)
     design.__dict__.pop("_kept")
-    by_chains = fill()
-    monkeypatch.setattr(_centroid_growing, "has_numba", lambda: False)
-    np.testing.assert_array_equal(by_windows, by_chains)
     np.testing.assert_array_equal(by_windows, fill())
+    for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
+        shares = np.eye(3)[codes[0, train]] / np.bincount(codes[0, train])
+        cross = grams[:, test[:, np.newaxis], train] @ shares
+        lengths = shares.T @ grams[:, train[:, np.newaxis], train] @ shares
+        expected = 2 * cross - np.einsum("skk->sk", lengths)[:, np.newaxis]
+        found = by_windows[rows, ..., 0].transpose(2, 0, 1)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def one_order(n_parts=4):
@@ -155,7 +143,6 @@ def test_other_folds_are_no_windows_in_a_circle(make):
 
 @pytest.mark.parametrize("sizes", [(5, 5, 5), (3, 6, 4, 2), (8, 7)])
 def test_folds_that_train_on_all_others_equal_refits(sizes):
-    pytest.importorskip("numba")
     rng = np.random.default_rng(2)
     n = sum(sizes)
     tests = np.split(rng.permutation(n), np.cumsum(sizes)[:-1])

@@ -9,7 +9,7 @@ from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import best_share
 from neuroextrap.margins.algebra import _operators
 from neuroextrap.margins.algebra._operators import ledoit_wolf_intensity, ridge_penalty
-from neuroextrap.margins.classifiers import _lda, _lda_compiled, _ridge
+from neuroextrap.margins.classifiers import _lda, _lda_compiled
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
@@ -17,13 +17,11 @@ from tests.margins.cases import K, correlated_regions, labels, unequal_design
 N = 30
 
 
-@pytest.fixture(params=["numba", "numpy"])
+@pytest.fixture(params=["compiled", "numpy"])
 def solver(request, monkeypatch):
-    """Compiled loops, where numba is installed, and those of numpy."""
-    if request.param == "numba":
-        pytest.importorskip("numba", reason="the extra fast is not installed")
-    for module in (_ridge, _lda):
-        monkeypatch.setattr(module, "has_numba", lambda: request.param == "numba")
+    """Compiled loops, and numpy for unequal classes, where there are too many."""
+    if request.param == "numpy":
+        monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
 
 
 def predict(x, codes, design, penalty):
@@ -163,7 +161,7 @@ def test_equal_and_unequal_classes_mix(weighted):
     weights = weights if weighted else 0.25
     shares = kernel.best_shares(state, mixed, weights)
     if shares is None:  # numpy stores the margins of unequal classes
-        assert not _lda.has_numba()
+        assert _lda.MAX_COMPILED_CLASSES == 0
         return
     y = codes[:, design.test].T
     expected = [best_share(margins[:, :, s], y, weights) for s in range(2)]
@@ -367,8 +365,5 @@ def test_class_missing_from_training():
         kernel.margins(state, Labelings(codes, K))
 
 
-def test_repr_names_the_option_and_what_it_is_computed_by(monkeypatch):
-    for numba, solver in ((True, "numba"), (False, "numpy")):
-        monkeypatch.setattr(_ridge, "has_numba", lambda has=numba: has)
-        expected = f"RidgeMargins(shrinkage=0.5, solver='{solver}')"
-        assert repr(RidgeMargins(shrinkage=0.5)) == expected
+def test_repr_names_the_option():
+    assert repr(RidgeMargins(shrinkage=0.5)) == "RidgeMargins(shrinkage=0.5)"

@@ -1,11 +1,8 @@
 """Best classes in whole numbers: the shares that sums of full precision give."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
-from neuroextrap.margins import _wins
 from neuroextrap.margins._best_classes import sort_by_class
 from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._folds import make_design
@@ -19,7 +16,6 @@ from neuroextrap.margins.algebra._screen import (
     whole_terms,
 )
 from neuroextrap.margins.classifiers import _ridge
-from neuroextrap.margins.classifiers._centroid_exact import _fold_scores, _whole_bounds
 
 KINDS = ["normal", "offset", "heavy tails", "nearly equal", "equal", "zero"]
 
@@ -73,26 +69,18 @@ def naive_shares(terms, labelings, design, weights, dtype):
     return shares
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("unbalanced", [True, False])
 @pytest.mark.parametrize("repeats", [2, 12])
-def test_shares_are_those_of_full_precision(
-    kind, dtype, repeats, unbalanced, numba, monkeypatch
-):
-    if numba:
-        pytest.importorskip("numba")
-    for module in (_ridge, _wins):
-        monkeypatch.setattr(module, "has_numba", lambda: numba)
+def test_shares_are_those_of_full_precision(kind, dtype, repeats, unbalanced):
     design, labelings = design_of(repeats=repeats, unbalanced=unbalanced)
     terms, counted = terms_of(kind, design), count_terms(labelings, design)
     assert counted.balanced != unbalanced
-    screen = whole_terms(terms, counted, design, compiled=numba)
-    if numba:
-        short = counted.balanced and counted.n_most <= 32
-        assert screen.table.dtype == (np.int16 if short else np.int32)
-    fill = _ridge._count_compiled if numba else _ridge._count
+    screen = whole_terms(terms, counted, design)
+    short = counted.balanced and counted.n_most <= 32
+    assert screen.table.dtype == (np.int16 if short else np.int32)
+    fill = _ridge._count
     ones = np.ones((len(design.test), labelings.n_labelings))
     found = fill(terms, screen, labelings, design, 1.0, dtype)
     naive = naive_shares(terms, labelings, design, ones, dtype)
@@ -109,12 +97,11 @@ def test_shares_are_those_of_full_precision(
 @pytest.mark.parametrize("repeats", [1, 8])
 def test_labelings_side_by_side_give_the_same(repeats, n_labelings, dtype):
     """Regions of all kinds at once, some with hardly a sure lead."""
-    pytest.importorskip("numba")
     design, labelings = design_of(repeats=repeats, n_labelings=n_labelings)
     assert may_be_short(labelings, design)
     terms = np.stack([terms_of(kind, design) for kind in KINDS])
     counted = count_terms(labelings, design)
-    screens = [whole_terms(x, counted, design, compiled=True) for x in terms]
+    screens = [whole_terms(x, counted, design) for x in terms]
     tables = whole_tables(terms, counted, design)
     ones = np.ones((len(design.test), n_labelings))
     random = np.random.default_rng(1).random(ones.shape)
@@ -123,8 +110,7 @@ def test_labelings_side_by_side_give_the_same(repeats, n_labelings, dtype):
         found = _ridge._count_side_by_side(terms, tables, again, design, each, dtype)
         args = again, design, each, dtype
         one_by_one = [
-            _ridge._count_compiled(*pair, *args)
-            for pair in zip(terms, screens, strict=True)
+            _ridge._count(*pair, *args) for pair in zip(terms, screens, strict=True)
         ]
         np.testing.assert_array_equal(found, one_by_one)
         naive = [naive_shares(x, again, design, weights, dtype) for x in terms]
@@ -132,7 +118,6 @@ def test_labelings_side_by_side_give_the_same(repeats, n_labelings, dtype):
 
 
 def test_points_may_be_tested_twice_or_never():
-    pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     y = np.tile(np.arange(4), 6)
     folds = [(np.arange(8, 24), np.arange(8)), (np.arange(4, 24), np.arange(4))]
@@ -152,16 +137,15 @@ def test_points_may_be_tested_twice_or_never():
     np.testing.assert_allclose(found[0], expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_lead_beyond_the_slack_is_a_lead_in_single_precision(kind, compiled):
+def test_a_lead_beyond_the_slack_is_a_lead_in_single_precision(kind):
     design, labelings = design_of(repeats=4)
     terms, counted = terms_of(kind, design), count_terms(labelings, design)
-    table, slack, lowest = whole_terms(terms, counted, design, compiled=compiled)
+    table, slack, lowest = whole_terms(terms, counted, design)
     whole = labelings.one_hot(float).transpose(2, 1, 0) @ table.astype(float)
     exact = labelings.one_hot(float).transpose(2, 1, 0) @ terms.T
     assert (whole > float(lowest)).all()
-    assert np.abs(whole).max() * 2 <= (2**24 if not compiled else 2**31)
+    assert np.abs(whole).max() * 2 <= 2**31
     if table.dtype == np.int16:
         assert np.ptp(whole, axis=1).max() < 2**15
     ahead = whole[:, :, np.newaxis] - whole[:, np.newaxis] > slack
@@ -174,7 +158,6 @@ def test_a_lead_beyond_the_slack_is_a_lead_in_single_precision(kind, compiled):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lead_of_short_integers_beyond_the_slack_is_a_lead(kind):
     """In the whole range of short integers, which no sum leaves."""
-    pytest.importorskip("numba")
     design, labelings = design_of(repeats=4)
     terms, counted = terms_of(kind, design), count_terms(labelings, design)
     [table] = whole_tables(terms[np.newaxis], counted, design)
@@ -186,7 +169,7 @@ def test_a_lead_of_short_integers_beyond_the_slack_is_a_lead(kind):
     assert (margins[:, :, np.newaxis] > margins[:, np.newaxis])[ahead].all()
     if kind == "normal":
         assert ahead.mean() > 0.395  # of 2 in 5: nearly all leads are sure
-        coarse, slack, _ = whole_terms(terms, counted, design, compiled=True)
+        coarse, slack, _ = whole_terms(terms, counted, design)
         finer = np.abs(table).sum() / np.abs(coarse.astype(int)).sum()
         assert slack == counted.n_most
         assert finer > 2.0
@@ -197,10 +180,9 @@ def test_sums_that_are_no_numbers_are_an_error():
     terms, counted = terms_of("normal", design), count_terms(labelings, design)
     terms[3, np.flatnonzero(terms[3])[0]] = np.nan
     with pytest.raises(ValueError, match="margins contain NaN"):
-        whole_terms(terms, counted, design, compiled=False)
-    if importlib.util.find_spec("numba"):
-        with pytest.raises(ValueError, match="margins contain NaN"):
-            whole_tables(terms[np.newaxis], counted, design)
+        whole_terms(terms, counted, design)
+    with pytest.raises(ValueError, match="margins contain NaN"):
+        whole_tables(terms[np.newaxis], counted, design)
 
 
 def test_classes_are_balanced_if_all_train_alike_in_every_fold():
@@ -212,30 +194,7 @@ def test_classes_are_balanced_if_all_train_alike_in_every_fold():
     assert counted.n_most > 6
 
 
-@pytest.mark.parametrize("unbalanced", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_leads_of_centroids_beyond_the_slack_are_leads(unbalanced, seed):
-    """Of whole inner products far coarser than those in use."""
-    design, labelings = design_of(repeats=3, unbalanced=unbalanced, seed=seed)
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((design.n_samples, 4))
-    gram = (x @ x.T)[design.order[:, np.newaxis], design.order]
-    apart = design.fold_of_test[:, np.newaxis] != design.fold_of_test
-    n_most, slack = _whole_bounds(labelings, design)
-    exact = _fold_scores(gram, gram * apart, design, labelings)
-    units = 2**18 if unbalanced else 2**12  # lengths of few samples are less sure
-    scaled = gram * (units / n_most / np.abs(gram).max())
-    whole = np.rint(scaled * apart).astype(np.float32)
-    again = Labelings(labelings.codes, labelings.n_classes)
-    scores = _fold_scores(scaled, whole, design, again)
-    margins = exact.astype(np.float32)
-    ahead = scores[:, :, np.newaxis] - scores[:, np.newaxis] > slack
-    assert (margins[:, :, np.newaxis] > margins[:, np.newaxis])[ahead].all()
-    assert ahead.mean() > 0.2
-
-
 def test_what_labelings_are_sorted_into_is_kept():
-    pytest.importorskip("numba")
     design, labelings = design_of()
     order = np.arange(design.n_samples)
     first = sort_by_class(labelings, design, order)

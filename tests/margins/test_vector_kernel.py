@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("numba")
-
 from numba import njit
 
 from neuroextrap.margins.compiled._lane_sums import fill_blocks, fill_sums

@@ -23,9 +23,9 @@ def _random_case(n_test, n_classes, n_batch, *, levels, seed=0):
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**6])
-@pytest.mark.parametrize("n_classes", [2, 5, 20])
+@pytest.mark.parametrize("n_classes", [2, 5, 20, 130])  # counts of 8 bits, and more
 def test_batched_wins_equal_the_reference(n_classes, levels):
-    margins, y = _random_case(40, n_classes, 7, levels=levels)
+    margins, y = _random_case(n_classes + 20, n_classes, 7, levels=levels)
     weights = class_weights(y, n_classes)
     wins = win_histogram(*beaten_and_tied(margins, y), weights, n_classes)
     for b in range(7):

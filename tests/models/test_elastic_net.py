@@ -276,7 +276,6 @@ def test_folds_may_leave_training_samples_out():
 
 
 def test_conjugate_gradients_solve_the_system_of_a_support():
-    pytest.importorskip("numba")
     from neuroextrap.models.elastic_net._acceleration import conjugate_gradients
 
     X = np.random.default_rng(5).normal(size=(60, 9))
@@ -455,15 +454,6 @@ def test_bad_data():
         ElasticNetEncoder().fit(np.where(X > 5, np.nan, X), Y)
     with pytest.raises(ValueError, match="at least 4 groups"):
         ElasticNetEncoder(cv=4).fit(X, Y, groups=np.arange(80) % 3)
-
-
-def test_numba_missing_is_said(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    X, Y = _data()
-    with pytest.raises(ValueError, match=r"install neuroextrap\[fast\]"):
-        ElasticNetEncoder(solver="numba").fit(X, Y)
-    encoder = ElasticNetEncoder(n_alphas=3, eps=0.1).fit(X, Y[:, :1])
-    assert encoder.solver_ == "scikit-learn"
 
 
 @parametrize_with_checks(

@@ -67,7 +67,6 @@ def _designs():
 @pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
 @pytest.mark.parametrize("l1_ratio", [0.1, 0.9])
 def test_solutions_are_within_the_tolerance_of_the_exact_minimum(design, tol, l1_ratio):
-    pytest.importorskip("numba")
     from neuroextrap.models.elastic_net._solver_numba_working_sets import (
         WorkingSetSolver,
     )
@@ -105,7 +104,6 @@ def test_memory_of_the_search_is_that_of_16_bits():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_penalties_are_those_of_exact_grams(dtype):
-    pytest.importorskip("numba")
     rng = np.random.default_rng(4)
     factors = rng.normal(size=(90, 12)) @ rng.normal(size=(12, 300))
     X = (factors + 0.3 * rng.normal(size=factors.shape)).astype(dtype)

@@ -82,7 +82,7 @@ def ridge_fits(
 ) -> RidgeFits:
     """Fit class indicators (n, K) by ridge regression, with a free intercept.
 
-    ``compiled`` loops need numba; both ways are equal up to rounding in float64.
+    ``compiled`` loops and numpy are equal up to rounding in float64.
     """
     n_regions, n_classes = len(growing.dense), indicators.shape[1]
     residuals = growing.dense @ indicators

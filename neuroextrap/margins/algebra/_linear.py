@@ -12,12 +12,10 @@ import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
-from neuroextrap.margins.compiled._numba import has_numba
 
 Blocks = list[tuple[int, slice]]
 
 _BLOCK_SIZE = 2**17  # margins made together
-_FEW_CLASSES = 32  # up to so many, numpy is faster class by class than point by point
 
 
 class Linear(NamedTuple):
@@ -80,42 +78,17 @@ def _shares_of_points(linear: Linear, truth: np.ndarray, blocks: Blocks) -> np.n
 
     ``truth`` (B, n_test) are the classes of the test points, which the blocks cover.
     """
-    fill = _fill_shares
-    if has_numba():
-        from neuroextrap.margins.compiled._linear import fill_shares as fill
+    from neuroextrap.margins.compiled._linear import fill_shares
+
     shares = np.empty(truth.shape)
     of_labelings = [linear.of_labeling(labeling) for labeling in range(len(truth))]
     for fold, rows in blocks:
         points = linear.points[rows]  # in cache for all labelings
         for labeling, (weights, offsets) in enumerate(of_labelings):
             products, out = points @ weights[fold], shares[labeling, rows]
-            if not fill(products, offsets[fold], truth[labeling, rows], out):
+            if not fill_shares(products, offsets[fold], truth[labeling, rows], out):
                 raise ValueError(NAN_MARGINS)
     return shares
-
-
-def _fill_shares(
-    products: np.ndarray, offsets: np.ndarray, truth: np.ndarray, shares: np.ndarray
-) -> bool:
-    """Fill the shares of a block of points (n, K) without numba; False if NaN."""
-    products += offsets
-    best = _largest(products)
-    if np.isnan(best).any():
-        return False
-    hit = np.flatnonzero(products[np.arange(len(best)), truth] == best)
-    shares[:] = 0.0
-    shares[hit] = 1.0 / (products[hit] == best[hit, None]).sum(axis=1)
-    return True
-
-
-def _largest(products: np.ndarray) -> np.ndarray:
-    """Return the largest number of every row, NaN where there is one."""
-    if products.shape[1] > _FEW_CLASSES:
-        return products.max(axis=1)
-    best = products[:, 0].copy()
-    for of_class in products.T[1:]:
-        np.maximum(best, of_class, out=best)
-    return best
 
 
 def _blocks(design: Design) -> Blocks:

@@ -10,13 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins.compiled._numba import has_numba
-
 # columns summed together, so that the rows of a neighborhood stay in the second cache
 COLUMNS = 64
 # a run is a part where that saves so many additions: it is written and read once more
 _LEAST_SAVED = 16
-_MAX_LEVELS = 16
+_MAX_LENGTHS = 16  # of parts; more of them are not worth while
 
 
 class RegionSums(NamedTuple):
@@ -25,13 +23,11 @@ class RegionSums(NamedTuple):
     Features and parts are numbered together, the parts last. Row by row, ``parts``
     (n_parts, n_features + n_parts) says what a part is the sum of, earlier parts
     included, and ``regions`` (n_regions, n_features + n_parts) what a region is.
-    ``levels`` are parts that do not need one another, ``workspace`` the
-    array of one call that serves the next.
+    ``workspace`` is the array of one call that serves the next.
     """
 
     parts: scipy.sparse.csr_array
     regions: scipy.sparse.csr_array
-    levels: list[np.ndarray]
     workspace: list[np.ndarray]
 
     @property
@@ -49,19 +45,14 @@ class RegionSums(NamedTuple):
 
     def _fill(self, features: np.ndarray, out: np.ndarray) -> None:
         """Fill a few columns of sums."""
+        from neuroextrap.margins.compiled._sums import fill_parts, fill_sums
+
         n_features, n_columns = features.shape
         n_rows = self.parts.shape[1]
         rows = self.workspace[0][: n_rows * n_columns].reshape(n_rows, n_columns)
         rows[:n_features] = features
-        if has_numba():
-            from neuroextrap.margins.compiled._sums import fill_parts, fill_sums
-
-            fill_parts(self.parts.indptr, self.parts.indices, n_features, rows)
-            fill_sums(self.regions.indptr, self.regions.indices, rows, out)
-            return
-        for level in self.levels:
-            rows[n_features + level] = self.parts[level] @ rows
-        out[:] = (self.regions @ rows).T
+        fill_parts(self.parts.indptr, self.parts.indices, n_features, rows)
+        fill_sums(self.regions.indptr, self.regions.indices, rows, out)
 
 
 def share_sums(regions: scipy.sparse.csr_array) -> RegionSums:
@@ -79,7 +70,7 @@ def share_sums(regions: scipy.sparse.csr_array) -> RegionSums:
     keys, run_of, uses = np.unique(keys, return_inverse=True, return_counts=True)
     lengths, first = np.divmod(keys, n_features)
     is_part = uses * (lengths - 1) >= _LEAST_SAVED
-    if not is_part.any() or len(np.unique(lengths[is_part])) > _MAX_LEVELS:
+    if not is_part.any() or len(np.unique(lengths[is_part])) > _MAX_LENGTHS:
         return _without_parts(regions)
     # parts lie by their last feature, then by length: behind those that they are made
     # of, and near them in memory
@@ -97,8 +88,7 @@ def share_sums(regions: scipy.sparse.csr_array) -> RegionSums:
     n_runs = np.concatenate([[0], np.cumsum(starts)])[regions.indptr]
     indices, edges = _take(indices, start[run_of], size[run_of])
     whole = _ones(indices, edges[n_runs], n_columns)
-    levels = [places[lengths[is_part] == n] for n in np.unique(lengths[is_part])]
-    return RegionSums(parts, whole, levels, [])
+    return RegionSums(parts, whole, [])
 
 
 def _take(
@@ -120,7 +110,7 @@ def _without_parts(regions: scipy.sparse.csr_array) -> RegionSums:
     """Return regions as sums of their features alone."""
     none = _ones(np.empty(0), np.zeros(1), regions.shape[1])
     whole = _ones(regions.indices, regions.indptr, regions.shape[1])
-    return RegionSums(none, whole, [], [])
+    return RegionSums(none, whole, [])
 
 
 def _members_of_runs(

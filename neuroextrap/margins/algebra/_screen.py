@@ -6,14 +6,12 @@ a class that leads another by more than n leads it in full precision too. Only w
 lead is smaller are the sums made again, without rounding: no result changes.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._wins import NAN_MARGINS, best_share
+from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._operators import checked_counts
 
 _MAX_SHORT_TERMS = 32  # of a class; more of them leave 16 bits too few leads that count
@@ -36,8 +34,8 @@ class Terms(NamedTuple):
 class Screen(NamedTuple):
     """Terms of margins as whole numbers, each test point on a scale of its own.
 
-    ``table`` (n_samples, n_test) is int16 or int32, or float32 for matrix products, and
-    holds differences of sums as they are. A class that leads by more than ``slack``
+    ``table`` (n_samples, n_test) is int16 or int32, and holds differences of sums as
+    they are. A class that leads by more than ``slack``
     leads in fact; ``lowest`` is below all sums.
     """
 
@@ -56,9 +54,7 @@ def count_terms(labelings: Labelings, design: Design) -> Terms:
     return labelings.keep("terms", make)
 
 
-def whole_terms(
-    terms: np.ndarray, counted: Terms, design: Design, *, compiled: bool
-) -> Screen:
+def whole_terms(terms: np.ndarray, counted: Terms, design: Design) -> Screen:
     """Round terms (n_test, n_samples), 0 where a sample does not train.
 
     Where classes are balanced, what all training samples have in common is left out: it
@@ -67,9 +63,8 @@ def whole_terms(
     """
     n_most, short = counted.n_most, counted.balanced
     short &= counted.n_most <= _MAX_SHORT_TERMS
-    most_units = 2**14 - 1 if compiled and short else _MAX_UNITS
-    whole = (np.int16 if short else np.int32) if compiled else np.float32
-    dtype: np.dtype = np.dtype(whole)
+    most_units = 2**14 - 1 if short else _MAX_UNITS
+    dtype: np.dtype = np.dtype(np.int16 if short else np.int32)
     largest = np.abs(terms).max(axis=1)
     if not np.isfinite(largest).all():
         raise ValueError(NAN_MARGINS)
@@ -142,47 +137,3 @@ def _trained(design: Design) -> np.ndarray:
         return trained
 
     return design.keep("trained", make)
-
-
-def shares_by_lead(
-    scores_of: Callable[[Labelings], np.ndarray],
-    exact: Callable[[Labelings], np.ndarray],
-    slack: float,
-    labelings: Labelings,
-    design: Design,
-    weights: Any,
-) -> np.ndarray:
-    """Return the shares (B,) of best classes of a region, without numba.
-
-    ``scores_of`` gives scores (n_test, K, b) of some labelings, which are written over;
-    a class that leads by more than ``slack`` leads in fact. Labelings under which a
-    point's class may lead by less have their margins made by ``exact``. ``weights``
-    (n_test, B), or a number by which counts are yet to be multiplied.
-    """
-    equal, shares = np.ndim(weights) == 0, np.empty(labelings.n_labelings)
-    is_close = np.zeros(labelings.n_labelings, dtype=bool)
-    for columns, part in labelings.parts():
-        scores, width = scores_of(part), part.n_labelings
-        place = part.keep("own", partial(_own_scores, part, design))
-        flat = scores.reshape(-1)
-        lead = flat.take(place)
-        flat[place] = -np.inf
-        lead -= np.maximum.reduce(scores, axis=1)
-        sure = np.flatnonzero(lead > slack)
-        mass = None if equal else weights[:, columns].reshape(-1)[sure]
-        shares[columns] = np.bincount(sure % width, mass, minlength=width)
-        is_close[columns] = (np.abs(lead) <= slack).any(axis=0)
-    close = np.flatnonzero(is_close)
-    if len(close):
-        some = Labelings(labelings.codes[close], labelings.n_classes)
-        y = np.ascontiguousarray(some.codes[:, design.test].T)
-        shares[close] = best_share(exact(some), y, 1.0 if equal else weights[:, close])
-    return shares
-
-
-def _own_scores(part: Labelings, design: Design) -> np.ndarray:
-    """Return where the scores of the test points' classes are, (n_test, b)."""
-    y = part.codes[:, design.test].T
-    n_test, width = y.shape
-    place = y * np.intp(width) + np.arange(width)
-    return place + np.arange(n_test)[:, np.newaxis] * (part.n_classes * width)

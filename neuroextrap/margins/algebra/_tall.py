@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins.compiled._numba import has_numba
 
 # fewer samples are in good hands elsewhere: many labelings at once, compiled
 MIN_SAMPLES = 1024
@@ -71,15 +69,10 @@ class ClassSums:
 
         They are ``rows[:, edges[i] : edges[i + 1]]``; returns (B, n_rows, p).
         """
-        sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
-        if has_numba():
-            from neuroextrap.margins.compiled._linear import add_rows
+        from neuroextrap.margins.compiled._linear import add_rows
 
-            add_rows(rows, edges, self.x, sums, self.n_squared)
-            return sums
-        ones, shape = np.ones(rows.shape[1]), (n_rows, len(self.x))
-        for of_labeling, out in zip(rows, sums, strict=True):
-            out[:] = scipy.sparse.csc_array((ones, of_labeling, edges), shape) @ self.x
+        sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
+        add_rows(rows, edges, self.x, sums, self.n_squared)
         return sums
 
 

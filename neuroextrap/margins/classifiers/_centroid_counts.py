@@ -39,8 +39,7 @@ class CentroidCounter:
 
     ``codes`` (n,) are the observed labels. ``design`` tests each sample once, by the
     fold that holds it out; the tests of ``forward``, if there are any, are windows in a
-    circle of parts. `make_counter` returns None for other folds. It needs numba when it
-    is called.
+    circle of parts. `make_counter` returns None for other folds.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 A fold's sums over the samples of each class are those of the fold before and the
 samples tested there. Inner products are rounded so that all sums are exact
-(``algebra/_class_sums.py``): compiled loops and numpy give the same bits.
+(``algebra/_class_sums.py``), in whatever order they are taken.
 """
 
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins.algebra._cyclic_windows import CompiledWindows, cyclic_windows
 from neuroextrap.margins.algebra._growing_folds import Chain, growing_chains
-from neuroextrap.margins.compiled._numba import has_numba
 
 
 def chains_of(design: Design) -> tuple[Chain, ...]:
@@ -29,43 +28,13 @@ def fill_growing(
         twice = 2.0 / counts[:, :, labeling]
         inverse = 1.0 / counts[:, :, labeling] ** 2
         out = margins[..., labeling]
-        if has_numba():
-            _fill_compiled(out, grams, design, codes, (twice, inverse))
-            continue
-        for chain in chains_of(design):
-            _fill(out, grams, design, codes, chain, (twice, inverse))
+        _fill(out, grams, design, codes, (twice, inverse))
 
 
 def _fill(
-    out: np.ndarray,
-    grams: np.ndarray,
-    design: Design,
-    codes: np.ndarray,
-    chain: Chain,
-    factors: tuple[np.ndarray, np.ndarray],
-) -> None:
-    """Fill the margins (n_test, K, S) of a chain's folds."""
-    folds = range(chain.first_fold, chain.first_fold + chain.n_folds)
-    classes = np.eye(design.n_classes)
-    new = design.folds[folds.start][0]
-    cross = np.zeros((*grams.shape[:2], design.n_classes))
-    squares = np.zeros((len(grams), design.n_classes))
-    for fold in folds:
-        members = classes[codes[new]]
-        added = grams[:, :, new] @ members  # (S, n, K): all samples with new ones
-        within = added[:, new] + 2 * cross[:, new]
-        squares += np.einsum("sik,ik->sk", within, members)
-        cross += added
-        new = design.folds[fold][1]
-        twice, inverse = factors[0][fold], factors[1][fold]
-        of_fold = cross[:, new] * twice - (squares * inverse)[:, np.newaxis]
-        out[design.fold_slices[fold]] = of_fold.transpose(1, 2, 0)
-
-
-def _fill_compiled(
     out: np.ndarray, grams: np.ndarray, design: Design, codes: np.ndarray, factors: Any
 ) -> None:
-    """Fill the same in compiled loops, over windows in a circle or over chains."""
+    """Fill the margins (n_test, K, S) of a labeling, over a circle or over chains."""
     windows = compiled_windows(design)
     if windows is None:
         from neuroextrap.margins.compiled._centroid import fill_growing_margins
@@ -103,8 +72,7 @@ def fill_others(
 ) -> None:
     """Fill the margins (n, K, S) of folds that train on the samples of all others.
 
-    One labeling; inner products have the samples of one fold after the other. Needs
-    numba.
+    One labeling; inner products have the samples of one fold after the other.
     """
     from neuroextrap.margins.compiled._centroid import fill_other_margins
 

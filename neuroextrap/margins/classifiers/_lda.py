@@ -28,13 +28,11 @@ from neuroextrap.margins.classifiers._lda_compiled import (
 )
 from neuroextrap.margins.classifiers._lda_growing import fill_growing
 from neuroextrap.margins.classifiers._lda_tall import linear_tall
-from neuroextrap.margins.compiled._numba import has_numba
 
 # Both keep the work in cache, and change no result. Not powers of two: strides of
 # a power of two fall on the same few cache lines.
 BATCH = 64  # labelings times regions handled together
 
-SOLVERS = ("auto", "numba", "numpy")
 # beyond either the K x K steps are work for BLAS, not for small loops
 MAX_COMPILED_CLASSES = 32
 # samples (or test points) times classes: more of them would not stay in cache
@@ -54,11 +52,10 @@ class LDAMargins(BestClasses, MarginKernel):
     the result equals refitting. ``priors="frequency"`` adds
     ``log(class share of the training samples) / (N - K)``.
 
-    ``solver="numba"`` compiles the K x K steps (the extra ``fast``): several times
-    faster with many labelings, and equal to "numpy" up to rounding in float64. "auto"
-    takes it where numba is installed. A single labeling, more than 32 classes or large
-    designs are left to numpy. Margins are computed in float64 and rounded to float32
-    where the penalty is at least 0.01 of the mean squared norm of the centered samples.
+    The K x K steps are compiled: several times faster with many labelings. A single
+    labeling, more than 32 classes or large designs are left to numpy, equal up to
+    rounding in float64. Margins are computed in float64 and rounded to float32 where
+    the penalty is at least 0.01 of the mean squared norm of the centered samples.
 
     Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
     scoring", section 3 (discriminant analysis from indicator regression). Treder 2019,
@@ -75,33 +72,22 @@ class LDAMargins(BestClasses, MarginKernel):
         *,
         shrinkage: Any = "auto",
         priors: str = "equal",
-        solver: str = "auto",
     ) -> None:
         self.shrinkage = shrinkage
         self.priors = priors
-        self.solver = solver
 
     def __repr__(self) -> str:
-        """Show the parameters, the solver as it is resolved on this machine."""
-        return (
-            f"LDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r}, "
-            f"solver={_resolve_solver(self.solver)!r})"
-        )
+        """Show the parameters."""
+        return f"LDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r})"
 
     @property
     def rule(self) -> str:
         """Which margins are made of ridge fits."""
         return self.priors
 
-    @property
-    def prefer(self) -> str:  # type: ignore[override]
-        """Workers: many small steps hold the interpreter, unless they are compiled."""
-        return "threads" if _is_numba(self.solver) else "processes"
-
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
-        _resolve_solver(self.solver)
         forms = split_by_form(xs, design, shrinkage=self.shrinkage, solves_classes=True)
         return design, len(xs), forms
 
@@ -124,7 +110,7 @@ class LDAMargins(BestClasses, MarginKernel):
                 labelings,
                 counts,
                 rule=self.rule,
-                compiled=_is_numba(self.solver) and K <= MAX_COMPILED_CLASSES,
+                compiled=K <= MAX_COMPILED_CLASSES,
             )
         for place, region in forms.tall.items():
             linear = linear_tall(region, design, labelings, counts, self.rule)
@@ -175,26 +161,7 @@ class LDAMargins(BestClasses, MarginKernel):
     def _may_compile(self, design: Design) -> bool:
         """Whether designs are small enough for compiled loops."""
         size = max(design.n_samples, len(design.test)) * design.n_classes
-        fits = design.n_classes <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
-        return _is_numba(self.solver) and fits
-
-
-def _resolve_solver(solver: str) -> str:
-    """Return "numba" or "numpy"."""
-    if solver not in SOLVERS:
-        raise ValueError(f"solver={solver!r} must be one of {SOLVERS}")
-    installed = has_numba()
-    if solver == "numba" and not installed:
-        raise ImportError(
-            "solver='numba' needs numba, which is not installed; install "
-            "neuroextrap[fast] or use solver='auto'"
-        )
-    return "numba" if installed and solver != "numpy" else "numpy"
-
-
-def _is_numba(solver: str) -> bool:
-    """Return whether compiled loops are asked for, or at hand."""
-    return _resolve_solver(solver) == "numba"
+        return design.n_classes <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
 
 
 def _fill(

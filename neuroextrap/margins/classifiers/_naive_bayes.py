@@ -21,7 +21,6 @@ from neuroextrap.margins.algebra._tall import (
     tall_workspace,
 )
 from neuroextrap.margins.classifiers._nearest_centroid import training_means
-from neuroextrap.margins.compiled._numba import has_numba
 
 REGION_FEATURES = 256  # features handled together for many labelings
 LABELINGS = 64  # labelings handled together
@@ -266,18 +265,12 @@ def _statistics(
 
 def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     """Write log densities of each feature; test (p, m), the others (p, K)."""
+    from neuroextrap.margins.compiled._features import fill_density_fold
+
     precision = (-0.5 / variance).astype(np.float32)
     level = (-0.5 * np.log(variance)).astype(np.float32)
-    if has_numba():
-        from neuroextrap.margins.compiled._features import fill_density_fold
-
-        single = np.ascontiguousarray(test), mean.astype(np.float32)
-        fill_density_fold(*single, precision, level, out)
-        return
-    np.subtract(test[:, :, None], mean.astype(np.float32)[:, None], out=out)
-    out *= out
-    out *= precision[:, None]
-    out += level[:, None]
+    single = np.ascontiguousarray(test), mean.astype(np.float32)
+    fill_density_fold(*single, precision, level, out)
 
 
 def _region_log_density(test: Any, mean: Any, variance: Any) -> np.ndarray:

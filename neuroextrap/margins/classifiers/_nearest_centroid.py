@@ -40,7 +40,6 @@ from neuroextrap.margins.classifiers._centroid_growing import (
     compiled_windows,
     fill_growing,
 )
-from neuroextrap.margins.compiled._numba import has_numba
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
@@ -66,13 +65,10 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
     ) -> Iterator[np.ndarray]:
+        from neuroextrap.margins.compiled._features import fill_centroid_fold as fill
+
         features = np.ascontiguousarray(X.T, dtype=np.float32)
         exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
-        fill = _fill_fold
-        if has_numba():
-            from neuroextrap.margins.compiled._features import (
-                fill_centroid_fold as fill,
-            )
         means = training_means(exact, classes, design)
         for some in folds:
             part = design.some_folds(some)
@@ -214,7 +210,7 @@ def _ns_of_one(size: float, work: Work, design: Design) -> float:
             ns += n * added / 2
     else:
         ns = 9e3 + (2.5 + 0.035 * changes) * n * n + 2 * n_margins
-    return ns if has_numba() else 9 * ns
+    return ns
 
 
 def _is_exact(design: Design) -> bool:
@@ -323,14 +319,3 @@ def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]
             share /= share.sum(axis=0)
         means = x @ shares.transpose(1, 0, 2).reshape(len(classes), -1)
         yield from np.split(means, len(some), axis=1)
-
-
-def _fill_fold(features: Any, test: Any, means: Any, out: Any) -> None:
-    """Fill the margins of one fold."""
-    n_classes = means.shape[1]
-    tiled = np.tile(means, (1, len(test)))
-    # one long row per feature: test points x classes
-    margins = np.repeat(2.0 * features[:, test], n_classes, axis=1)
-    margins -= tiled
-    margins *= tiled
-    out[:] = margins.reshape(out.shape)

@@ -21,7 +21,6 @@ from neuroextrap.margins.algebra._screen import (
     Terms,
     count_terms,
     may_be_short,
-    shares_by_lead,
     short_groups,
     whole_tables,
     whole_terms,
@@ -34,7 +33,6 @@ from neuroextrap.margins.algebra._tall import (
 )
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import batch_last
-from neuroextrap.margins.compiled._numba import has_numba
 
 
 class RidgeMargins(BestClasses, MarginKernel):
@@ -63,9 +61,8 @@ class RidgeMargins(BestClasses, MarginKernel):
         self.shrinkage = shrinkage
 
     def __repr__(self) -> str:
-        """Show the option, and what unequal classes are computed by on this machine."""
-        solver = "numba" if has_numba() else "numpy"
-        return f"RidgeMargins(shrinkage={self.shrinkage!r}, solver={solver!r})"
+        """Show the option."""
+        return f"RidgeMargins(shrinkage={self.shrinkage!r})"
 
     def prepare(self, xs: Any, design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
@@ -143,7 +140,7 @@ class RidgeMargins(BestClasses, MarginKernel):
         if not is_compact(design) or forms.tall or forms.growing is not None:
             return None
         counted, predictors = count_terms(labelings, design), _predictors(state)
-        short = has_numba() and may_be_short(labelings, design)
+        short = may_be_short(labelings, design)
         if counted not in screens:
             screen = whole_tables if short else _screens
             screens[counted] = [screen(x, counted, design) for x in predictors]
@@ -209,8 +206,7 @@ def _predictors(state: Any) -> list[Any]:
 
 def _screens(predictor: np.ndarray, counted: Terms, design: Design) -> list[Screen]:
     """Round the terms of regions, one by one."""
-    compiled = has_numba()
-    return [whole_terms(x, counted, design, compiled=compiled) for x in predictor]
+    return [whole_terms(x, counted, design) for x in predictor]
 
 
 def _count_one_by_one(
@@ -222,9 +218,8 @@ def _count_one_by_one(
     dtype: np.dtype,
 ) -> np.ndarray:
     """Return the shares (S, B) of best classes of regions."""
-    count = _count_compiled if has_numba() else _count
     shares = [
-        count(terms, screen, labelings, design, weights, dtype)
+        _count(terms, screen, labelings, design, weights, dtype)
         for terms, screen in zip(predictor, screens, strict=True)
     ]
     return np.stack(shares)
@@ -257,23 +252,6 @@ def _count_side_by_side(
     return shares
 
 
-def _count_compiled(
-    terms: np.ndarray,
-    screen: Screen,
-    labelings: Labelings,
-    design: Design,
-    weights: Any,
-    dtype: np.dtype,
-) -> np.ndarray:
-    """Return the shares (B,) of best classes of a region in a compiled loop."""
-    from neuroextrap.margins.compiled._screen import fill_screened_shares
-
-    by_class = sort_by_class(labelings, design, np.arange(design.n_samples), weights)
-    shares = np.empty(labelings.n_labelings)
-    fill_screened_shares(terms, screen, by_class, np.empty(1, dtype), shares)
-    return shares
-
-
 def _count(
     terms: np.ndarray,
     screen: Screen,
@@ -282,16 +260,13 @@ def _count(
     weights: Any,
     dtype: np.dtype,
 ) -> np.ndarray:
-    """Return the same by products of matrices in single precision."""
+    """Return the shares (B,) of best classes of a region."""
+    from neuroextrap.margins.compiled._screen import fill_screened_shares
 
-    def scores_of(part: Labelings) -> np.ndarray:
-        flat = part.one_hot(np.float32).reshape(design.n_samples, -1)
-        return (screen.table.T @ flat).reshape(len(terms), part.n_classes, -1)
-
-    def exact(some: Labelings) -> np.ndarray:
-        return _exact_predictions(terms[np.newaxis], design, some, dtype)
-
-    return shares_by_lead(scores_of, exact, screen.slack, labelings, design, weights)
+    by_class = sort_by_class(labelings, design, np.arange(design.n_samples), weights)
+    shares = np.empty(labelings.n_labelings)
+    fill_screened_shares(terms, screen, by_class, np.empty(1, dtype), shares)
+    return shares
 
 
 def _linear(region: TallRegion, labelings: Labelings, counts: np.ndarray) -> Linear:
@@ -308,7 +283,7 @@ def _fill_growing(
     regions = as_slice(growing.regions)
     for labeling, codes in enumerate(labelings.codes):
         indicators = np.eye(labelings.n_classes)[codes]
-        fits = ridge_fits(growing, indicators, design, compiled=has_numba())
+        fits = ridge_fits(growing, indicators, design, compiled=True)
         predicted = indicators[design.test] - fits.errors
         margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
 
@@ -350,20 +325,14 @@ def _exact_predictions(
     predictor: np.ndarray, design: Design, labelings: Labelings, dtype: np.dtype
 ) -> np.ndarray:
     """Return the same from rounded predictors, whose sums are exact."""
+    from neuroextrap.margins.compiled._class_sums import fill_sums_of_labelings
+
     shape = len(design.test), labelings.n_classes, len(predictor), labelings.n_labelings
     margins = np.empty(shape, dtype)
-    if has_numba():
-        from neuroextrap.margins.compiled._class_sums import fill_sums_of_labelings
-
-        by_class = sort_by_class(labelings, design, np.arange(design.n_samples))
-        for region, of_region in enumerate(predictor):
-            table, out = np.ascontiguousarray(of_region.T), margins[:, :, region]
-            fill_sums_of_labelings(table, by_class.members, by_class.edges, out)
-    else:
-        for columns, part in labelings.parts():
-            flat = part.one_hot(float).reshape(design.n_samples, -1)
-            predictions = (predictor @ flat).reshape(len(predictor), *shape[:2], -1)
-            margins[..., columns] = predictions.transpose(1, 2, 0, 3)
+    by_class = sort_by_class(labelings, design, np.arange(design.n_samples))
+    for region, of_region in enumerate(predictor):
+        table, out = np.ascontiguousarray(of_region.T), margins[:, :, region]
+        fill_sums_of_labelings(table, by_class.members, by_class.edges, out)
     return margins.reshape(*shape[:2], -1)
 
 

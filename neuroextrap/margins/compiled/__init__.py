@@ -1,4 +1,1 @@
-"""Loops compiled by numba (the extra ``fast``), each equal to a numpy pass elsewhere.
-
-Only ``_numba.py`` can be imported without numba: it tells whether there is one.
-"""
+"""Loops compiled by numba, which takes time to import: do so where they are called."""

@@ -1,7 +1,6 @@
 """Compiled search for the best class of every test point.
 
-Importing this module needs numba (the extra ``fast``). Nothing here is fast math: every
-number is the one that the numpy pass of ``_wins.py`` gives, to the last bit.
+Nothing here is fast math: margins and shares are compared and added as they are.
 """
 
 from collections import namedtuple

@@ -1,8 +1,7 @@
 """Compiled margins of the nearest centroid from inner products, in cache.
 
-Importing this module needs numba (the extra ``fast``). Nothing here is fast math: sums
-are exact (``algebra/_class_sums.py``), and every other number is rounded as the numpy
-pass of ``classifiers/_nearest_centroid.py`` rounds it, so that both give the same bits.
+Nothing here is fast math: sums are exact (``algebra/_class_sums.py``), and every other
+number is rounded alike in all loops, so that they give the same bits.
 """
 
 from collections import namedtuple

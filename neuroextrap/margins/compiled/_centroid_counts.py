@@ -1,8 +1,8 @@
 """Compiled counts of the nearest centroid, region after region, in cache.
 
-Importing this module needs numba (the extra ``fast``). Inner products become margins,
-and margins become counts of classes beaten, before the next region's are made; neither
-is stored. The numbers are those of ``_centroid.py``, to the last bit.
+Inner products become margins, and margins become counts of classes beaten, before the
+next region's are made; neither is stored. The numbers are those of ``_centroid.py``, to
+the last bit.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Compiled best classes of the nearest centroid, found in short integers.
 
-Importing this module needs numba (the extra ``fast``). Every share is the one that
-``_centroid_shares.py`` gives, to the last bit: where a lead is too small to be sure,
-margins are made in full precision. ``classifiers/_centroid_screen.py`` has the formula.
+Every share is the one that ``_centroid_shares.py`` gives, to the last bit: where a lead
+is too small to be sure, margins are made in full precision.
+``classifiers/_centroid_screen.py`` has the formula.
 """
 
 from collections import namedtuple

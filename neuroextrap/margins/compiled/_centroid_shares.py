@@ -1,8 +1,8 @@
 """Compiled best classes of the nearest centroid, many labelings side by side.
 
-Importing this module needs numba (the extra ``fast``). Every number is a row of `LANES`
-labelings (``_vector.py``). Sums are exact (``algebra/_class_sums.py``), other numbers
-are rounded as those of ``_centroid.py`` are: both give the same bits.
+Every number is a row of `LANES` labelings (``_vector.py``). Sums are exact
+(``algebra/_class_sums.py``), other numbers are rounded as those of ``_centroid.py``
+are: both give the same bits.
 """
 
 from collections import namedtuple

@@ -1,9 +1,9 @@
 """Compiled sums over the samples of each class, for many labelings.
 
-Importing this module needs numba (the extra ``fast``). A matrix product with indicators
-of the classes would add a zero for every other class; here a sample is added once. Sums
-of rounded terms are exact (``algebra/_class_sums.py``): then both give the same bits.
-Indices are unsigned, since a signed one is asked each time whether it is negative.
+A matrix product with indicators of the classes would add a zero for every other class;
+here a sample is added once. Sums of rounded terms are exact
+(``algebra/_class_sums.py``): then both give the same bits. Indices are unsigned, since
+a signed one is asked each time whether it is negative.
 """
 
 from typing import Any

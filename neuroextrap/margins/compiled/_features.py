@@ -1,7 +1,6 @@
 """Compiled margins of single features: nearest centroid and naive Bayes.
 
-Importing this module needs numba (the extra ``fast``). Nothing here is fast math: every
-number is the one that the numpy pass gives, to the last bit.
+Nothing here is fast math.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Compiled inner products of overlapping regions, each from those of the one before.
 
-Importing this module needs numba (the extra ``fast``). A block of the sums stays in
-registers until its last feature (``_vector.py``); what comes and what goes is added in
-one pass. ``algebra/_overlapping_grams.py`` has the idea, and the same without numba.
+A block of the sums stays in registers until its last feature (``_vector.py``); what
+comes and what goes is added in one pass. ``algebra/_overlapping_grams.py`` has the
+idea.
 """
 
 from collections import namedtuple

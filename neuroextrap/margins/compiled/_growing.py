@@ -1,7 +1,7 @@
 """Compiled ridge fits of growing training sets.
 
-Importing this module needs numba (the extra ``fast``). One region after the other: what
-is factored stays in the first cache. ``algebra/_growing_folds.py`` has the formulas.
+One region after the other: what is factored stays in the first cache.
+``algebra/_growing_folds.py`` has the formulas.
 """
 
 from collections import namedtuple

@@ -1,7 +1,7 @@
 """Compiled search for the best class of a test point, many labelings side by side.
 
-Importing this module needs numba (the extra ``fast``). Every number is a row of `LANES`
-labelings (``_vector.py``). Shares are those of ``_best.py``, to the last bit.
+Every number is a row of `LANES` labelings (``_vector.py``). Shares are those of
+``_best.py``, to the last bit.
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Arrays for loops over rows of numbers: how they lie in memory, and where.
 
-Importing this module needs numba (the extra ``fast``). ``_vector.py`` has what is done
-with the rows.
+``_vector.py`` has what is done with the rows.
 """
 
 from math import prod

@@ -1,8 +1,7 @@
 """Compiled sums over the samples of each class, a few labelings side by side.
 
-Importing this module needs numba (the extra ``fast``). Sums of one labeling are made in
-registers, `LANES` columns of a table at a time, and turned so that the labelings lie
-last, as loops over many labelings want them.
+Sums of one labeling are made in registers, `LANES` columns of a table at a time, and
+turned so that the labelings lie last, as loops over many labelings want them.
 """
 
 from typing import Any

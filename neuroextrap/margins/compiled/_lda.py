@@ -1,10 +1,10 @@
 """Compiled discriminant margins: all K x K steps of a few labelings, in cache.
 
-Importing this module needs numba (the extra ``fast``). Labelings are taken `LANES` at a
-time, one machine instruction serving several of them: every number of an array is a row
-of so many labelings (``_vector.py``). The number of classes is made even by one without
-samples, so that all loops go two by two. `score_labelings` and `score_regions` are the
-entries, and ``LDAMargins`` in ``classifiers/_lda.py`` has the formulas.
+Labelings are taken `LANES` at a time, one machine instruction serving several of them:
+every number of an array is a row of so many labelings (``_vector.py``). The number of
+classes is made even by one without samples, so that all loops go two by two.
+`score_labelings` and `score_regions` are the entries, and ``LDAMargins`` in
+``classifiers/_lda.py`` has the formulas.
 """
 
 from typing import Any

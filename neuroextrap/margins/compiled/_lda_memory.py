@@ -1,7 +1,7 @@
 """What compiled discriminant analysis is given, and where it lies in memory.
 
-Importing this module needs numba (the extra ``fast``). Every number is a row of `LANES`
-labelings (``_vector.py``); the number of classes is made even by one without samples.
+Every number is a row of `LANES` labelings (``_vector.py``); the number of classes is
+made even by one without samples.
 """
 
 from collections import namedtuple

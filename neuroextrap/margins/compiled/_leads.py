@@ -1,8 +1,7 @@
 """Compiled leads of classes in short integers, many labelings side by side.
 
-Importing this module needs numba (the extra ``fast``). Every number is a row of `LANES`
-labelings (``_shorts.py``). What is too close to be sure is for others to look at again:
-``algebra/_screen.py`` has the idea.
+Every number is a row of `LANES` labelings (``_shorts.py``). What is too close to be
+sure is for others to look at again: ``algebra/_screen.py`` has the idea.
 """
 
 from collections import namedtuple

@@ -1,8 +1,6 @@
 """Compiled loops over samples and test points, one at a time.
 
-Importing this module needs numba (the extra ``fast``). Nothing here is fast math: every
-number is the one that numpy and scipy give (``algebra/_linear.py``,
-``algebra/_tall.py``).
+Nothing here is fast math: samples and classes are added in their order.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """Compiled search for best classes in whole numbers, with a second look where close.
 
-Importing this module needs numba (the extra ``fast``). Every share is the one that sums
-of full precision give (``algebra/_screen.py``).
+Every share is the one that sums of full precision give (``algebra/_screen.py``).
 """
 
 from typing import Any

@@ -1,9 +1,8 @@
 """Rows of short integers, and of singles, that compiled loops keep in registers.
 
-Importing this module needs numba (the extra ``fast``). What ``_vector.py`` does with
-rows of float64, this does with `LANES` integers of 16 bits, four times as many to a
-register, and with float32 where these are too short. Addresses are in bytes, and
-nothing checks them.
+What ``_vector.py`` does with rows of float64, this does with `LANES` integers of 16
+bits, four times as many to a register, and with float32 where these are too short.
+Addresses are in bytes, and nothing checks them.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """Compiled sums of rows, in the order in which a sparse product adds them.
 
-Importing this module needs numba (the extra ``fast``). Nothing here is fast math, so
-that the sums are those of scipy to the last bit.
+Nothing here is fast math: members are added in their order.
 """
 
 import math

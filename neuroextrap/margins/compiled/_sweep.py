@@ -1,7 +1,6 @@
 """Compiled inverses of K x K moments by Gauss-Jordan sweeps, many labelings at once.
 
-Importing this module needs numba (the extra ``fast``). Every number of a matrix is a
-row of `LANES` labelings (``_vector.py``).
+Every number of a matrix is a row of `LANES` labelings (``_vector.py``).
 """
 
 import numpy as np

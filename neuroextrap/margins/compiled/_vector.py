@@ -1,12 +1,11 @@
 """Rows of numbers that compiled loops keep in registers.
 
-Importing this module needs numba (the extra ``fast``). Loops of numba over short rows
-ask each time whether arrays overlap, and write a sum back after every term: that takes
-longer than the arithmetic. Here a row of `LANES` numbers (float64) is one value, which
-the instructions below read from memory, calculate with and write back. They are given
-addresses, in bytes, which nothing checks: whoever calls a loop with an address keeps
-the array, since numba forgets arrays after their last use. Everything is done lane by
-lane, so that no lane depends on its neighbors.
+Loops of numba over short rows ask each time whether arrays overlap, and write a sum
+back after every term: that takes longer than the arithmetic. Here a row of `LANES`
+numbers (float64) is one value, which the instructions below read from memory, calculate
+with and write back. They are given addresses, in bytes, which nothing checks: whoever
+calls a loop with an address keeps the array, since numba forgets arrays after their
+last use. Everything is done lane by lane, so that no lane depends on its neighbors.
 """
 
 from collections.abc import Callable

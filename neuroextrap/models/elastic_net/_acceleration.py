@@ -1,7 +1,4 @@
-"""What the compiled solvers share: the update of a coefficient, the gap, the jumps.
-
-Importing this module needs numba (the extra ``fast``).
-"""
+"""What the compiled solvers share: the update of a coefficient, the gap, the jumps."""
 
 import numpy as np
 from numba import njit

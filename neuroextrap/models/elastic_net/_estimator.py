@@ -50,12 +50,11 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Limit of coordinate sweeps per problem; a warning counts the problems that
         reach it.
     solver : {"auto", "numba", "scikit-learn"}, default="auto"
-        "auto" takes the compiled solvers ("numba") where numba is installed
-        (``pip install ".[fast]"``), else scikit-learn's ``enet_path`` on shared Gram
-        matrices, with the same results in several times the time.
-        "numba" solves all targets at once up to 256 features (1024 if
-        ``early_stopping=False``), and one after another on working sets of features
-        above; "numba-batch" and "numba-working-sets" insist on one of the two.
+        "auto" and "numba" take the compiled solvers: all targets at once up to 256
+        features (1024 if ``early_stopping=False``), and one after another on working
+        sets of features above; "numba-batch" and "numba-working-sets" insist on one of
+        the two. "scikit-learn" calls ``enet_path`` on shared Gram matrices, with the
+        same results in several times the time.
     n_jobs : int or None, default=1
         Number of threads. The result does not depend on it.
     random_state : None, int or numpy.random.Generator, default=0

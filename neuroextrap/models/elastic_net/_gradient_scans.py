@@ -1,7 +1,4 @@
-"""Compiled scans of a gradient of all features: its largest, and who is above a limit.
-
-Importing this module needs numba (the extra ``fast``).
-"""
+"""Compiled scans of the gradient of all features: its largest, those above a limit."""
 
 import numpy as np
 from numba import njit

@@ -1,7 +1,6 @@
 """What Gram matrices of 16 bits hide from the working sets, and what is done about it.
 
-Importing this module needs numba (the extra ``fast``). `state` and `problem` are those
-of ``_working_sets``.
+`state` and `problem` are those of ``_working_sets``.
 """
 
 import numpy as np

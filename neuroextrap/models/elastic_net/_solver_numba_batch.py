@@ -1,7 +1,7 @@
 """Compiled solver for few features: all targets of a block together.
 
-Importing this module needs numba (the extra ``fast``). Gradients of all features are
-kept dense, in float64, next to a Gram matrix that fits the processor's cache.
+Gradients of all features are kept dense, in float64, next to a Gram matrix that fits
+the processor's cache.
 """
 
 from collections import namedtuple

@@ -1,7 +1,4 @@
-"""Compiled solver for many features: working sets, one target after another.
-
-Importing this module needs numba (the extra ``fast``).
-"""
+"""Compiled solver for many features: working sets, one target after another."""
 
 import numpy as np
 

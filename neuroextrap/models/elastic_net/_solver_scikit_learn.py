@@ -9,7 +9,7 @@ from neuroextrap.models.elastic_net._solver import Solver
 class ScikitLearnSolver(Solver):
     """Calls ``sklearn.linear_model.enet_path`` once per target, fold and grid point.
 
-    The naive counterpart of the compiled solvers, and what runs without numba.
+    The naive counterpart of the compiled solvers.
     """
 
     def begin(self, which):  # noqa: ARG002

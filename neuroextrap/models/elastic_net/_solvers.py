@@ -1,7 +1,5 @@
 """The registry of the search's solvers, and the choice among them."""
 
-import importlib.util
-
 # up to here all Gram matrices in float64 and dense gradients pay
 MOST_DENSE = 1024
 # early stopping leaves paths while models are sparse: working sets pay sooner
@@ -40,22 +38,13 @@ CHOICES = ("auto", "numba", *SOLVERS)
 def choose_solver(options, n_features):
     """Name in `SOLVERS` of the solver that `options` mean for so many features.
 
-    "auto" is "numba" where it is installed, and else "scikit-learn"; "numba" is the
-    batch for few features and working sets for many. A ValueError tells of unknown
-    names, and of numba where it is wanted and not installed.
+    "auto" and "numba" are the batch for few features and working sets for many. A
+    ValueError tells of unknown names.
     """
     solver = options.solver
     if solver not in CHOICES:
         raise ValueError(f"solver={solver!r} is unknown; choose one of {CHOICES}")
-    installed = importlib.util.find_spec("numba") is not None
-    if solver.startswith("numba") and not installed:
-        raise ValueError(
-            f"solver={solver!r} needs numba, which is not installed; install "
-            "neuroextrap[fast] or pass solver='auto'"
-        )
     if solver in SOLVERS:
         return solver
-    if not installed:
-        return "scikit-learn"
     limit = MOST_DENSE_EARLY if options.early_stopping else MOST_DENSE
     return "numba-batch" if n_features <= limit else "numba-working-sets"

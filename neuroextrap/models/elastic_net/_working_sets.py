@@ -1,11 +1,11 @@
 """Compiled coordinate descent on working sets over shared fold Gram matrices.
 
-Importing this module needs numba (the extra ``fast``). Functions here are small
-because the compiler inlines them; `solve_folds` and `solve_entry` are what the solver
-calls. The working set of a fold are the features allowed to have a coefficient, its
-members; their block of the Gram matrix is copied so that sweeps read memory in order.
-A fold's gradient of all features has the precision of the features and is current
-after `refresh` only; `inner`, that of the members, is float64 and follows each sweep.
+Functions here are small because the compiler inlines them; `solve_folds` and
+`solve_entry` are what the solver calls. The working set of a fold are the features
+allowed to have a coefficient, its members; their block of the Gram matrix is copied so
+that sweeps read memory in order. A fold's gradient of all features has the precision of
+the features and is current after `refresh` only; `inner`, that of the members, is
+float64 and follows each sweep.
 """
 
 from collections import namedtuple
