@@ -1,6 +1,9 @@
 """Every parameter of an analysis, declared once; lists of them are read from here."""
 
+import inspect
 from typing import NamedTuple
+
+from sklearn.base import clone
 
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 
@@ -92,3 +95,15 @@ def region_options(analysis):
     """Return the parameters of an analysis that choose its regions, a dict."""
     rows = [row for row in PARAMETERS if row.chooses_regions]
     return {row.name: getattr(analysis, row.name) for row in rows}
+
+
+def of_arrays(analysis):
+    """Return a copy that takes arrays of any few features, with default resources."""
+    defaults = inspect.signature(type(analysis)).parameters
+    reset = {
+        row.name: defaults[row.name].default
+        for row in PARAMETERS
+        if row.chooses_regions or row.role == RESOURCE
+    }
+    reset |= {"mask": None, "noise_covariance": None, "min_voxels": 1}
+    return clone(analysis).set_params(**reset)
