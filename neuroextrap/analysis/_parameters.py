@@ -97,13 +97,25 @@ def region_options(analysis):
     return {row.name: getattr(analysis, row.name) for row in rows}
 
 
+def of_no_places(analysis):
+    """Return the mask and what chooses regions as where features have no place, a dict.
+
+    The radius, which then means nothing, is left as it is.
+    """
+    names = ["mask", *(row.name for row in PARAMETERS if row.chooses_regions)]
+    names.remove("radius")
+    return _defaults(analysis, names)
+
+
 def of_arrays(analysis):
     """Return a copy that takes arrays of any few features, with default resources."""
-    defaults = inspect.signature(type(analysis)).parameters
-    reset = {
-        row.name: defaults[row.name].default
-        for row in PARAMETERS
-        if row.chooses_regions or row.role == RESOURCE
-    }
-    reset |= {"mask": None, "noise_covariance": None, "min_voxels": 1}
+    names = [row.name for row in PARAMETERS if row.role == RESOURCE]
+    reset = of_no_places(analysis) | _defaults(analysis, names)
+    reset |= {"noise_covariance": None, "min_voxels": 1}
     return clone(analysis).set_params(**reset)
+
+
+def _defaults(analysis, names):
+    """Return the default of parameters by name."""
+    known = inspect.signature(type(analysis)).parameters
+    return {name: known[name].default for name in names}
