@@ -108,8 +108,9 @@ def of_no_places(analysis):
 
 
 def of_arrays(analysis):
-    """Return a copy that takes arrays of any few features, with default resources."""
+    """Return a copy for arrays of any few features, on one core, that keeps nothing."""
     names = [row.name for row in PARAMETERS if row.role == RESOURCE]
+    names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
     reset |= {"noise_covariance": None, "min_voxels": 1}
     return clone(analysis).set_params(**reset)

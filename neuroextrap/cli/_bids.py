@@ -262,9 +262,10 @@ def run(args):
         return _run_group(args)
     from neuroextrap.cohorts import analyze_participants
 
-    if args.confounds == ["none"]:
-        args.confounds = ()
     analysis, of_stimuli = make_analysis(args)
+    samples = parameters_of(args, "samples")
+    if args.confounds == ["none"]:
+        samples["confounds"] = ()
     outcomes = analyze_participants(
         args.derivatives,
         args.out,
@@ -272,7 +273,7 @@ def run(args):
         **of_stimuli,
         participants=args.participant_label,
         sessions=args.session_label,
-        **parameters_of(args, "samples"),
+        **samples,
         **{name: getattr(args, name) for name in _OF_COHORT.split()},
     )
     return _tell(outcomes, args)

@@ -70,6 +70,7 @@ def test_where_features_have_no_place_nothing_chooses_regions(analysis):
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_copies_of_arrays_keep_all_that_results_mean(analysis):
     changed = {"statistic": "pairwise_accuracy", "confidence_level": 0.9, "radius": 4.0}
+    changed |= {"max_memory": "1M"}
     places = {"mask": "mask.nii", "labels_img": "atlas.nii", "n_nearest": 9}
     resources = {"n_jobs": 7, "checkpoint": "work", "shard": "1/2", "verbose": 1}
     asked = analysis(**changed, **places, **resources, min_voxels=5)
