@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._parameters import region_options
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
@@ -16,16 +17,6 @@ from neuroextrap.stats._validation import (
     check_set_sizes,
     random_generator,
 )
-
-_OF_REGIONS = (
-    "radius",
-    "n_nearest",
-    "labels_img",
-    "regions",
-    "process_mask_img",
-    "stride",
-)
-
 
 _INTEGERS = (("n_nearest", 1), ("stride", 1), ("min_voxels", 1), ("n_permutations", 0))
 _OPTIONAL = ("n_nearest",)
@@ -110,8 +101,7 @@ class RunParameters:
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""
-        options = {name: getattr(self, name) for name in _OF_REGIONS}
-        return choose_regions(masker, n_features, **options)
+        return choose_regions(masker, n_features, **region_options(self))
 
     def usable_regions(self, choice, usable):
         """Drop features that are not usable, then regions with too few left."""

@@ -11,6 +11,7 @@ from neuroextrap.cli._parser import (
     add_cleaning_options,
     add_n_jobs,
     add_region_options,
+    parameters_of,
 )
 
 _EXAMPLES = """\
@@ -37,10 +38,7 @@ examples:
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
 """
-_SAMPLES = (
-    "task space raw samples exclude smoothing_fwhm high_pass detrend standardize delay "
-    "t_r check_t_r overwrite dry_run report save_null shard work_dir"
-)
+_OF_COHORT = "task space raw overwrite dry_run report save_null shard work_dir"
 _GROUP = (
     "task space mask two_sided cluster_threshold tfce confidence_level gamma "
     "allow_mixed allow_native_space labels_img random_state report overwrite"
@@ -265,6 +263,9 @@ def run(args):
     from neuroextrap.cohorts import analyze_participants
 
     analysis, of_stimuli = make_analysis(args)
+    samples = parameters_of(args, "samples")
+    if args.confounds == ["none"]:
+        samples["confounds"] = ()
     outcomes = analyze_participants(
         args.derivatives,
         args.out,
@@ -272,8 +273,8 @@ def run(args):
         **of_stimuli,
         participants=args.participant_label,
         sessions=args.session_label,
-        confounds=() if args.confounds == ["none"] else args.confounds,
-        **{name: getattr(args, name) for name in _SAMPLES.split()},
+        **samples,
+        **{name: getattr(args, name) for name in _OF_COHORT.split()},
     )
     return _tell(outcomes, args)
 

@@ -4,15 +4,10 @@ from neuroextrap.cli._encoding_options import (
     add_encoder_options,
     add_feature_options,
     add_folds,
-    encoder_of,
 )
+from neuroextrap.cli._parser import parameters_of
 
-_SHARED = (
-    "mask radius n_nearest labels_img stride min_voxels n_permutations "
-    "confidence_level random_state n_jobs max_memory"
-)
-_LABELS = "estimator shrinkage classes statistic bounds test_units e_value_order"
-_STIMULI = "covariance repeats rule"
+_OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 _FEATURES = "features stimulus_images image_size model stimulus_column folds"
 
 
@@ -45,36 +40,27 @@ def add_encoding_options(parser):
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
     _check_given(args)
-    shared = {name: getattr(args, name) for name in _SHARED.split()}
-    shared |= {"process_mask_img": args.process_mask}
-    shared |= {"verbose": 0 if args.quiet else 1}
+    given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
-        return _encoding(args, shared), _of_stimuli(args)
+        from neuroextrap.encoding import EncodingIdentification
+
+        return EncodingIdentification(**given), _of_stimuli(args)
     from neuroextrap.decoding import IdentificationSearchLight
 
-    own = {name: getattr(args, name) for name in _LABELS.split()}
-    own["bounds"] = None if args.bounds == "none" else args.bounds
-    return IdentificationSearchLight(**shared, **own), {}
+    return IdentificationSearchLight(**given), {}
 
 
 def _check_given(args):
     """Raise where an option belongs to the other analysis."""
-    others = f"{_STIMULI} {_FEATURES} encoder"
-    other = "encoding"
-    if args.analysis == "encoding":
-        others, other = _LABELS, "searchlight"
-    for name in others.split():
-        option = f"--{name.replace('_', '-')}"
+    from neuroextrap.analysis._parameters import parameters
+
+    other = "encoding" if args.analysis == "searchlight" else "searchlight"
+    own = {None, *(row.word for row in parameters(args.analysis))}
+    others = [row.word for row in parameters(other) if row.word not in own]
+    for word in [*others, *(_FEATURES.split() if other == "encoding" else [])]:
+        option = f"--{word.replace('_', '-')}"
         if option in args.given:
             raise ValueError(f"{option} is for --analysis {other}; leave it out")
-
-
-def _encoding(args, shared):
-    """Return the EncodingIdentification that the options describe."""
-    from neuroextrap.encoding import EncodingIdentification
-
-    own = {name: getattr(args, name) for name in _STIMULI.split()}
-    return EncodingIdentification(encoder=encoder_of(args), **shared, **own)
 
 
 def _of_stimuli(args):

@@ -1,14 +1,11 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
-import argparse
-
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._encoding_options import (
     add_encoder_options,
     add_feature_options,
     add_folds,
-    encoder_of,
 )
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
@@ -17,6 +14,7 @@ from neuroextrap.cli._parser import (
     add_output_options,
     add_region_options,
     add_resource_options,
+    parameters_of,
     take_last_as_output,
 )
 
@@ -173,18 +171,8 @@ def _model(args, mask):
     """Return the model that the options describe, not fitted."""
     from neuroextrap.encoding import EncodingIdentification
 
-    names = (
-        "radius n_nearest labels_img stride min_voxels covariance rule repeats "
-        "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard save_null"
-    )
-    return EncodingIdentification(
-        mask,
-        encoder_of(args),
-        process_mask_img=args.process_mask,
-        verbose=0 if args.quiet else 1,
-        **{name: getattr(args, name) for name in names.split()},
-    )
+    parameters = parameters_of(args, "encoding")
+    return EncodingIdentification(**parameters | {"mask": mask})
 
 
 def _cost(args, data):
@@ -194,24 +182,7 @@ def _cost(args, data):
     from neuroextrap.encoding._cost import estimate_cost
 
     n_parts, part = part_of_run(args.shard)
-    plain = {"n_nearest": None, "labels_img": None, "process_mask": None, "stride": 1}
-    alone = argparse.Namespace(
-        **{
-            **vars(args),
-            **plain,
-            "n_jobs": 1,
-            "checkpoint": None,
-            "shard": None,
-            "save_null": None,
-            "quiet": True,
-        }
-    )
-    names = "radius n_nearest labels_img stride min_voxels"
-    options = {name: getattr(args, name) for name in names.split()}
-    options["process_mask_img"] = args.process_mask
-    cost = estimate_cost(
-        lambda regions: _model(alone, None).set_params(regions=regions), data, options
-    )
+    cost = estimate_cost(_model(args, data.mask), data)
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
         f"{len(data.tested)} stimuli, {args.n_permutations} permutations{part}"

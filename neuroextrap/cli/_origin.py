@@ -1,18 +1,5 @@
 """What the command line says of where results come from."""
 
-_SAMPLE_OPTIONS = (
-    "samples",
-    "t_r",
-    "exclude",
-    "delay",
-    "detrend",
-    "standardize",
-    "confounds",
-    "smoothing_fwhm",
-    "high_pass",
-    "test_runs",
-)
-
 
 def origin_of_command(args, **sources):
     """Return the Origin of a command's results.
@@ -21,6 +8,7 @@ def origin_of_command(args, **sources):
     are made are taken from `args`, those that the command has. Call it before files are
     read: one that is changed later is noticed.
     """
+    from neuroextrap.analysis._parameters import parameters
     from neuroextrap.maps._provenance import Origin, SourceFile
 
     files = {
@@ -28,7 +16,8 @@ def origin_of_command(args, **sources):
         for role, paths in sources.items()
         if paths
     }
-    options = {n: getattr(args, n) for n in _SAMPLE_OPTIONS if hasattr(args, n)}
+    words = [*(row.word for row in parameters("samples") if row.word), "test_runs"]
+    options = {word: getattr(args, word) for word in words if hasattr(args, word)}
     return Origin(files, options, command_record(args))
 
 

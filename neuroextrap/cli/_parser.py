@@ -3,6 +3,7 @@
 import argparse
 
 from neuroextrap.cli._dask import add_dask
+from neuroextrap.cli._encoding_options import encoder_of
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -332,6 +333,22 @@ def add_n_jobs(group, *, default):
         metavar="N",
         help="number of workers (default: %(default)s)",
     )
+
+
+def parameters_of(args, kind, *, without=()):
+    """Return the parameters of a kind of analysis, or of "samples", as `args` say them.
+
+    `without` are words that mean something else to the command.
+    """
+    from neuroextrap.analysis._parameters import parameters
+
+    words = {row.name: row.word for row in parameters(kind) if row.word}
+    given = {n: getattr(args, word) for n, word in words.items() if word not in without}
+    if given.get("bounds") == "none":
+        given["bounds"] = None
+    if "encoder" in given:
+        given["encoder"] = encoder_of(args)
+    return given if kind == "samples" else given | {"verbose": 0 if args.quiet else 1}
 
 
 def take_last_as_output(args, argv, names):

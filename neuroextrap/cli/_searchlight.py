@@ -12,6 +12,7 @@ from neuroextrap.cli._parser import (
     add_output_options,
     add_region_options,
     add_resource_options,
+    parameters_of,
     take_last_as_output,
 )
 
@@ -86,7 +87,8 @@ def _add_input_options(parser):
     )
     group.add_argument(
         "--no-check-t-r",
-        action="store_true",
+        action="store_false",
+        dest="check_t_r",
         help="take --t-r even if header or .json say otherwise",
     )
     group.add_argument(
@@ -156,7 +158,8 @@ def run(args):
         len(set(samples.runs.tolist())),
         samples.data.shape[1],
     )
-    light = IdentificationSearchLight(**_parameters(args, samples))
+    light = IdentificationSearchLight(**parameters_of(args, "searchlight"))
+    light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:
         say(_cost(light.estimate_cost(*data), args.shard))
@@ -174,7 +177,7 @@ def _check_arguments(args, bids):
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
-    if args.no_check_t_r and args.t_r is None:
+    if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     check_event_options(
         args.samples, args.detrend, args.standardize, args.delay, args.high_pass
@@ -203,24 +206,15 @@ def _read(args, files):
     from neuroextrap.images._event_samples import event_samples
     from neuroextrap.images._fmriprep import fmriprep_confounds
 
-    confounds, sample_mask = args.confounds, None
-    if _is_strategy(confounds):
-        confounds, sample_mask = fmriprep_confounds(files, confounds)
+    options = parameters_of(args, "samples")
+    if _is_strategy(args.confounds):
+        confounds, sample_mask = fmriprep_confounds(files, args.confounds)
+        options |= {"confounds": confounds, "sample_mask": sample_mask}
     return event_samples(
         args.imgs if len(args.imgs) > 1 else args.imgs[0],
         args.events if len(args.events) > 1 else args.events[0],
         args.mask,
-        samples=args.samples,
-        t_r=args.t_r,
-        check_t_r=not args.no_check_t_r,
-        exclude=args.exclude,
-        confounds=confounds,
-        sample_mask=sample_mask,
-        smoothing_fwhm=args.smoothing_fwhm,
-        high_pass=args.high_pass,
-        detrend=args.detrend,
-        standardize=args.standardize,
-        delay=args.delay,
+        **options,
     )
 
 
@@ -229,25 +223,6 @@ def _is_strategy(confounds):
     from neuroextrap.images._fmriprep import STRATEGIES
 
     return confounds is not None and set(confounds) <= set(STRATEGIES)
-
-
-def _parameters(args, samples):
-    """Collect the searchlight's parameters."""
-    names = (
-        "radius n_nearest labels_img stride min_voxels estimator shrinkage statistic "
-        "n_permutations confidence_level random_state n_jobs max_memory checkpoint "
-        "shard save_null test_units e_value_order"
-    )
-    parameters = {name: getattr(args, name) for name in names.split()}
-    return {
-        **parameters,
-        "mask": samples.masker.mask_img_,
-        "process_mask_img": args.process_mask,
-        "classes": args.classes,
-        "bounds": None if args.bounds == "none" else args.bounds,
-        "cv": _single_split(args, samples),
-        "verbose": 0 if args.quiet else 1,
-    }
 
 
 def _single_split(args, samples):

@@ -2,25 +2,11 @@
 
 from pathlib import Path
 
+from neuroextrap.analysis._parameters import parameters
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import described_value
-
-_PYTHON_ONLY = (
-    "blocks",
-    "cv",
-    "noise_covariance",
-    "per_fold",
-    "regions",
-    "residuals",
-    "set_sizes",
-    "standardize",
-    "within_runs",
-)
-"""Parameters of an analysis that no option of the command line says."""
-_NAMES = {"process_mask_img": "process_mask"}
-"""Parameters whose option has another name."""
 
 
 def configuration(request, runs):
@@ -56,16 +42,11 @@ def _of_analysis(analysis):
     given = {name: _plain(getattr(analysis, name)) for name in kept}
     if "encoder" in given:
         given["encoder"] = _encoder_word(analysis.encoder)
-    plain = {
-        _NAMES.get(name, name): value
-        for name, value in given.items()
-        if name not in _PYTHON_ONLY and value is not None
-    }
+    words = {row.name: row.word for row in parameters(analysis.kind)}
+    plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}
     if "bounds" in given and given["bounds"] is None:
         plain["bounds"] = "none"
-    python = {
-        name: str(kept[name]) for name in kept if _NAMES.get(name, name) not in plain
-    }
+    python = {name: str(kept[name]) for name in kept if words.get(name) not in plain}
     return plain, python
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._encoding import encoding_data, stimulus_rows
 from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._outcomes import entry_of, one_line, tell_missing_runs
@@ -17,22 +18,6 @@ logger = logging.getLogger(__name__)
 
 _N_MAPS = 30  # maps of a participant, about
 COST = ("seconds", "memory", "disk")
-_WITHOUT_IMAGES = {
-    "mask": None,
-    "labels_img": None,
-    "process_mask_img": None,
-    "regions": None,
-    "n_nearest": None,
-    "noise_covariance": None,
-    "stride": 1,
-    "min_voxels": 1,
-    "n_jobs": 1,
-    "checkpoint": None,
-    "shard": None,
-    "save_null": None,
-    "verbose": 0,
-}
-"""Parameters of an analysis of arrays."""
 
 
 def plan_participants(request, labels):
@@ -88,10 +73,8 @@ def _classes_of_design(analysis, y, runs):
 
     Designs that cannot be analyzed are refused as with images.
     """
-    from sklearn.base import clone
-
-    alone = clone(analysis).set_params(**_WITHOUT_IMAGES)
-    alone.set_params(n_permutations=min(1, analysis.n_permutations))
+    n_permutations = min(1, analysis.n_permutations)
+    alone = of_arrays(analysis).set_params(n_permutations=n_permutations)
     numbers = np.random.default_rng(0).normal(size=(len(y), 2))
     with warnings.catch_warnings():  # of what the numbers are
         warnings.simplefilter("ignore")
@@ -129,21 +112,9 @@ def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the oth
 def _cost_of_stimuli(request, participant, samples):
     """Return the cost of an EncodingIdentification, a dict."""
     from joblib import effective_n_jobs
-    from sklearn.base import clone
 
-    data = encoding_data(request, participant, samples)
-    analysis = request.analysis
-
-    def make_model(regions):
-        encoder = clone(analysis.encoder)
-        if "n_jobs" in encoder.get_params(deep=False):
-            encoder.set_params(n_jobs=1)
-        alone = clone(analysis).set_params(**_WITHOUT_IMAGES)
-        return alone.set_params(encoder=encoder, regions=regions)
-
-    names = "radius n_nearest labels_img stride min_voxels process_mask_img"
-    options = {name: getattr(analysis, name) for name in names.split()}
-    cost = estimate_cost(make_model, data, options)
+    data, analysis = encoding_data(request, participant, samples), request.analysis
+    cost = estimate_cost(analysis, data)
     seconds = data.n_folds * (cost["fitting"] + cost["identifying"])
     return cost | {
         "seconds": seconds / effective_n_jobs(analysis.n_jobs),

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import of_no_places
 from neuroextrap.analysis._samples import Samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import code_labels
@@ -54,12 +55,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     noise, has_images = searchlight.noise_covariance, samples.masker is not None
     if has_images and noise is not None and not isinstance(noise, np.ndarray):
         noise = load_samples(noise, samples.masker)
-    parameters |= {
-        "mask": None,
-        "labels_img": None,
-        "process_mask_img": None,
-        "n_nearest": None,
-        "stride": 1,
+    parameters |= of_no_places(searchlight) | {
         "classes": None,
         "within_runs": None,
         "bounds": None,

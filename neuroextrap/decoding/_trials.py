@@ -5,18 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from neuroextrap.analysis._parameters import of_no_places
 from neuroextrap.stats._validation import check_integer, check_numbers
-
-# regions are moments: what the searchlight says of others has no meaning here
-_NO_PLACES = {
-    "mask": None,
-    "labels_img": None,
-    "regions": None,
-    "process_mask_img": None,
-    "n_nearest": None,
-    "stride": 1,
-    "shard": None,
-}
 
 
 class Trials(NamedTuple):
@@ -99,7 +89,9 @@ def options_of(searchlight, others=None):
             f"{type(searchlight).__name__}; give one with its options"
         )
     parameters = searchlight.get_params(deep=False)
-    for name, plain in (_NO_PLACES | (others or {})).items():
+    # regions are moments: what the searchlight says of others has no meaning here
+    plain_values = {**of_no_places(searchlight), "shard": None, **(others or {})}
+    for name, plain in plain_values.items():
         given = parameters[name]
         if given is not plain and not (np.isscalar(given) and given == plain):
             raise ValueError(

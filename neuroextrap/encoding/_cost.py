@@ -3,7 +3,10 @@
 import time
 
 import numpy as np
+from sklearn.base import clone
 
+from neuroextrap.analysis._parameters import of_arrays
+from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.encoding._trials import FoldData
 from neuroextrap.margins._resources import continue_line
 
@@ -11,27 +14,28 @@ _FEW_REGIONS, _MORE_REGIONS = 2, 8
 """Numbers of regions in which a model is timed."""
 
 
-def estimate_cost(make_model, data, region_options):
+def estimate_cost(analysis, data):
     """Train and identify in a few and in more regions; extrapolate to all.
 
     Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case. ``make_model(regions)`` returns an
-    EncodingIdentification of arrays in these regions, `data` is an EncodingData, and
-    `region_options` are those of ``choose_regions`` and ``min_voxels``. The dict
-    returned has n_regions, n_features, fitting and identifying (seconds on one core),
-    and memory (bytes).
+    what they take in any case. `analysis` is an EncodingIdentification, `data` an
+    EncodingData. The dict returned has n_regions, n_features, fitting and identifying
+    (seconds on one core), and memory (bytes).
     """
+    asked, model = RunParameters.of(analysis), of_arrays(analysis)
+    if "n_jobs" in getattr(model.encoder, "get_params", dict)():
+        model.encoder.set_params(n_jobs=1)
     train, test, masker = _as_arrays(data)
     if isinstance(data, FoldData):
         data = data.with_responses(test).first_fold()
         train, test = data.train, data.test
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
-    members = _filled_regions(masker, usable, **region_options)
+    members = _filled_regions(masker, usable, asked)
     timed = np.unique(np.linspace(0, members.shape[0] - 1, _MORE_REGIONS).astype(int))
-    _time_model(make_model, data, train, test, members[timed[:1]])  # compilation
+    _time_model(model, data, train, test, members[timed[:1]])  # compilation
     fewer, more = (
-        _time_model(make_model, data, train, test, members[timed[:n]])
+        _time_model(model, data, train, test, members[timed[:n]])
         for n in (_FEW_REGIONS, _MORE_REGIONS)
     )
     totals = usable.sum(), members.shape[0]
@@ -57,20 +61,17 @@ def _as_arrays(data):
     return *arrays, masker
 
 
-def _filled_regions(masker, usable, *, min_voxels, **options):
+def _filled_regions(masker, usable, asked):
     """Regions with enough usable voxels, a CSR array (n_regions, n_features)."""
-    from neuroextrap.images._region_choice import choose_regions
-    from neuroextrap.regions._usable import usable_regions
-
-    choice = choose_regions(masker, len(usable), **options)
-    regions = usable_regions(choice.regions, usable, min_voxels).regions
+    choice = asked.choose_regions(masker, len(usable))
+    regions = asked.usable_regions(choice, usable).regions
     return regions[np.flatnonzero(np.diff(regions.indptr))]
 
 
-def _time_model(make_model, data, train, test, members):
+def _time_model(model, data, train, test, members):
     """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
-    model = make_model(members[:, voxels])
+    model = clone(model).set_params(regions=members[:, voxels])
     start = time.perf_counter()
     model.fit(data.features, train[:, voxels], groups=data.repeated)
     middle = time.perf_counter()

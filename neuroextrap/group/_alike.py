@@ -2,39 +2,12 @@
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import RESULT, parameters
 from neuroextrap.group._pairing import sidecar_of
 
-_DECISIVE = (
-    "estimator",
-    "shrinkage",
-    "encoder",
-    "covariance",
-    "rule",
-    "repeats",
-    "cv",
-    "bounds",
-    "test_units",
-    "residuals",
-    "standardize",
-    "radius",
-    "n_nearest",
-    "stride",
-    "min_voxels",
-    "within_runs",
-    "per_fold",
-    "statistic",
-    "classes",
-    "set_sizes",
-)
-"""Parameters that change what the numbers of a map mean."""
-_GIVEN_OR_NOT = ("blocks", "labels_img", "noise_covariance", "process_mask_img")
-"""Parameters that may be each subject's own, but are given for all or for none."""
-_SAMPLES = "samples smoothing_fwhm high_pass detrend standardize delay exclude"
-"""Options by which samples were made of the images."""
+_KINDS = "searchlight", "encoding"
 _COHORT = "task runs mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
-_MADE = (*_SAMPLES.split(), *_COHORT.split())
-_NAMES = ("kind", *_DECISIVE, *_GIVEN_OR_NOT, *_MADE)
 _FEW = 4  # subjects that a line names
 
 
@@ -43,15 +16,17 @@ def allowed_names(allow_mixed):
 
     ValueError for names that mean nothing.
     """
+    rows = _decisive_rows(*_KINDS), _decisive_rows("samples"), _COHORT.split()
+    names = list(dict.fromkeys(["kind", *(name for part in rows for name in part)]))
     if isinstance(allow_mixed, (bool, np.bool_)):
-        return _NAMES if allow_mixed else ()
+        return tuple(names) if allow_mixed else ()
     several = isinstance(allow_mixed, (list, tuple, set, frozenset))
     given = allow_mixed if several else [allow_mixed]
-    unknown = [name for name in given if name not in _NAMES]
+    unknown = [name for name in given if name not in names]
     if unknown:
         raise ValueError(
             f"allow_mixed (--allow-mixed): {unknown[0]!r} is nothing that can differ; "
-            f"there are {', '.join(_NAMES)}"
+            f"there are {', '.join(names)}"
         )
     return tuple(given)
 
@@ -117,10 +92,21 @@ def _decisive(about):
     if "samples" not in made:
         made = {}
     cohort = samples.get("cohort", {})
+    judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
+    if made:
+        judged += [("images", made, row) for row in _decisive_rows("samples").values()]
     return {
         ("analysis", "kind"): about.get("kind"),
-        **{("analysis", name): about.get(name) for name in _DECISIVE},
-        **{("analysis", name): about.get(name) is not None for name in _GIVEN_OR_NOT},
-        **{("images", name): made.get(name) for name in _SAMPLES.split() if made},
+        **{(of, row.name): _seen(row, told.get(row.name)) for of, told, row in judged},
         **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
     }
+
+
+def _decisive_rows(*kinds):
+    """Return the parameters that change what the numbers of a map mean, by name."""
+    return {row.name: row for row in parameters(*kinds) if row.role == RESULT}
+
+
+def _seen(row, value):
+    """Return of a value what must be the same: of one's own, whether it is given."""
+    return value not in (None, []) if row.own else value

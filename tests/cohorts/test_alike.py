@@ -45,6 +45,8 @@ CHANGES = {
     "bounds": {"light": {"bounds": "auto"}},
     "test_units": {"light": {"test_units": "runs"}},
     "min_voxels": {"light": {"min_voxels": 5}},
+    "confidence_level": {"light": {"confidence_level": 0.9}},
+    "e_value_order": {"light": {"e_value_order": "chronological"}},
 }
 
 
@@ -60,9 +62,8 @@ def test_what_differs_is_refused_by_its_name(cohort, two, tmp_path, word):
             analyze_group(out, allow_mixed=allowed)
     assert not (out / "group").exists()
     imgs = [str(path) for path in sorted(out.rglob("sub-*_desc-accuracy_stat.nii.gz"))]
-    if word != "confounds":  # which a map does not name by itself
-        with pytest.raises(ValueError, match=f"differ in {word};"):
-            second_level_test(imgs, n_permutations=10)
+    with pytest.raises(ValueError, match=f"differ in {word};"):
+        second_level_test(imgs, n_permutations=10)
 
 
 @pytest.mark.filterwarnings("ignore:only 8 distinct sign flips")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from neuroextrap.analysis import _parameters
+from neuroextrap.analysis._parameters import IDENTITY, PARAMETERS, RESULT, Parameter
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import (
     group_information,
@@ -135,3 +137,51 @@ def test_own_blocks_are_no_difference():
     check_alike(told, "subjects")
     with pytest.raises(ValueError, match="a and c differ in blocks"):
         check_alike([*told, ("c", {"blocks": None})], "subjects")
+
+
+def told_of(row, *values):
+    """What is told of subjects who have these values of a parameter."""
+    alone = [{row.name: value} for value in values]
+    if row.of == ("samples",):
+        alone = [{"made_by": {"samples": "blocks", **made}} for made in alone]
+    return list(zip("abc", alone, strict=False))
+
+
+@pytest.mark.parametrize(
+    "row", PARAMETERS, ids=lambda row: "-".join((row.name, *row.of))
+)
+def test_every_parameter_of_results_is_judged_and_no_other(row):
+    told = told_of(row, None, [1, 2])
+    if row.role != RESULT:
+        assert check_alike(told, "subjects") == ()
+        return
+    with pytest.raises(ValueError, match=f"a and b differ in {row.name}; analyze all"):
+        check_alike(told, "subjects")
+    assert check_alike(told, "subjects", allow_mixed=row.name) == (row.name,)
+    own = told_of(row, [1, 2], [1, 3])
+    if row.own:
+        assert check_alike(own, "subjects") == ()
+    else:
+        with pytest.raises(ValueError, match=f"differ in {row.name};"):
+            check_alike(own, "subjects")
+
+
+@pytest.mark.parametrize("kind", ["searchlight", "encoding", "samples"])
+@pytest.mark.parametrize("role", [RESULT, IDENTITY])
+def test_a_parameter_that_joins_the_table_is_judged_by_its_role(
+    monkeypatch, kind, role
+):
+    row = Parameter("volume", role, None, (kind,))
+    monkeypatch.setattr(_parameters, "PARAMETERS", (*PARAMETERS, row))
+    told = told_of(row, 1, 2)
+    if role == IDENTITY:
+        assert check_alike(told, "subjects") == ()
+        return
+    with pytest.raises(ValueError, match="differ in volume"):
+        check_alike(told, "subjects")
+    assert check_alike(told, "subjects", allow_mixed=["volume"]) == ("volume",)
+
+
+def test_confounds_of_nobody_are_no_confounds():
+    row = next(row for row in PARAMETERS if row.name == "confounds")
+    assert check_alike(told_of(row, None, []), "subjects") == ()

@@ -14,17 +14,15 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _LONGEST = 1000  # numbers or words that are kept as they are
 _DEEPEST = 8
 #: parameters of anything that change no result
-WITHOUT_EFFECT = frozenset(
-    [
-        "memory",
-        "memory_level",
-        "n_jobs",
-        "verbose",
-        "max_memory",
-        "checkpoint",
-        "save_null",
-        "shard",
-    ]
+WITHOUT_EFFECT = (
+    "memory",
+    "memory_level",
+    "n_jobs",
+    "verbose",
+    "max_memory",
+    "checkpoint",
+    "save_null",
+    "shard",
 )
 
 

@@ -1,0 +1,29 @@
+"""Which parameters are options of a configuration is read from the table."""
+
+from neuroextrap.analysis import _parameters
+from neuroextrap.cohorts._configuration import _of_analysis
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.encoding import EncodingIdentification
+
+
+def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
+    light = IdentificationSearchLight(within_runs="center", radius=4.0, n_jobs=2)
+    assert _of_analysis(light) == ({"radius": 4.0}, {"within_runs": "center"})
+    rows = [
+        row._replace(word="inside") if row.name == "within_runs" else row
+        for row in _parameters.PARAMETERS
+    ]
+    monkeypatch.setattr(_parameters, "PARAMETERS", rows)
+    assert _of_analysis(light) == ({"radius": 4.0, "inside": "center"}, {})
+
+
+def test_options_that_the_analysis_lacks_on_the_command_line_are_python():
+    """`neuroextrap bids --analysis encoding` refuses --statistic."""
+    model = EncodingIdentification(statistic="pairwise_accuracy", rule="correlation")
+    options, python = _of_analysis(model)
+    assert options == {"rule": "correlation"}
+    assert python == {"statistic": "pairwise_accuracy"}
+    light = IdentificationSearchLight(statistic="pairwise_accuracy", bounds=None)
+    options, python = _of_analysis(light)
+    assert options == {"statistic": "pairwise_accuracy", "bounds": "none"}
+    assert not python
