@@ -36,7 +36,7 @@ def pairing(rng, n_sets, *, mistake=False):
                 y[60:] += 3 * rng.normal(size=(4, 1))[runs]
             train = slice(60, 84) if mistake else slice(0, 60)
             model = identify(
-                (x[train] + 1e-6, y[train]),
+                (x[train] + 1e-6, y[train] * 1.001 if mistake else y[train]),
                 (x[60:], y[60:]),
                 groups=runs if drift else None,
                 n_permutations=19,

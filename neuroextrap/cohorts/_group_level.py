@@ -129,9 +129,9 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     ValueError: no_such_folder has no results of participants; analyze them first
     """
     check_flags(two_sided=two_sided, tfce=tfce, report=report, overwrite=overwrite)
+    check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    out = Path(out)
-    finish_interrupted(out, below=True)  # before anything is read
+    finish_interrupted(out := Path(out), below=True)  # before anything is read
     found, left_out = members_of(out, participants, {"task": task, "space": space})
     mixed = differences(found, allow_mixed)
     imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]

@@ -194,7 +194,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
     check_flags(save_null=save_null, report=report)
-    check_flags(overwrite=overwrite, dry_run=dry_run)
+    check_flags(overwrite=overwrite, dry_run=dry_run, check_t_r=check_t_r)
     if samples == "betas":
         confounds = ()
     made_as = "volumes" if samples == "betas" else samples

@@ -14,8 +14,8 @@ class Labels(NamedTuple):
     classes: np.ndarray  # the class of every code of shape (K,)
     groups: np.ndarray | None  # runs of shape (n_kept,)
     blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
-    order: np.ndarray | None  # time of every sample in its run, (n_kept,)
     keep: np.ndarray  # whether a sample is analyzed of shape (n_samples,)
+    order: np.ndarray | None = None  # time of every sample in its run, (n_kept,)
 
     @property
     def units(self):

@@ -24,6 +24,7 @@ def secret(tmp_path_factory):
     for number in range(3):
         run = [*words_of("searchlight", root, root / f"s{number}", number)]
         run[1:1] = ["--save-null", str(root / f"s{number}.npy")]
+        run[run.index("--radius") + 1] = str(4 + number)  # else subjects are equal
         assert main(run) == 0
     return root
 
@@ -55,8 +56,14 @@ def words_by_kind(root, out):
         ],
         "encoding": words_of("encoding", root, out),
         "merge": words_of("merge", root, out),
-        "signs": ["group", "--imgs", *other, *mask, *quiet, str(out)],
-        "prevalence": ["group", "--imgs", *maps, "--null", *nulls, *quiet, str(out)],
+        "signs": [
+            *("group", "--imgs", *other, *mask, "--allow-mixed", "radius"),
+            *(*quiet, str(out)),
+        ],
+        "prevalence": [
+            *("group", "--imgs", *maps, "--null", *nulls, "--allow-mixed", "radius"),
+            *(*quiet, str(out)),
+        ],
         "learning": [*learning, *mask, *quiet, str(out)],
     }
 

@@ -81,6 +81,7 @@ def test_a_participant_equals_the_analysis_by_hand(pictures, tested):
 
 
 @pytest.mark.filterwarnings("ignore:only .* sign flips", "ignore:.*second-level")
+@pytest.mark.filterwarnings("ignore:[23] subjects, with:UserWarning")
 def test_the_group_takes_maps_and_permuted_maps(tested):
     maps = analyze_group(tested, report=False)
     values = [

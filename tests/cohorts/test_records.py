@@ -103,6 +103,7 @@ def test_a_record_of_other_results_is_mended_when_they_are_skipped(pair, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
+@pytest.mark.filterwarnings("ignore:[23] subjects, with:UserWarning")
 def test_nothing_of_an_earlier_group_stays(pair, tmp_path, monkeypatch):
     """Maps of prevalence, and a page, that are not made again go with the others."""
     page = make_page("Group", [("Empty", "")])  # a whole one takes seconds

@@ -496,6 +496,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:variance_groups has a group of 7:UserWarning")
 @pytest.mark.parametrize("n_sets", [50, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_family_wise_level_holds(name, n_sets):
