@@ -67,9 +67,9 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
 def balanced_folds(labels, design):
     """Return whether ready folds have more equal class counts than chance gives.
 
-    True where every fold tests as many samples of a class as freely exchanged labels
-    give on average, to less than one sample, or where at most a tenth of these
-    labelings are as equal; False where class counts of folds cannot change.
+    True where every fold tests its share of every class, to less than one sample, or
+    where at most a tenth of freely exchanged labelings are as equal; False where class
+    counts of folds cannot change.
     """
     others = stats.permute_labels(
         labels.codes,
@@ -85,10 +85,12 @@ def balanced_folds(labels, design):
             for label in range(design.n_classes)
         ]
     )  # (K, n_folds, 1 + n_others)
-    deviation = counts - counts[:, :, 1:].mean(axis=2, keepdims=True)
-    unequal = (deviation**2).sum(axis=(0, 1))
-    if not unequal.any():
+    if (counts == counts[:, :, :1]).all():
         return False
+    shares = np.bincount(labels.codes) / len(labels.codes)
+    sizes = np.array([len(test) for _, test in design.folds])
+    deviation = counts - (shares[:, None] * sizes)[:, :, None]
+    unequal = (deviation**2).sum(axis=(0, 1))
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
     return bool((np.abs(deviation[:, :, 0]) < 1).all() or as_equal <= 0.1)
 

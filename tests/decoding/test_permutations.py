@@ -36,6 +36,11 @@ def fold_of(splitter, codes=CODES):
     return fold
 
 
+def shuffled_folds(seed):
+    """Stratified folds that cut through runs."""
+    return StratifiedKFold(2, shuffle=True, random_state=seed)
+
+
 class _OwnFolds:
     """A splitter of somebody's own that keeps stratified folds."""
 
@@ -87,7 +92,7 @@ def test_asking_leaves_the_splitter_as_it_is():
         (RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0), None),
         (StratifiedKFold(2, shuffle=True, random_state=0), RUNS),
         (list(StratifiedKFold(4).split(CODES, CODES)), None),
-        (list(StratifiedKFold(2, shuffle=True).split(CODES, CODES)), RUNS),
+        *((list(shuffled_folds(seed).split(CODES, CODES)), RUNS) for seed in range(20)),
         (_OwnFolds(), None),
         (PredefinedSplit(fold_of(StratifiedKFold(4))), None),
     ],

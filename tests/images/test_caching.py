@@ -166,7 +166,8 @@ def test_a_second_fit_of_an_encoding_model_reads_nothing(
         )
         model.fit(features, imgs)
         np.testing.assert_array_equal(model.residuals_, plain.residuals_)
-    model.identify(features + 1, imgs)
+    with pytest.raises(ValueError, match="is training response"):  # once it is read
+        model.identify(features + 1, imgs)
     assert reads == [f"imgs ({imgs})"]
 
 
