@@ -1,5 +1,6 @@
 """Which labelings a permutation test compares."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -71,28 +72,27 @@ def balanced_folds(labels, design):
     where at most a tenth of freely exchanged labelings are as equal; False where class
     counts of folds cannot change.
     """
-    others = stats.permute_labels(
-        labels.codes,
-        groups=labels.groups,
-        blocks=labels.blocks,
-        n_permutations=_COMPARED,
-        random_state=0,
-    )
+    with warnings.catch_warnings():  # few labelings are enough to compare with
+        warnings.simplefilter("ignore", UserWarning)
+        others = stats.permute_labels(
+            labels.codes,
+            groups=labels.groups,
+            blocks=labels.blocks,
+            n_permutations=_COMPARED,
+            random_state=0,
+        )
     rows = np.concatenate([labels.codes[None], others])
-    counts = np.stack(
-        [
-            np.stack([(rows[:, test] == label).sum(axis=1) for _, test in design.folds])
-            for label in range(design.n_classes)
-        ]
-    )  # (K, n_folds, 1 + n_others)
-    if (counts == counts[:, :, :1]).all():
-        return False
-    shares = np.bincount(labels.codes) / len(labels.codes)
     sizes = np.array([len(test) for _, test in design.folds])
-    deviation = counts - (shares[:, None] * sizes)[:, :, None]
-    unequal = (deviation**2).sum(axis=(0, 1))
+    unequal, proportional, moves = np.zeros(len(rows)), True, False
+    for label in range(design.n_classes):
+        of_class = rows == label
+        counts = np.stack([of_class[:, test].sum(axis=1) for _, test in design.folds])
+        deviation = counts - sizes[:, None] * np.mean(labels.codes == label)
+        unequal += (deviation**2).sum(axis=0)
+        proportional &= bool((np.abs(deviation[:, 0]) < 1).all())
+        moves |= bool((counts != counts[:, :1]).any())
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
-    return bool((np.abs(deviation[:, :, 0]) < 1).all() or as_equal <= 0.1)
+    return moves and (proportional or bool(as_equal <= 0.1))
 
 
 def _without_groups(confined):

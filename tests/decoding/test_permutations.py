@@ -208,3 +208,13 @@ def test_cells_without_two_classes_are_refused_with_a_remedy():
     design = make_design(labels.codes, 2, cv=cv, groups=runs)
     with pytest.raises(ValueError, match="no labels can be exchanged"):
         permuted_codes(labels, design, 20, 0, cv=cv)
+
+
+def test_looking_at_ready_folds_of_a_small_design_says_nothing(recwarn):
+    """Few labelings exist beside the observed one, and no more are asked for."""
+    codes, runs = np.tile([0, 1, 2], 2), np.repeat([0, 1], 3)
+    labels = code_labels(codes, None, runs, None)
+    folds = list(LeaveOneGroupOut().split(codes, codes, runs))
+    design = make_design(labels.codes, 3, cv=folds)
+    assert len(permuted_codes(labels, design, 10, 0, cv=folds).codes) == 11
+    assert not list(recwarn)
