@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from neuroextrap.design._design import Labelings
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _plan
-from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins._wins import best_share, class_weights

@@ -1,12 +1,31 @@
-"""What is seen of design and samples that makes p-values or bounds too good."""
+"""What is seen of a design and its samples that makes p-values or bounds too good."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._copies import check_copies, copies
-from neuroextrap.analysis._doubts import Doubt
-from neuroextrap.decoding._labels import row_codes
+from neuroextrap.design._copies import check_copies, copies
+from neuroextrap.design._labels import row_codes
+from neuroextrap.stats._warn import warn
+
+
+class Doubt(NamedTuple):
+    """What was seen in data or design that makes p-values or bounds too good."""
+
+    #: End of the first sentence of a page: "..., because CLAUSE".
+    clause: str
+    #: What was seen, what it does, and what to do: a warning and a note of the results.
+    note: str
+    #: Whether it makes lower bounds too high as well as p-values too small.
+    of_bounds: bool = True
+
+
+def tell(doubts):
+    """Warn of every doubt, before the work begins."""
+    for doubt in doubts:
+        warn(doubt.note)
+
 
 _FEWEST_PAIRS = 8
 _SMALLEST_CORRELATION = 0.05

@@ -27,8 +27,11 @@ def copies(X):
     hashes = [hash(row.tobytes()) for row in some]
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
     number = first[member]
-    later = np.flatnonzero(number != np.arange(len(X)))
-    later = [i for i in later if np.array_equal(X[i], X[number[i]])]
+    later = [
+        i
+        for i in np.flatnonzero(number != np.arange(len(X)))
+        if np.array_equal(X[i], X[number[i]])
+    ]
     distinct = np.sort(first)
     found = np.arange(len(X))
     for i in later:

@@ -4,19 +4,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import POPULATION_NOTE, BoundDesign
-from neuroextrap.decoding._labels import Labels, row_codes
-from neuroextrap.margins._design import Design
-from neuroextrap.margins._folds import fold_weightings
-from neuroextrap.margins._forward_folds import (
+from neuroextrap.design._design import Design
+from neuroextrap.design._folds import fold_weightings
+from neuroextrap.design._forward_tests import (
     ForwardFolds,
     chronological_order,
     cyclic_orders,
     forward_folds,
     forward_parts,
 )
-from neuroextrap.margins._wins import class_weights
+from neuroextrap.design._labels import Labels, class_weights, row_codes
 from neuroextrap.stats import TestDesign
+from neuroextrap.stats._forward_design import ForwardDesign
+
+POPULATION_NOTE = (
+    "average_bayes_accuracy_bound and information_bound speak of a population from "
+    "which the given {classes} were drawn at random; for {classes} that were chosen "
+    "they are false (read bayes_accuracy_bound and class_information_bound)"
+)
+
+
+class BoundDesign(NamedTuple):
+    """What the lower bounds need to know of the test points."""
+
+    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
+    #: the number, shape (), that has their noise; None: no bounds.
+    n_repeats: np.ndarray | None
+    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
+    #: those of the pooled accuracy; else shape (0, n_test).
+    weighting: np.ndarray
+    #: What a reader should know of the bounds.
+    notes: tuple
+    #: Units of the forward tests behind the bounds, None where folds are.
+    forward: ForwardDesign | None = None
+
 
 _CHOICES = {
     "bounds": ("auto", "forward", "folds", None),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
 
 _CHECKED = 2**22  # class codes of labelings that are checked together
