@@ -4,7 +4,8 @@ import numpy as np
 
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.decoding._decoder_comparison import DecoderComparison
-from neuroextrap.design._labels import class_weights, row_codes
+from neuroextrap.design._folds import class_weights
+from neuroextrap.design._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places

@@ -10,7 +10,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
-from neuroextrap.design._labels import class_weights
+from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory

@@ -7,10 +7,9 @@ from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._whitening import make_whitener
-from neuroextrap.design._bounds import BoundOptions
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
-from neuroextrap.design._tests import Tests
+from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.margins._engine import why_untrainable, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.design._bounds import BoundDesign
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import Experiment, observed_plan
 from neuroextrap.encoding._run import EncodingRun
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.design._design import Design, Labelings, TestedRows
+from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds
-from neuroextrap.design._labels import class_weights
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
 from neuroextrap.margins.algebra._overlapping_grams import fill_grams
 from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums

@@ -10,9 +10,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._bounds import BoundOptions, bound_design
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import Labels
+from neuroextrap.design._tests import BoundOptions, bound_design
 from neuroextrap.maps._identification import bound_set_sizes
 
 N_RUNS, K = 6, 4
