@@ -4,8 +4,11 @@
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``).
+
+``Regions``, ``Bounds`` and ``Keep`` are values of its parameters.
 """
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._values import Bounds, Keep, Regions
 
-__all__ = ["RegionAnalysis"]
+__all__ = ["Bounds", "Keep", "RegionAnalysis", "Regions"]

@@ -137,9 +137,10 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     """
     sample_set = read_sample_set(searchlight, imgs, y, groups, permuted=True)
     masker, usable = sample_set.samples.masker, sample_set.samples.usable
-    choice = RunParameters.of(searchlight).choose_regions(masker, len(usable))
+    parameters = RunParameters.of(searchlight)
+    choice = parameters.choose_regions(masker, len(usable))
     removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
-    least = max(1, searchlight.min_voxels)
+    least = max(1, parameters.min_voxels)
     lesioned = np.flatnonzero(removed >= least)
     if len(lesioned) == 0:
         raise ValueError(
