@@ -173,15 +173,12 @@ def run(args):
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
     from neuroextrap.cli._results import check_pictures
-    from neuroextrap.images._event_samples import check_event_options
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    check_event_options(
-        args.samples, args.detrend, args.standardize, args.delay, args.high_pass
-    )
+    _sample_options(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -203,19 +200,26 @@ def _check_runs(args, samples):
 
 def _read(args, files):
     """Read images and events into samples."""
+    from dataclasses import replace
+
     from neuroextrap.images._event_samples import event_samples
     from neuroextrap.images._fmriprep import fmriprep_confounds
 
-    options = parameters_of(args, "samples")
+    options = _sample_options(args)
     if _is_strategy(args.confounds):
         confounds, sample_mask = fmriprep_confounds(files, args.confounds)
-        options |= {"confounds": confounds, "sample_mask": sample_mask}
-    return event_samples(
-        args.imgs if len(args.imgs) > 1 else args.imgs[0],
-        args.events if len(args.events) > 1 else args.events[0],
-        args.mask,
-        **options,
+        options = replace(options, confounds=confounds, sample_mask=sample_mask)
+    imgs, events = (
+        given if len(given) > 1 else given[0] for given in (args.imgs, args.events)
     )
+    return event_samples(imgs, events, args.mask, options)
+
+
+def _sample_options(args):
+    """Return the SampleOptions of a command; ValueError where they do not fit."""
+    from neuroextrap.images._sample_options import SampleOptions
+
+    return SampleOptions(**parameters_of(args, "samples"))
 
 
 def _is_strategy(confounds):

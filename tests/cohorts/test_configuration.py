@@ -1,7 +1,7 @@
 """Which parameters are options of a configuration is read from the table."""
 
 from neuroextrap.analysis import _parameters
-from neuroextrap.cohorts._configuration import _of_analysis
+from neuroextrap.cohorts._records import _of_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 
