@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 NULL_FILE = "null.npy"
 """Plain name of a participant's permuted maps."""
-_MADE_BY = "samples smoothing_fwhm high_pass detrend standardize delay"
+_MADE_BY = "samples exclude smoothing_fwhm high_pass detrend standardize delay"
 _ATTEMPTS = 20
 
 
@@ -62,7 +62,6 @@ class Request:
     def made_by(self):
         """How samples are made, by name, as it is put on record; confounds apart."""
         given = {name: getattr(self.options, name) for name in _MADE_BY.split()}
-        given["exclude"] = self.options.exclude
         if self.of_betas:
             given["samples"] = "betas"
         if self.options.t_r is not None:
