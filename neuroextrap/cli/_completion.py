@@ -2,11 +2,10 @@
 
 import argparse
 
+from neuroextrap.analysis._options import FILES, FOLDERS
 from neuroextrap.cli._console import say
 
 SHELLS = ("bash", "zsh", "tcsh")
-_FILES = {"IMG", "TSV", "NPY", "FILE", "TOML", "PART"}
-_FOLDERS = {"DIR", "OUT", "DERIVATIVES"}
 
 
 def add_print_completion(parser):
@@ -46,7 +45,7 @@ def _mark_paths(parser, shtab):
             for command in action.choices.values():
                 _mark_paths(command, shtab)
         elif action.choices is None and action.nargs != 0:
-            if action.metavar in _FOLDERS:
+            if action.metavar in FOLDERS:
                 action.complete = shtab.DIRECTORY
-            elif action.metavar in _FILES:
+            elif action.metavar in FILES:
                 action.complete = shtab.FILE

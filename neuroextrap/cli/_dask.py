@@ -11,17 +11,6 @@ logger = logging.getLogger(__name__)
 _SECONDS_TO_CONNECT = 10
 
 
-def add_dask(group):
-    """Add the option of a Dask cluster to a group of options."""
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="do the work on the Dask cluster of this scheduler instead of --n-jobs "
-        "workers: an address such as tcp://host:8786, or its scheduler file; work "
-        "whose worker dies is done again",
-    )
-
-
 @contextlib.contextmanager
 def dask_cluster(args):
     """Connect to the cluster that the options name, if any, while the command runs.

@@ -2,16 +2,16 @@
 
 import logging
 
+from neuroextrap.analysis._options import paths, texts
 from neuroextrap.cli._console import say
 from neuroextrap.cli._cost import cost_line, part_of_run
 from neuroextrap.cli._naming import bids_of_inputs
 from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
-    add_analysis_options,
-    add_cleaning_options,
+    add_options,
     add_output_options,
-    add_region_options,
     add_resource_options,
+    options_of,
     parameters_of,
     take_last_as_output,
 )
@@ -40,6 +40,22 @@ examples:
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
 """
+_INPUT = {
+    "imgs": paths("images, one for each run, or one of all runs", required=True),
+    "events": paths(
+        "tables of events, one for each image, or one for all, see below",
+        "TSV",
+        required=True,
+    ),
+}
+_TESTED = {
+    "test_runs": texts(
+        "test on these runs, train on the others",
+        None,
+        "RUN",
+        said="leave one run out",
+    )
+}
 
 
 def add_parser(subparsers):
@@ -54,86 +70,16 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    _add_input_options(parser)
-    add_region_options(parser)
-    add_analysis_options(parser)
-    add_resource_options(parser)
+    add_options(parser, "input", _INPUT | options_of("samples"))
+    add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
+    add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
+    add_resource_options(parser, "searchlight")
     add_output_options(parser)
-
-
-def _add_input_options(parser):
-    """Add the options of the samples that are analyzed."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--imgs",
-        nargs="+",
-        required=True,
-        metavar="IMG",
-        help="images, one for each run, or one of all runs",
-    )
-    group.add_argument(
-        "--events",
-        nargs="+",
-        required=True,
-        metavar="TSV",
-        help="tables of events, one for each image, or one for all, see below",
-    )
-    group.add_argument(
-        "--t-r",
-        type=float,
-        metavar="S",
-        help="repetition time in seconds, for BIDS events (default: from the header of "
-        "each image, or RepetitionTime in its .json)",
-    )
-    group.add_argument(
-        "--no-check-t-r",
-        action="store_false",
-        dest="check_t_r",
-        help="take --t-r even if header or .json say otherwise",
-    )
-    group.add_argument(
-        "--exclude",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="conditions that are left out, such as rest (default: none)",
-    )
-    group.add_argument(
-        "--samples",
-        choices=("blocks", "volumes", "lsa", "lss"),
-        default="blocks",
-        help="what a sample is: the average of a condition in a run (blocks), a volume "
-        "(volumes), or a trial's beta by least squares all (lsa) or separate (lss) "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--delay",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="seconds by which responses lag behind BIDS events, for blocks and "
-        "volumes (default: %(default)g)",
-    )
-    group.add_argument(
-        "--detrend",
-        action="store_true",
-        help="remove the linear trend of every voxel in every run",
-    )
-    group.add_argument(
-        "--standardize",
-        action="store_true",
-        help="z-score every voxel in every run",
-    )
-    add_cleaning_options(group)
 
 
 def run(args):
     """Read the samples, fit the searchlight, write maps and summary."""
-    take_last_as_output(
-        args,
-        args.argv,
-        ("events", "imgs", "exclude", "classes", "test_runs", "confounds"),
-    )
+    take_last_as_output(args)
     bids, files = bids_of_inputs(args, args.imgs)
     _check_arguments(args, bids)
     from neuroextrap.cli._results import write_results

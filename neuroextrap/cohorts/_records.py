@@ -9,7 +9,7 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
@@ -25,15 +25,6 @@ FAILED = "failed"
 _IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
-_PATHS = (
-    "raw",
-    "mask",
-    "process_mask",
-    "labels_img",
-    "features",
-    "stimulus_images",
-)
-"""Options that are paths; relative ones begin at the folder of the configuration."""
 
 
 def prepare_dataset(out, derivatives):
@@ -64,7 +55,7 @@ def record_text(path, options, runs, outcome, folders):
     that they lie in, and options that are paths at the folder of the record's `path`.
     """
     plain = {name: value for name, value in options.items() if name != "python"}
-    for name in _PATHS:
+    for name in path_words():
         if plain.get(name) is not None:
             plain[name] = _relative(plain[name], path.parent)
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
@@ -107,8 +98,9 @@ def read_configuration(path):
     """
     options = {k: value for k, value in read_toml(path).items() if k not in _RECORD}
     folder = Path(path).absolute().parent
+    words = path_words()
     for name, value in options.items():
-        if name.replace("-", "_") in _PATHS and isinstance(value, str):
+        if name.replace("-", "_") in words and isinstance(value, str):
             options[name] = os.path.normpath(folder / Path(value).expanduser())
     return options
 
