@@ -4,8 +4,8 @@ import logging
 
 from neuroextrap.analysis._options import flag, whole
 from neuroextrap.cli._console import say
-from neuroextrap.cli._origin import command_record
 from neuroextrap.cli._parser import OVERWRITE, add_options
+from neuroextrap.cli._results import command_record
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +62,10 @@ def run(args):
         QUICK,
         WHOLE,
         compare_with_truth,
+        demo_page,
         play,
+        truth_text,
     )
-    from neuroextrap.cli._demo_page import demo_page, truth_text
     from neuroextrap.maps._provenance import Origin
 
     n_permutations = args.n_permutations

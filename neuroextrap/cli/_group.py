@@ -10,9 +10,6 @@ from neuroextrap.analysis._options import (
     whole,
 )
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, seconds_of
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     DRY_RUN,
     add_options,
@@ -20,6 +17,12 @@ from neuroextrap.cli._parser import (
     options_of,
     take_last_as_output,
     word_of,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_line,
+    origin_of_command,
+    seconds_of,
 )
 
 _EXAMPLES = """\
@@ -216,7 +219,7 @@ def _pages(maps, args):
     """Return functions that write the report and its table of clusters, by name."""
     if not args.report:
         return {}
-    from neuroextrap.images._atlas_places import names_beside
+    from neuroextrap.images._atlas import names_beside
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     page = maps.generate_report(

@@ -13,14 +13,17 @@ from neuroextrap.analysis._options import (
     whole,
 )
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, seconds_of
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     DRY_RUN,
     add_options,
     add_output_options,
     take_last_as_output,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_line,
+    origin_of_command,
+    seconds_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -188,7 +191,7 @@ def _cost(args, X, labels, groups):
 
 def _source(args):
     """Return images, or the array."""
-    from neuroextrap.images._arrays import load_array
+    from neuroextrap.images._tables import load_array
 
     if args.array is not None:
         array = load_array(args.array)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from neuroextrap.analysis._options import flag
 from neuroextrap.cli._console import say
-from neuroextrap.cli._origin import command_record
 from neuroextrap.cli._parser import add_options, add_output_options
+from neuroextrap.cli._results import command_record
 
 _EXAMPLES = """\
 examples:

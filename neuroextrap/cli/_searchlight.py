@@ -4,9 +4,6 @@ import logging
 
 from neuroextrap.analysis._options import paths, texts
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, part_of_run
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
     add_options,
     add_output_options,
@@ -14,6 +11,12 @@ from neuroextrap.cli._parser import (
     options_of,
     parameters_of,
     take_last_as_output,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_line,
+    origin_of_command,
+    part_of_run,
 )
 
 logger = logging.getLogger(__name__)
@@ -148,8 +151,8 @@ def _read(args, files):
     """Read images and events into samples."""
     from dataclasses import replace
 
+    from neuroextrap.images._cleaning import fmriprep_confounds
     from neuroextrap.images._event_samples import event_samples
-    from neuroextrap.images._fmriprep import fmriprep_confounds
 
     options = _sample_options(args)
     if _is_strategy(args.confounds):
@@ -170,7 +173,7 @@ def _sample_options(args):
 
 def _is_strategy(confounds):
     """Return whether --confounds names strategies of nilearn, not files."""
-    from neuroextrap.images._fmriprep import STRATEGIES
+    from neuroextrap.images._cleaning import STRATEGIES
 
     return confounds is not None and set(confounds) <= set(STRATEGIES)
 

@@ -12,15 +12,14 @@ from typing import Any
 import neuroextrap
 from neuroextrap.analysis._origin import origin_of, recorded_options
 from neuroextrap.cohorts._encoding import beta_tables, encoding_data
-from neuroextrap.images._bids_betas import find_betas
-from neuroextrap.images._bids_runs import find_runs
+from neuroextrap.images._bids_runs import find_betas, find_runs
+from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import (
     event_samples,
     labels_of_samples,
     late_events,
 )
 from neuroextrap.images._events import read_events, read_runs
-from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._parameters import described_parameters
@@ -286,7 +285,7 @@ def mask_of(request, participant):
             participant.label,
         )
         return None
-    from neuroextrap.images._masks import shared_mask
+    from neuroextrap.images._maskers import shared_mask
 
     return shared_mask(masks)
 

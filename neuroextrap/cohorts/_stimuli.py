@@ -17,7 +17,7 @@ from neuroextrap.encoding import (
 from neuroextrap.encoding._image_models import IMAGE_MODELS
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.images._events import event_labels, read_events
-from neuroextrap.images._photographs import read_photographs
+from neuroextrap.images._feature_files import read_photographs
 from neuroextrap.images._sample_options import BETAS
 
 logger = logging.getLogger(__name__)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._smoothing import check_fwhm
 from neuroextrap.stats._validation import check_flags
 
 BETAS = ("lsa", "lss")
 """Samples that are estimates of a general linear model, one for each trial."""
 SAMPLES = ("blocks", "volumes", *BETAS)
+_WIDEST = 100.0
+"""Full width in mm from which on a kernel is as wide as a brain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,3 +178,20 @@ def _descriptions():
             name = line.partition(" ")[0]
         described.setdefault(name, []).append(line)
     return {name: "\n".join(lines) for name, lines in described.items()}
+
+
+def check_fwhm(fwhm, name):
+    """Raise unless a width is None or a number of mm that leaves something local."""
+    if fwhm is None:
+        return
+    real = isinstance(fwhm, (int, float, np.integer, np.floating))
+    if not real or isinstance(fwhm, bool):
+        raise TypeError(
+            f"{name}={fwhm!r} must be None or a number of mm, got "
+            f"{type(fwhm).__name__}; give one width for all directions"
+        )
+    if not 0 < fwhm <= _WIDEST:
+        raise ValueError(
+            f"{name}={fwhm!r} must be positive (mm) and at most {_WIDEST:g}, which "
+            "is as wide as a brain, or None; 4 to 8 mm are usual"
+        )

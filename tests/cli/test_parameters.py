@@ -10,8 +10,8 @@ from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
 from neuroextrap.cli import main
 from neuroextrap.cli._bids import _read_configuration, make_analysis
 from neuroextrap.cli._main import build_parser
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import parameters_of
+from neuroextrap.cli._results import origin_of_command
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 

@@ -11,8 +11,8 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
+from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
-from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._bids import file_entities
