@@ -3,12 +3,20 @@
 ``RegionAnalysis`` is the base of ``IdentificationSearchLight`` and
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
-``RegionResults`` (``_results``).
-
-``Regions``, ``Bounds`` and ``Keep`` are values of its parameters.
+``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
+imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
+parameters.
 """
 
-from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 
 __all__ = ["Bounds", "Keep", "RegionAnalysis", "Regions"]
+
+
+def __getattr__(name):
+    """Import ``RegionAnalysis`` when it is first asked for."""
+    if name == "RegionAnalysis":
+        from neuroextrap.analysis._region_analysis import RegionAnalysis
+
+        return RegionAnalysis
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ import numpy as np
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.images._image_hash import grid_hash
+from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._registry import record_of

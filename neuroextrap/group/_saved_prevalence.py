@@ -8,7 +8,7 @@ import numpy as np
 from neuroextrap.group._analyses import align_regions, analysis_names, read_analyses
 from neuroextrap.group._prevalence import run_prevalence
 from neuroextrap.group._subjects import SubjectMaps
-from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import load_array
 
 
 @dataclass(frozen=True)

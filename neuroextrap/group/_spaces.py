@@ -1,6 +1,6 @@
 """Maps of several subjects must lie in one space before voxels are compared."""
 
-from neuroextrap.images._grids import same_affine
+from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
 _NATIVE = frozenset(

@@ -9,7 +9,7 @@ import numpy as np
 from neuroextrap.group._alike import allowed_names, check_alike_maps
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._spaces import check_one_space
-from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import load_array
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
@@ -167,7 +167,7 @@ def _floating(values):
 
 def _finite(imgs, in_any):
     """Return the mask of where the first subject's image, or any, is finite."""
-    from neuroextrap.images._masks import finite_mask
+    from neuroextrap.images._maskers import finite_mask
     from neuroextrap.images._opening import list_images
 
     images = list_images(imgs)

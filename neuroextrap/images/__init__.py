@@ -16,9 +16,8 @@ from neuroextrap.images._betas import single_trial_betas
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.images._labeled_samples import block_averages, volume_samples
 from neuroextrap.images._loading import load_samples
-from neuroextrap.images._maskers import resolve_masker
-from neuroextrap.images._masks import mni152_mask
-from neuroextrap.images._surface_regions import surface_regions
+from neuroextrap.images._maskers import mni152_mask, resolve_masker
+from neuroextrap.images._region_choice import surface_regions
 from neuroextrap.images._writing import to_img
 
 __all__ = [

@@ -155,11 +155,6 @@ def warn_unknown(exclude, present):
         )
 
 
-def check_exclude(exclude):
-    """Return the conditions to exclude as a tuple; one name may come without a list."""
-    return (exclude,) if isinstance(exclude, str) else tuple(exclude)
-
-
 def _as_frame(events, name):
     """Return a copy of the table as a DataFrame, and its name."""
     import pandas as pd

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 import neuroextrap
-from neuroextrap.images._image_hash import image_hash, is_image
+from neuroextrap.images._caching import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
 from neuroextrap.maps._file_hash import file_stamp, source_hash
