@@ -16,7 +16,7 @@ from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gra
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import (
     BETAS,
-    options_of,
+    as_sample_options,
     takes_sample_options,
 )
 from neuroextrap.stats._validation import check_flags
@@ -116,7 +116,7 @@ def single_trial_betas(
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
     check_flags(signal_scaling=signal_scaling)
-    options = options_of(single_trial_betas, options, samples=model)
+    options = as_sample_options(single_trial_betas, options, samples=model)
     fit = {"noise_model": noise_model, "scaling": signal_scaling}
     fit["design"] = design_options or {}
     return read_betas(imgs, events, masker, options, fit)

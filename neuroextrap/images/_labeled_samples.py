@@ -23,7 +23,7 @@ from neuroextrap.images._events import (
 from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import options_of, takes_sample_options
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 
 _WORDS = (
     "t_r check_t_r exclude confounds sample_mask high_pass detrend standardize delay"
@@ -96,7 +96,7 @@ def volume_samples(imgs, events, *, masker, **options):
     >>> samples.y, samples.runs
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
-    options = options_of(volume_samples, options, samples="volumes")
+    options = as_sample_options(volume_samples, options, samples="volumes")
     return read_volumes(imgs, events, masker, options)
 
 
@@ -144,7 +144,7 @@ def block_averages(imgs, events, *, masker, **options):
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    options = options_of(block_averages, options, samples="blocks")
+    options = as_sample_options(block_averages, options, samples="blocks")
     return read_blocks(imgs, events, masker, options)
 
 

@@ -156,7 +156,7 @@ def takes_sample_options(names):
     return decorate
 
 
-def options_of(function, given, **fixed):
+def as_sample_options(function, given, **fixed):
     """Return the SampleOptions of the words that such a function was given.
 
     TypeError for words that it does not take; `fixed` are options that it sets itself.
