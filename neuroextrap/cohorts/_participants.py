@@ -42,9 +42,7 @@ from neuroextrap.stats._validation import check_flags
 logger = logging.getLogger(__name__)
 
 
-@takes_sample_options(
-    "exclude smoothing_fwhm high_pass detrend standardize delay t_r check_t_r"
-)
+@takes_sample_options(without="samples confounds sample_mask label_column")
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     derivatives,
     out,

@@ -11,11 +11,6 @@ from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 
-_SAMPLE_WORDS = (
-    "samples t_r check_t_r exclude confounds sample_mask smoothing_fwhm high_pass "
-    "detrend standardize delay"
-)
-
 
 class IdentificationSearchLight(RegionAnalysis):
     """Measure how much every region tells about which class was shown.
@@ -296,7 +291,7 @@ class IdentificationSearchLight(RegionAnalysis):
         run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
 
-    @takes_sample_options(_SAMPLE_WORDS)
+    @takes_sample_options(without="label_column")
     def fit_events(self, imgs, events, **options):
         """Make samples of BOLD series and their events, and analyze every region.
 
@@ -342,7 +337,7 @@ class IdentificationSearchLight(RegionAnalysis):
         array(['cat', 'face'], dtype='<U4')
         """
         options = as_sample_options(IdentificationSearchLight.fit_events, options)
-        given = {name: getattr(options, name) for name in _SAMPLE_WORDS.split()}
+        given = options.given(without="label_column")
         sources = {"imgs": source_files(imgs), "events": source_files(events)}
         caching = {"memory": self.memory, "memory_level": self.memory_level}
         read = event_samples(imgs, events, self.mask, options, **caching)

@@ -33,7 +33,9 @@ _LEAST_SEEN = 0.5
 _logger = logging.getLogger(__name__)
 
 
-@takes_sample_options("t_r check_t_r exclude confounds sample_mask label_column")
+@takes_sample_options(
+    without="samples smoothing_fwhm high_pass detrend standardize delay"
+)
 def single_trial_betas(
     imgs,
     events,

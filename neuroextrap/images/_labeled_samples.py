@@ -26,9 +26,7 @@ from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 
-_WORDS = (
-    "t_r check_t_r exclude confounds sample_mask high_pass detrend standardize delay"
-)
+_NOT_OF_VOLUMES = "samples smoothing_fwhm label_column"
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class LabeledSamples:
     order: object = None
 
 
-@takes_sample_options(_WORDS)
+@takes_sample_options(without=_NOT_OF_VOLUMES)
 def volume_samples(imgs, events, *, masker, **options):
     """Make a sample of every labeled volume.
 
@@ -101,7 +99,7 @@ def volume_samples(imgs, events, *, masker, **options):
     return read_volumes(imgs, events, masker, options)
 
 
-@takes_sample_options(_WORDS)
+@takes_sample_options(without=_NOT_OF_VOLUMES)
 def block_averages(imgs, events, *, masker, **options):
     """Average the volumes of every condition in every run.
 
