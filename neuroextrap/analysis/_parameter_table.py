@@ -297,14 +297,17 @@ TABLE = {
         "dry_run": flag("find and check everything, estimate the time, write nothing"),
     },
     ("group", "group", "result"): {
-        "two_sided": flag("test below chance as well as above"),
+        "two_sided": flag("test for means below chance, or the baseline, too"),
         "cluster_threshold": real(
-            "test clusters of voxels above this p-value of t, such as 0.001", None, "P"
+            "test clusters of voxels above this p-value, such as 0.001 (of t; for "
+            "permuted maps, of the voxel's own permuted means)",
+            None,
+            "P",
         ),
         "tfce": flag("test threshold-free cluster enhancement"),
         "gamma": real(
-            "prevalence under the null hypothesis of the test of prevalence, which is "
-            "done where participants have --save-null",
+            "prevalence under the null hypothesis of the test of prevalence, which "
+            "needs permuted maps (--save-null)",
             0.5,
             "P",
         ),
@@ -330,7 +333,8 @@ TABLE = {
             False,
         ),
         "allow_native_space": flag(
-            "test voxel by voxel even if maps lie in the participants' own spaces"
+            "test voxel by voxel even if maps lie in the subjects' own spaces "
+            "(space-T1w, or different grids that are not marked as MNI)"
         ),
     },
 }

@@ -12,9 +12,8 @@ from neuroextrap.cli._parser import (
 )
 from neuroextrap.cli._results import (
     bids_of_inputs,
-    cost_line,
+    cost_of_regions,
     origin_of_command,
-    part_of_run,
 )
 
 _EXAMPLES = """\
@@ -75,7 +74,8 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    features, folds = _features_and_folds()
+    features = options_of("stimuli")
+    folds = {"folds": features.pop("folds")}
     defaults = {"features": "other columns of --stimuli"}
     add_options(parser, "input", _INPUT | features, **defaults)
     add_options(parser, "regions", options_of("encoding", "voxels", "regions"))
@@ -84,12 +84,6 @@ def add_parser(subparsers):
     add_options(parser, "analysis", analysis, **defaults)
     add_resource_options(parser, "encoding")
     add_output_options(parser)
-
-
-def _features_and_folds():
-    """Return the options of features, and the one of folds."""
-    options = options_of("stimuli")
-    return options, {"folds": options.pop("folds")}
 
 
 def run(args):
@@ -117,7 +111,11 @@ def run(args):
     )
     data = read_data(args)
     if args.dry_run:
-        say(_cost(args, data))
+        from neuroextrap.encoding._cost import estimate_cost
+
+        stimuli = f"{len(data.tested)} stimuli, "
+        cost = estimate_cost(_model(args, data.mask), data)
+        say(cost_of_regions(cost, args.shard, stimuli))
         return
     model = data.identify(_model(args, data.mask))
     predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
@@ -151,22 +149,6 @@ def _model(args, mask):
 
     given = parameters_of(args, "encoding") | {"mask": mask}
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
-
-
-def _cost(args, data):
-    """Describe what the run would take."""
-    from joblib import effective_n_jobs
-
-    from neuroextrap.encoding._cost import estimate_cost
-
-    n_parts, part = part_of_run(args.shard)
-    cost = estimate_cost(_model(args, data.mask), data)
-    what = (
-        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{len(data.tested)} stimuli, {args.n_permutations} permutations{part}"
-    )
-    seconds = data.n_folds * (cost["fitting"] + cost["identifying"] / n_parts)
-    return cost_line(what, seconds / effective_n_jobs(args.n_jobs), cost["memory"])
 
 
 def check_extrapolation(args):

@@ -80,10 +80,6 @@ _INPUT = {
         "NPY",
     ),
     "mask": path("voxels that are tested", said="those finite in all subjects"),
-    "allow_native_space": flag(
-        "test voxel by voxel even if the maps lie in the subjects' own spaces "
-        "(space-T1w, or different grids that are not marked as MNI)"
-    ),
 }
 _TEST = {
     "test": one_of(
@@ -96,24 +92,10 @@ _TEST = {
     "baseline": real(
         "mean over subjects under the null hypothesis, such as chance", said="0"
     ),
-    "two_sided": flag("test for means below the baseline as well as above it"),
-    "cluster_threshold": real(
-        "test clusters of voxels above this p-value, such as 0.001 (of t; with --test "
-        "mean, of the voxel's own permuted means)",
-        None,
-        "P",
-    ),
-    "tfce": flag("test threshold-free cluster enhancement"),
     "step_down": flag("add step-down p-values, never larger than the family-wise ones"),
     "min_subjects": whole(
         "test voxels that at least N subjects have, each over those it has",
         said="voxels that all have",
-    ),
-    "gamma": real(
-        "prevalence under the null hypothesis of the test of prevalence",
-        None,
-        "P",
-        said="0.5",
     ),
     "confidence_level": real(
         "confidence level of the bound on the prevalence", None, "P", said="0.95"
@@ -143,9 +125,12 @@ def add_parser(subparsers):
         help="folders of one analysis each, as --subjects, and the folder for the "
         "results",
     )
-    mixed = {"allow_mixed": options_of("group")["allow_mixed"]}
+    shared = options_of("group", gamma={"default": None, "said": "0.5"})
+    mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
     add_options(parser, "input", _INPUT | mixed)
-    add_options(parser, "test", _TEST | {"dry_run": DRY_RUN})
+    names = ("two_sided", "cluster_threshold", "tfce", "gamma")
+    tests = {name: shared[name] for name in names}
+    add_options(parser, "test", _TEST | tests | {"dry_run": DRY_RUN})
     add_output_options(parser)
 
 

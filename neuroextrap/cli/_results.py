@@ -132,7 +132,8 @@ def text_table(frame, columns):
     if isinstance(columns, dict):
         heads = [[columns[name]] for name in names]
     else:
-        heads = [_break_words(name) for name in names]
+        words = [name.replace("_", " ") for name in names]
+        heads = [textwrap.wrap(text, 9, break_long_words=False) for text in words]
     return align_columns(heads, [frame[name] for name in names])
 
 
@@ -154,12 +155,6 @@ def align_columns(heads, columns):
             + [set_flush(cell, width) for cell in cells]
         )
     return "\n".join("  ".join(row).rstrip() for row in zip(*laid_out, strict=True))
-
-
-def _break_words(name):
-    """Break a column's name into lines of at most nine characters or one word."""
-    words = name.replace("_", " ")
-    return textwrap.wrap(words, 9, break_long_words=False)
 
 
 def _aligned_cells(values):
@@ -216,7 +211,7 @@ def origin_of_command(args, **sources):
     from neuroextrap.maps._provenance import Origin, SourceFile
 
     files = {
-        role: [SourceFile.of(path) for path in _listed(paths)]
+        role: list(map(SourceFile.of, [paths] if isinstance(paths, str) else paths))
         for role, paths in sources.items()
         if paths
     }
@@ -230,14 +225,6 @@ def command_record(args):
     from neuroextrap.maps._provenance import relative_words
 
     return {"command": ["neuroextrap", *relative_words(args.argv)]}
-
-
-def _listed(paths):
-    """Return one path or several as a list."""
-    return list(paths) if isinstance(paths, (list, tuple)) else [paths]
-
-
-_GIB = 2.0**30
 
 
 def cost_line(what, seconds, n_bytes):
@@ -260,17 +247,22 @@ def size_words(n_bytes):
     >>> size_words(2**29), size_words(3 * 2**30)
     ('512 MiB', '3.0 GiB')
     """
-    if n_bytes < _GIB:
+    if n_bytes < 2**30:
         return f"{n_bytes / 2**20:.0f} MiB"
-    return f"{n_bytes / _GIB:.1f} GiB"
+    return f"{n_bytes / 2**30:.1f} GiB"
 
 
-def part_of_run(shard):
-    """Return into how many parts "i/N" divides a run, and words for the part."""
-    from neuroextrap.margins._resources import parse_shard
+def cost_of_regions(cost, shard, stimuli=""):
+    """Describe the cost of an analysis of regions, or of its part, in one line.
 
-    part = parse_shard(shard)
-    return (1, "") if part is None else (part[1], f", of which part {shard}")
+    `cost` is what ``estimate_cost`` returned; `stimuli` are words for those tested.
+    """
+    part = "" if shard is None else f", of which part {shard}"
+    what = (
+        f"{cost['n_regions']} regions, {cost['n_features']} voxels, {stimuli}"
+        f"{cost['n_permutations']} permutations{part}"
+    )
+    return cost_line(what, cost["seconds"], cost["memory"])
 
 
 def seconds_of(run, n, *, few=(2, 12)):

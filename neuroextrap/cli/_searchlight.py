@@ -14,9 +14,8 @@ from neuroextrap.cli._parser import (
 )
 from neuroextrap.cli._results import (
     bids_of_inputs,
-    cost_line,
+    cost_of_regions,
     origin_of_command,
-    part_of_run,
 )
 
 logger = logging.getLogger(__name__)
@@ -115,7 +114,7 @@ def run(args):
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:
-        say(_cost(light.estimate_cost(*data), args.shard))
+        say(cost_of_regions(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data, order=samples.order)
     # of the images themselves, before any cleaning
@@ -202,13 +201,3 @@ def _single_split(args, samples):
     if tested.all():
         raise ValueError("--test-runs names every run; leave some to train on")
     return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
-
-
-def _cost(cost, shard):
-    """Describe what the run, or its part, would take."""
-    n_parts, part = part_of_run(shard)
-    what = (
-        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{cost['n_permutations']} permutations{part}"
-    )
-    return cost_line(what, cost["seconds"] / n_parts, cost["memory"])

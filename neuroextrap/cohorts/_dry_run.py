@@ -111,13 +111,6 @@ def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the oth
 
 def _cost_of_stimuli(request, participant, samples):
     """Return the cost of an EncodingIdentification, a dict."""
-    from joblib import effective_n_jobs
-
-    data, analysis = encoding_data(request, participant, samples), request.analysis
-    cost = estimate_cost(analysis, data)
-    seconds = data.n_folds * (cost["fitting"] + cost["identifying"])
-    return cost | {
-        "seconds": seconds / effective_n_jobs(analysis.n_jobs),
-        "n_permutations": analysis.n_permutations,
-        "n_tested": 2 * len(data.tested),
-    }
+    data = encoding_data(request, participant, samples)
+    cost = estimate_cost(request.analysis, data)
+    return cost | {"n_tested": 2 * len(data.tested)}

@@ -31,7 +31,7 @@ from neuroextrap.cohorts._request import (
 )
 from neuroextrap.cohorts._stimuli import analysis_of
 from neuroextrap.images._bids_runs import find_participants, find_raw
-from neuroextrap.images._sample_options import options_of, takes_sample_options
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
@@ -42,9 +42,7 @@ from neuroextrap.stats._validation import check_flags
 logger = logging.getLogger(__name__)
 
 
-@takes_sample_options(
-    "exclude smoothing_fwhm high_pass detrend standardize delay t_r check_t_r"
-)
+@takes_sample_options(without="samples confounds sample_mask label_column")
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     derivatives,
     out,
@@ -168,7 +166,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     check_flags(save_null=save_null, report=report)
     check_flags(overwrite=overwrite, dry_run=dry_run)
     of_betas = samples == "betas"
-    options = options_of(
+    options = as_sample_options(
         analyze_participants, options, samples="volumes" if of_betas else samples
     )
     confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)

@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 NULL_FILE = "null.npy"
 """Plain name of a participant's permuted maps."""
-_MADE_BY = "samples exclude smoothing_fwhm high_pass detrend standardize delay"
 _ATTEMPTS = 20
 
 
@@ -61,12 +60,13 @@ class Request:
     @property
     def made_by(self):
         """How samples are made, by name, as it is put on record; confounds apart."""
-        given = {name: getattr(self.options, name) for name in _MADE_BY.split()}
+        given = self.options.given(without="confounds sample_mask label_column")
+        t_r, check_t_r = given.pop("t_r"), given.pop("check_t_r")
         if self.of_betas:
             given["samples"] = "betas"
-        if self.options.t_r is not None:
-            given["t_r"] = self.options.t_r
-        return given if self.options.check_t_r else given | {"check_t_r": False}
+        if t_r is not None:
+            given["t_r"] = t_r
+        return given if check_t_r else given | {"check_t_r": False}
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,7 @@ def fit_participant(request, participant, folder):
         analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
     if request.stimuli is not None:
         return fit_encoding(request, participant, analysis)
-    options = sample_options(request, participant).given()
-    options.pop("label_column")  # of encoding models
+    options = sample_options(request, participant).given(without="label_column")
     analysis.set_params(mask=mask_of(request, participant))
     analysis.fit_events(participant.imgs, participant.events, **options)
     return analysis, analysis.origin_

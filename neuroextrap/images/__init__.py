@@ -6,7 +6,7 @@ Maskers: ``resolve_masker``, ``mni152_mask``. Images to samples x features:
 ``feature_values``, ``atlas_labels``, ``surface_regions``. Back to images: ``to_img``.
 
 Other rooms import the rest from its file: opening and naming images (``_opening``),
-grids and binary masks (``_grids``), lattices, meshes and centers (``_geometry``),
+grids and binary masks (``_opening``), lattices, meshes and centers (``_geometry``),
 the regions of an analysis (``_region_choice``), peaks and clusters (``_clusters``),
 event tables (``_events``), caching (``_caching``) and image files (``_saving``).
 """

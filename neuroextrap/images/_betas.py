@@ -9,14 +9,16 @@ from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
     event_labels,
     is_timed,
+    late_event,
     warn_unknown,
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import (
     BETAS,
-    options_of,
+    as_sample_options,
     takes_sample_options,
 )
 from neuroextrap.stats._validation import check_flags
@@ -31,7 +33,9 @@ _LEAST_SEEN = 0.5
 _logger = logging.getLogger(__name__)
 
 
-@takes_sample_options("t_r check_t_r exclude confounds sample_mask label_column")
+@takes_sample_options(
+    without="samples smoothing_fwhm high_pass detrend standardize delay"
+)
 def single_trial_betas(
     imgs,
     events,
@@ -116,7 +120,7 @@ def single_trial_betas(
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
     check_flags(signal_scaling=signal_scaling)
-    options = options_of(single_trial_betas, options, samples=model)
+    options = as_sample_options(single_trial_betas, options, samples=model)
     fit = {"noise_model": noise_model, "scaling": signal_scaling}
     fit["design"] = design_options or {}
     return read_betas(imgs, events, masker, options, fit)
@@ -163,7 +167,9 @@ def trials_of_runs(imgs, events, options, fit=None):
     named, tables = read_tables(imgs, events)
     _check_tables(tables, named)
     times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
-    _check_ends(tables, named, times)
+    for (table, name), img, time in zip(tables, named, times, strict=True):
+        if late := late_event(table, name, img, time):
+            raise ValueError(late)
     confounds = read_confounds(options.confounds, named)
     volumes = read_sample_mask(options.sample_mask, named)
     kept = [_kept_trials(*table, exclude, options.label_column) for table in tables]
@@ -214,17 +220,6 @@ def _check_tables(tables, named):
             )
 
 
-def _check_ends(tables, named, times):
-    """Raise for events that start after the last volume."""
-    for (table, name), img, t_r in zip(tables, named, times, strict=True):
-        end = (img.n_samples or 1) * t_r
-        if table["onset"].max() >= end:
-            raise ValueError(
-                f"{name}: an event starts at {table['onset'].max():g} s, after the "
-                f"{end:g} s of {img.name}; correct t_r or the order of events"
-            )
-
-
 def _kept_trials(table, name, exclude, label_column):
     """Trials in order of onset with their labels, and which of them make a sample."""
     trials = table[_TIMED].assign(label=event_labels(table, name, label_column))
@@ -249,32 +244,23 @@ def _betas_of_run(run, masker):
         from nilearn.glm.first_level import mean_scaling
 
         series, _ = mean_scaling(series)
-    fit = _fit_all if options["model"] == "lsa" else _fit_separately
-    betas[:, varying] = fit(series, trials, np.flatnonzero(keep), options)
+    rows = np.flatnonzero(keep)
+    # one design for all trials, or one for each, the others in their condition
+    together = [rows] if options["model"] == "lsa" else rows[:, None]
+    fits = [_fit(series, *_named_trials(trials, own), options) for own in together]
+    betas[:, varying] = np.concatenate(fits)
     return betas
 
 
-def _fit_all(series, trials, rows, options):
-    """Fit one design with every kept trial as its own regressor."""
+def _named_trials(trials, rows):
+    """Return trials some of which are conditions of their own, and these conditions.
+
+    Their regressors are called as no condition is.
+    """
+    names = [f"neuroextrap_trial_{row:05d}" for row in rows]
     named = trials.copy()
-    names = [_trial_name(row) for row in rows]
     named.loc[rows, "trial_type"] = names
-    return _fit(series, named, names, options)
-
-
-def _fit_separately(series, trials, rows, options):
-    """Fit one design per trial; the other trials keep their condition's regressor."""
-    betas = np.empty((len(rows), series.shape[1]))
-    for i, row in enumerate(rows):
-        named = trials.copy()
-        named.loc[row, "trial_type"] = _trial_name(row)
-        betas[i] = _fit(series, named, [_trial_name(row)], options)[0]
-    return betas
-
-
-def _trial_name(row):
-    """Name a trial's regressor as no condition is named."""
-    return f"neuroextrap_trial_{row:05d}"
+    return named, names
 
 
 def _fit(series, events, regressors, options):
@@ -314,9 +300,7 @@ def _seen_trials(name, trials, keep, options):
     rows = np.flatnonzero(keep)
     if volumes.all() or not len(rows):
         return trials, keep
-    named = trials.copy()
-    names = [_trial_name(row) for row in rows]
-    named.loc[rows, "trial_type"] = names
+    named, names = _named_trials(trials, rows)
     energy = _design(named, options)[names].to_numpy() ** 2
     seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
     if not seen.all():

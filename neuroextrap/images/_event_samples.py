@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.images._betas import labels_of_trials, read_betas, trials_of_runs
-from neuroextrap.images._events import is_timed, late_onset, read_events
+from neuroextrap.images._events import is_timed, late_event, read_events
 from neuroextrap.images._labeled_samples import (
     cells_of,
     labeled_volumes,
@@ -50,22 +50,11 @@ def late_events(imgs, events, options):
     tables = [read_events(table) for table in events]
     timed = [img for img, (t, _) in zip(named, tables, strict=True) if is_timed(t)]
     times = iter(repetition_times(timed, options.t_r, check_t_r=options.check_t_r))
-    reasons, delay = [], options.delay
-    for img, (table, name) in zip(named, tables, strict=True):
-        reasons.append("")
-        if not is_timed(table):
-            continue
-        n_volumes, time = img.n_samples or 1, next(times)
-        lag = None if options.of_trials else delay
-        onset = late_onset(table, n_volumes, time, lag)
-        if onset is not None:
-            reasons[-1] = (
-                f"{name}: an event starts at {onset:g} s, after the "
-                f"{n_volumes * time:g} s of {img.name}"
-                f"{f' with a delay of {delay:g} s' if delay else ''}; correct t_r or "
-                "the order of events"
-            )
-    return reasons
+    delay = None if options.of_trials else options.delay
+    return [
+        late_event(table, name, img, next(times), delay) if is_timed(table) else ""
+        for img, (table, name) in zip(named, tables, strict=True)
+    ]
 
 
 def _smooth(masker, fwhm):

@@ -20,14 +20,13 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_samples
+from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import options_of, takes_sample_options
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 
-_WORDS = (
-    "t_r check_t_r exclude confounds sample_mask high_pass detrend standardize delay"
-)
+_NOT_OF_VOLUMES = "samples smoothing_fwhm label_column"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class LabeledSamples:
     order: object = None
 
 
-@takes_sample_options(_WORDS)
+@takes_sample_options(without=_NOT_OF_VOLUMES)
 def volume_samples(imgs, events, *, masker, **options):
     """Make a sample of every labeled volume.
 
@@ -96,11 +95,11 @@ def volume_samples(imgs, events, *, masker, **options):
     >>> samples.y, samples.runs
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
-    options = options_of(volume_samples, options, samples="volumes")
+    options = as_sample_options(volume_samples, options, samples="volumes")
     return read_volumes(imgs, events, masker, options)
 
 
-@takes_sample_options(_WORDS)
+@takes_sample_options(without=_NOT_OF_VOLUMES)
 def block_averages(imgs, events, *, masker, **options):
     """Average the volumes of every condition in every run.
 
@@ -144,7 +143,7 @@ def block_averages(imgs, events, *, masker, **options):
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    options = options_of(block_averages, options, samples="blocks")
+    options = as_sample_options(block_averages, options, samples="blocks")
     return read_blocks(imgs, events, masker, options)
 
 

@@ -6,8 +6,8 @@ from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._opening import (
     check_binary,
     check_same_grid,
-    is_surface_image,
     list_images,
+    mapped,
     open_image,
     read_image,
 )
@@ -177,19 +177,17 @@ def _mask_of_volumes(named, masker):
 
 def _finite_vertices(named):
     """Mask of the vertices that are finite in at least one sample."""
-    from nilearn.surface import SurfaceImage
-
-    parts = {}
-    for part in named[0].img.data.parts:
-        finite = [np.isfinite(img.img.data.parts[part]) for img in named]
-        parts[part] = np.any(
-            [f if f.ndim == 1 else f.any(axis=1) for f in finite], axis=0
-        )
-    if not any(finite.any() for finite in parts.values()):
+    mask = mapped(
+        lambda *arrays: np.any(
+            [np.isfinite(a.reshape(len(a), -1)).any(axis=1) for a in arrays], axis=0
+        ),
+        *(img.img for img in named),
+    )
+    if not any(finite.any() for finite in mask.data.parts.values()):
         raise ValueError(
             f"{named[0].name} has no finite vertex to analyze; check the images"
         )
-    return SurfaceImage(mesh=named[0].img.mesh, data=parts)
+    return mask
 
 
 def _mean_image(named):
@@ -248,31 +246,17 @@ def mni152_mask(resolution=3):
 
 def finite_mask(*imgs):
     """Return the 8-bit mask of what is finite in at least one of some samples."""
-    first = imgs[0]
-    if is_surface_image(first):
-        from nilearn.surface import SurfaceImage
-
-        parts = {
-            name: _any_finite([img.data.parts[name] for img in imgs])
-            for name in first.data.parts
-        }
-        return SurfaceImage(mesh=first.mesh, data=parts)
-    return new_volume(_any_finite(np.asanyarray(i.dataobj) for i in imgs), first)
+    return mapped(
+        lambda *arrays: np.any([np.isfinite(a) for a in arrays], axis=0).astype(
+            "uint8"
+        ),
+        *imgs,
+    )
 
 
 def mask_of(masker):
     """Return the 8-bit mask, 0 and 1, of a fitted masker."""
-    mask = masker.mask_img_
-    if is_surface_image(mask):
-        from nilearn.surface import SurfaceImage
-
-        parts = {
-            name: np.asarray(values).astype(bool).astype(np.uint8)
-            for name, values in mask.data.parts.items()
-        }
-        return SurfaceImage(mesh=mask.mesh, data=parts)
-    inside = np.asanyarray(mask.dataobj).astype(bool)
-    return new_volume(inside.astype(np.uint8), mask)
+    return mapped(lambda mask: mask.astype(bool).astype(np.uint8), masker.mask_img_)
 
 
 def shared_mask(paths):
@@ -282,8 +266,3 @@ def shared_mask(paths):
         check_same_grid(mask, opened[0])
     inside = [np.asanyarray(mask.img.dataobj) > 0 for mask in opened]
     return new_volume(np.logical_and.reduce(inside).astype(np.uint8), opened[0].img)
-
-
-def _any_finite(arrays):
-    """Return 1 where at least one of some arrays is finite."""
-    return np.logical_or.reduce([np.isfinite(a) for a in arrays]).astype(np.uint8)

@@ -294,3 +294,22 @@ def _flat(affine):
     return np.array2string(
         np.asarray(affine)[:3].ravel(), precision=4, separator=" ", max_line_width=10**6
     )
+
+
+def mapped(function, *imgs):
+    """Return the image that a function makes of the arrays of images on one grid.
+
+    It is applied to whole volumes, or hemisphere by hemisphere.
+    """
+    first = imgs[0]
+    if not is_surface_image(first):
+        return new_volume(
+            function(*(np.asanyarray(img.dataobj) for img in imgs)), first
+        )
+    from nilearn.surface import SurfaceImage
+
+    parts = {
+        name: function(*(np.asarray(img.data.parts[name]) for img in imgs))
+        for name in first.data.parts
+    }
+    return SurfaceImage(mesh=first.mesh, data=parts)

@@ -125,21 +125,23 @@ class SampleOptions:
         one = isinstance(self.exclude, str)
         return (self.exclude,) if one else tuple(self.exclude)
 
-    def given(self):
-        """Return the options by name, as they were given."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def given(self, *, without=""):
+        """Return the options by name, as they were given, but for those named."""
+        names = [f.name for f in fields(self) if f.name not in without.split()]
+        return {name: getattr(self, name) for name in names}
 
 
-def takes_sample_options(names):
-    """Give a function that takes ``**options`` words of SampleOptions.
+def takes_sample_options(*, without):
+    """Give a function that takes ``**options`` the words of SampleOptions.
 
-    `names` are separated by blanks. The function's signature shows them with their
-    defaults, and where its docstring has a line ``**options`` they are described.
+    `without` names those that it lacks, separated by blanks. The function's signature
+    shows the others with their defaults, and where its docstring has a line
+    ``**options`` they are described.
     """
-    known = {field.name: field.default for field in fields(SampleOptions)}
+    defaults = SampleOptions().given(without=without)
     words = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known[name])
-        for name in names.split()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in defaults.items()
     ]
 
     def decorate(function):
@@ -149,14 +151,14 @@ def takes_sample_options(names):
         before, found, after = (function.__doc__ or "").partition("**options\n")
         if found:
             described, margin = _descriptions(), before.rpartition("\n")[2]
-            text = "\n".join(described[name] for name in names.split())
+            text = "\n".join(described[name] for name in defaults)
             function.__doc__ = f"{before}{indent(text, margin).strip()}\n{after}"
         return function
 
     return decorate
 
 
-def options_of(function, given, **fixed):
+def as_sample_options(function, given, **fixed):
     """Return the SampleOptions of the words that such a function was given.
 
     TypeError for words that it does not take; `fixed` are options that it sets itself.
