@@ -73,7 +73,7 @@ def compare_decoders(  # noqa: PLR0913
         Its ``maps_`` are ``first_accuracy`` and ``second_accuracy``,
         ``accuracy_difference`` (first minus second, of the statistic),
         ``information_difference`` (implied, bits), ``p_value``, ``p_value_fwe`` and,
-        where asked for, ``p_value_step_down``.
+        where asked for, ``p_value_fwe_step_down``.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def compare_decoders(  # noqa: PLR0913
         "p_value_fwe": tested.p_value_fwe,
     }
     if step_down:
-        values["p_value_step_down"] = tested.p_value_step_down
+        values["p_value_fwe_step_down"] = tested.p_value_fwe_step_down
     scores = spread_known(known, values)
     choice = first.results_.choice
     masker = first.masker_ if regions is None else None

@@ -28,8 +28,8 @@ class DecoderComparison(Mapping):
     ----------
     region_scores_ : dict of ndarray of shape (n_regions,)
         Arrays first_accuracy, second_accuracy, accuracy_difference (proportions),
-        information_difference (bits), p_value, p_value_fwe, and p_value_step_down where
-        asked for; NaN where a region was not analyzed by both.
+        information_difference (bits), p_value, p_value_fwe, and where asked for
+        p_value_fwe_step_down; NaN where a region was not analyzed by both.
     pairs_ : ndarray of int of shape (n_regions, 2)
         Regions of the first and of the second that were compared.
     maps_ : dict of images (of ndarray for arrays and pairs of regions), default=None

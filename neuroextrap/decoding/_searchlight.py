@@ -95,7 +95,7 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference and for the maps that need
-        them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
+        them (p_value_fwe_step_down and others); 280 MB for 70,000 regions and 1,000
         permutations, of which a few rows at a time are in memory. What is beside it
         (``null.npy.json``) says which run they are of; keep the two together.
     per_fold : bool, default=False
@@ -131,8 +131,8 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         e_value and e_value_fdr where these are by forward testing, n_voxels, and after
         permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
-        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_step_down too,
-        and, where ``statistic`` is "implied_information",
+        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_fwe_step_down
+        too, and, where ``statistic`` is "implied_information",
         implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.

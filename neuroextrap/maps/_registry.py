@@ -188,11 +188,11 @@ _RECORDS = (
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
     ),
     _p_value(
-        "p_value_step_down",
+        "p_value_fwe_step_down",
         "As p_value_fwe, each region against the maximum over the regions left once "
         "all with larger values are set aside",
-        note="p_value_step_down controls the family-wise error as p_value_fwe does, "
-        "and is never larger.",
+        note="p_value_fwe_step_down controls the family-wise error as p_value_fwe "
+        "does, and is never larger.",
         simultaneous=True,
     ),
     MapRecord(

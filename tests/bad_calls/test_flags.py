@@ -175,6 +175,6 @@ def test_booleans_of_numpy_are_flags(value):
         ROWS, two_sided=bool(value), step_down=bool(value)
     )
     np.testing.assert_array_equal(found.p_value, same.p_value)
-    assert (found.p_value_step_down is None) == (not value)
+    assert (found.p_value_fwe_step_down is None) == (not value)
     light = decoding.IdentificationSearchLight(per_fold=value, bounds=None)
     light.fit(ROWS, Y, groups=RUNS)

@@ -104,13 +104,13 @@ def test_step_down_is_by_the_largest_sum_over_the_regions_left():
         left = sums[order[place:]].max(axis=0)
         largest = max(largest, np.mean(left >= test.score[region] - 1e-9))
         expected[region] = largest
-    np.testing.assert_allclose(test.p_value_step_down, expected)
-    assert (test.p_value_step_down <= test.p_value_fwe).all()
-    assert (test.p_value_step_down < test.p_value_fwe).any()
+    np.testing.assert_allclose(test.p_value_fwe_step_down, expected)
+    assert (test.p_value_fwe_step_down <= test.p_value_fwe).all()
+    assert (test.p_value_fwe_step_down < test.p_value_fwe).any()
 
 
 def test_step_down_is_only_computed_when_asked_for():
-    assert paired_sign_flip_test(np.ones((2, 4))).p_value_step_down is None
+    assert paired_sign_flip_test(np.ones((2, 4))).p_value_fwe_step_down is None
 
 
 @pytest.mark.parametrize("step_down", [False, True])
@@ -128,7 +128,9 @@ def test_regions_may_come_a_few_at_a_time_in_any_order(step_down):
     np.testing.assert_array_equal(parts.p_value, whole.p_value)
     np.testing.assert_array_equal(parts.p_value_fwe, whole.p_value_fwe)
     if step_down:
-        np.testing.assert_array_equal(parts.p_value_step_down, whole.p_value_step_down)
+        np.testing.assert_array_equal(
+            parts.p_value_fwe_step_down, whole.p_value_fwe_step_down
+        )
 
 
 def test_regions_that_never_came_have_no_p_value():
@@ -180,6 +182,6 @@ def test_the_unit_of_differences_does_not_matter(scale):
     options = {"n_permutations": 400, "step_down": True}
     expected = paired_sign_flip_test(differences, **options)
     found = paired_sign_flip_test(differences * scale, **options)
-    for name in ("p_value", "p_value_fwe", "p_value_step_down"):
+    for name in ("p_value", "p_value_fwe", "p_value_fwe_step_down"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.p_value[3] < 0.05 < found.p_value[0]
