@@ -8,7 +8,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.maps._files import describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._records import MapRecord
+from neuroextrap.maps._registry import extrapolation_record
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats._null_counts import spread_known
@@ -42,19 +42,6 @@ class ExtrapolatedMaps(dict):
         self.lower, self.upper = ends
         self._fitted = fitted
 
-    def _named(self):
-        """Return all maps by file name, and their records."""
-        parts = {"": self, "_lower": self.lower, "_upper": self.upper}
-        asked = {end: maps for end, maps in parts.items() if maps is not None}
-        images = {
-            _name(size, end): image
-            for end, maps in asked.items()
-            for size, image in maps.items()
-        }
-        return images, {
-            _name(size, end): _record(size, end) for end in asked for size in self
-        }
-
     def to_directory(self, path, *, overwrite=False, bids=None):
         """Write the maps, each with a sidecar that names method, source and notes.
 
@@ -81,8 +68,13 @@ class ExtrapolatedMaps(dict):
             },
             inputs={"wins": fitted.wins_},
         )
-        named, records = self._named()
-        sidecars = {name: describe_map(records[name], origin) for name in named}
+        parts = {"": self, "lower": self.lower or {}, "upper": self.upper or {}}
+        named, sidecars = {}, {}
+        for end, maps in parts.items():
+            for size, image in maps.items():
+                record = extrapolation_record(size, end)
+                named[record.name] = image
+                sidecars[record.name] = describe_map(record, origin)
         write_maps(
             path, named, sidecars, overwrite=overwrite, bids=bids, provenance=origin
         )
@@ -224,20 +216,3 @@ def _source_note(method, source):
     if source == "margins":
         return f"extrapolated by {method!r} from every region's margins"
     return f"extrapolated by {method!r} from win distributions, without scores"
-
-
-def _name(size, end=""):
-    """Return the name of the map at a set size, or of an end of its interval."""
-    return f"accuracy_among_{size}{end}"
-
-
-def _record(size, end=""):
-    """Return the record of the map at a set size, or of an end of its interval."""
-    what = f"{end.strip('_').capitalize()} end of the interval of the p" if end else "P"
-    return MapRecord(
-        name=_name(size, end),
-        description=f"{what}redicted identification accuracy among {size} classes, "
-        "extrapolated from those of the data",
-        unit="proportion",
-        chance=1 / size,
-    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.group._group_maps import records
+from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def group_report(
 
     return make_group_page(
         analyses,
-        records(),
+        GROUP_MAPS,
         title=title,
         atlas=None if labels_img is None else (labels_img, names),
         bg_img=bg_img,
@@ -140,3 +140,52 @@ def quantity_of(imgs):
     files = [image.file for image in list_images(imgs)]
     labels = {loose_entities(file).get("desc", "") for file in files if file}
     return labels.pop() if len(labels) == 1 else ""
+
+
+def summary(maps, n_subjects):
+    """Describe the results in one or two lines."""
+    if "p_value_fwe" not in maps:
+        return _information_summary(maps, n_subjects)
+    p = maps["p_value_fwe"].get_fdata()
+    tested = np.isfinite(p)
+    n_significant = int((p[tested] <= LEVEL).sum())
+    lines = [
+        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
+        f"{p[tested].min():.4g}, {n_significant} voxels at or below {LEVEL}"
+    ]
+    for name in ("step_down", "cluster_extent", "cluster_mass", "tfce"):
+        if f"p_value_fwe_{name}" in maps:
+            p = maps[f"p_value_fwe_{name}"].get_fdata()[tested]
+            what = name.replace("_", " ").replace("tfce", "TFCE")
+            n_significant = int((p <= LEVEL).sum())
+            lines.append(f"by {what}: {n_significant} voxels at or below {LEVEL}")
+    if "prevalence_bound_fwe" in maps:
+        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
+        lines.append(
+            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
+            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
+        )
+    return "\n".join(lines)
+
+
+def _information_summary(maps, n_subjects):
+    """Describe information over subjects: where it is highest, what is certain."""
+    data = {name: img.get_fdata().ravel() for name, img in maps.items()}
+    known = np.isfinite(data["accuracy"])
+    best = int(np.nanargmax(data["implied_information"]))
+    lines = [
+        f"{n_subjects} subjects, {int(known.sum())} voxels; mean implied information "
+        f"at most {data['implied_information'][best]:.2f} bits, interval "
+        f"{data['implied_information_lower'][best]:.2f} to "
+        f"{data['implied_information_upper'][best]:.2f} (of one voxel, chosen by "
+        "looking)"
+    ]
+    for whose, subjects in SUBJECTS_OF_BOUNDS.items():
+        name = f"{whose}_bayes_accuracy_bound_fwe"
+        if name in data:
+            bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
+            lines.append(
+                f"mean Bayes accuracy over {subjects}, all voxels at once: at least "
+                f"{np.nanmax(data[name]):.3f}, {bits:.2f} bits"
+            )
+    return "\n".join(lines)
