@@ -9,8 +9,8 @@ from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.reporting._peaks import region_places
+from neuroextrap.stats import paired_sign_flip_test
 from neuroextrap.stats._null_counts import round_ties, spread_known
-from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
 from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
@@ -60,8 +60,7 @@ def compare_decoders(  # noqa: PLR0913
         better.
     step_down : bool, default=False
         Whether to compute step-down p-values too, which are never larger than the
-        family-wise ones; they take 8 bytes for every exchange and region (0.6 GB for
-        70,000 regions and 1,000 exchanges).
+        family-wise ones.
     n_jobs : int, default=1
         Number of joblib threads over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -128,17 +127,16 @@ def compare_decoders(  # noqa: PLR0913
     known = ~np.isnan(first.wins_[pairs[0], 0]) & ~np.isnan(second.wins_[pairs[1], 0])
     if not known.any():
         raise ValueError("no region was analyzed by both searchlights")
-    n_units = int(place.max()) + 1
-    flips = sign_flips(
-        n_units, n_permutations, two_sided=two_sided, random_state=random_state
+    accuracy, differences = _outcomes(
+        runs, [rows[known] for rows in pairs], size, place, n_jobs
     )
-    counts = SignFlipCounts(
-        flips, int(known.sum()), two_sided=two_sided, step_down=step_down
+    tested = paired_sign_flip_test(
+        differences,
+        n_permutations=n_permutations,
+        two_sided=two_sided,
+        step_down=step_down,
+        random_state=random_state,
     )
-    accuracy = _count_outcomes(
-        runs, [rows[known] for rows in pairs], size, place, counts, n_jobs
-    )
-    tested = counts.test()
     information = [
         light.region_scores_["implied_information"][rows]
         for light, rows in zip((first, second), pairs, strict=True)
@@ -162,7 +160,7 @@ def compare_decoders(  # noqa: PLR0913
         pairs_=np.stack(pairs, axis=1),
         masker_=masker,
         n_permutations_=tested.n_permutations,
-        n_units_=n_units,
+        n_units_=differences.shape[1],
         parameters={
             "statistic": statistic,
             "unit": what,
@@ -288,8 +286,8 @@ def _default_unit(labels):
     return "sample" if labels.blocks is None else "block"
 
 
-def _count_outcomes(runs, pairs, size, place, counts, n_jobs):
-    """Count the exchanged differences of all regions; return both accuracies."""
+def _outcomes(runs, pairs, size, place, n_jobs):
+    """Return both accuracies (2, n_pairs), and differences (n_pairs, n_units)."""
     codes = runs[0].test_codes
     weights = class_weights(codes[:, None], len(runs[0].classes))[:, 0]
     # what each test point adds to its unit, (n_test, n_units)
@@ -302,7 +300,8 @@ def _count_outcomes(runs, pairs, size, place, counts, n_jobs):
         for run, rows in zip(runs, pairs, strict=True)
     ]
     accuracy = np.empty((2, len(pairs[0])))
+    differences = np.empty((len(pairs[0]), share.shape[1]))
     for (part, one), (_, two) in zip(*streams, strict=True):
         accuracy[:, part] = round_ties(np.stack([one @ weights, two @ weights]))
-        counts.add((one - two) @ share, np.arange(part.start, part.stop))
-    return accuracy
+        differences[part] = (one - two) @ share
+    return accuracy, differences

@@ -5,23 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.group._first_level import combinations, read_columns, read_nulls
-from neuroextrap.group._results import (
-    GroupMaps,
-    GroupSummary,
-    quantity_of,
-    subject_names,
+from neuroextrap.group._first_level import (
+    combinations,
+    feature_parts,
+    observed_scores,
+    own_and_permuted,
+    read_nulls,
 )
+from neuroextrap.group._results import GroupMaps, GroupSummary
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
     read_subjects,
     to_maps,
 )
-from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.stats._rearrangement_test import permute
 from neuroextrap.stats._warn import warn
-
-_BATCH_BYTES = 2**26
 
 
 def prevalence_test(  # noqa: PLR0913 - the options of one documented call
@@ -142,9 +141,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
     )
-    nulls = read_nulls(null_scores, subjects)
-    names = subject_names(scores, len(nulls))
-    return run_prevalence(subjects, nulls, names, asked, quantity=quantity_of(scores))
+    return run_prevalence(subjects, read_nulls(null_scores, subjects), asked)
 
 
 @dataclass(frozen=True)
@@ -163,20 +160,32 @@ class PrevalenceOptions:
         check_fraction(self.confidence_level, "confidence_level")
 
 
-def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(None)):
+def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
     """Test SubjectMaps against their permuted maps; return GroupMaps.
 
-    `names` are the subjects' and `quantity` is what is tested, for a page.
     `column` is the column of `subjects` that each feature of the masker shows.
     """
     n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
     picks = combinations(n_maps, asked.n_permutations, asked.random_state)
     _warn_of_resolution(n_maps, asked.gamma, alpha)
-    counts, largest = _global_null(subjects, nulls, picks)
+    usable = np.flatnonzero(subjects.usable)
+    smallest = observed_scores(subjects.values[:, usable], nulls).min(axis=0)
+    largest = np.zeros(len(usable))  # of the subjects' own p-values
+
+    def score(_, batch):
+        scores = np.full((len(picks), len(usable[batch])), np.inf)
+        each = own_and_permuted(subjects.values, nulls, usable[batch])
+        for pick, maps in zip(picks.T, each, strict=True):
+            np.minimum(scores, maps[pick], out=scores)
+            own_p = (maps >= maps[0]).mean(axis=0)
+            np.maximum(largest[batch], own_p, out=largest[batch])
+        return scores
+
+    parts = feature_parts(nulls, len(picks), len(usable))
+    counted = permute(score, smallest, len(picks), parts=parts)
     statistics = {
-        "minimum": counts.score,
-        "p_value": counts.p_value(),
-        "p_value_fwe": counts.p_value_fwe(),
+        "minimum": smallest,
+        **counted.p_values(),
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
     return GroupMaps(
@@ -184,10 +193,10 @@ def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(N
         GroupSummary(
             test="prevalence",
             values=subjects.values[:, column],
-            subjects=names,
-            quantity=quantity,
+            subjects=subjects.names,
+            quantity=subjects.quantity,
             masker=subjects.masker,
-            null_maxima={"minimum": counts.maxima},
+            null_maxima={"minimum": counted.counts.maxima},
             options={
                 "gamma": asked.gamma,
                 "confidence_level": asked.confidence_level,
@@ -208,46 +217,6 @@ def _warn_of_resolution(n_maps, gamma, alpha):
             f"p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; analyze "
             "more subjects, raise the number of permuted maps, or test a smaller gamma"
         )
-
-
-def _global_null(subjects, nulls, picks):
-    """Return the NullCounts of the smallest scores, a batch of features at a time.
-
-    Also the largest of the subjects' own p-values, shape (n_usable,).
-    """
-    usable = np.flatnonzero(subjects.usable)
-    counts = NullCounts.start(np.empty(len(usable)), len(picks))
-    largest = np.empty(len(usable))
-    rows = len(picks) + max(len(null) for null in nulls)
-    width = max(1, _BATCH_BYTES // (8 * rows))
-    for first in range(0, len(usable), width):
-        batch = slice(first, first + width)
-        observed, permuted, largest[batch] = _smallest(
-            subjects.values, nulls, picks, usable[batch]
-        )
-        counts.score[batch] = observed
-        counts.add(permuted.T, 0, batch)
-    return counts, largest
-
-
-def _smallest(scores, nulls, picks, features):
-    """Return the smallest score over subjects: observed, and of every combination.
-
-    Shapes (n_features,) and (n_combinations, n_features). Third, (n_features,), the
-    largest of the subjects' own permutation p-values.
-    """
-    kind = np.result_type(*[null.dtype for null in nulls])
-    observed = np.full(len(features), np.inf, dtype=kind)
-    smallest = np.full((len(picks), len(features)), np.inf, dtype=kind)
-    largest = np.zeros(len(features))
-    for subject in range(len(nulls)):
-        permuted = read_columns(nulls, subject, features)
-        own_scores = scores[subject, features].astype(permuted.dtype)
-        np.minimum(observed, own_scores, out=observed)
-        maps = np.concatenate([own_scores[None], permuted])
-        np.minimum(smallest, maps[picks[:, subject]], out=smallest)
-        np.maximum(largest, (maps >= own_scores).mean(axis=0), out=largest)
-    return observed, smallest, largest
 
 
 def _prevalences(largest, n_subjects, gamma, alpha):

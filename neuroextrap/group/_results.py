@@ -1,7 +1,6 @@
 """Maps over subjects, with what a page needs to know beside them."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,40 +105,6 @@ def group_report(
         left_out=left_out or {},
         links=links or {},
     )
-
-
-def subject_names(imgs, n_subjects):
-    """Name the subjects of images or arrays: sub-<label>, a file's name, or a number.
-
-    Names that two subjects share are replaced by numbers.
-    """
-    names = [str(number) for number in range(1, n_subjects + 1)]
-    if isinstance(imgs, np.ndarray):
-        return tuple(names)
-    from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import list_images
-
-    files = [image.file for image in list_images(imgs)]
-    if len(files) != n_subjects or None in files:
-        return tuple(names)
-    labels = [loose_entities(file).get("sub") for file in files]
-    found = [
-        Path(file).name.partition(".")[0] if label is None else f"sub-{label}"
-        for file, label in zip(files, labels, strict=True)
-    ]
-    return tuple(found if len(set(found)) == n_subjects else names)
-
-
-def quantity_of(imgs):
-    """Return what all maps are of by their names (desc-<label>), "" if not known."""
-    if isinstance(imgs, np.ndarray):
-        return ""
-    from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import list_images
-
-    files = [image.file for image in list_images(imgs)]
-    labels = {loose_entities(file).get("desc", "") for file in files if file}
-    return labels.pop() if len(labels) == 1 else ""
 
 
 def summary(maps, n_subjects):

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.group._analyses import align_regions, analysis_names, read_analyses
+from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._prevalence import run_prevalence
-from neuroextrap.group._subjects import SubjectMaps
 from neuroextrap.images._arrays import load_array
 
 
@@ -62,45 +61,23 @@ def saved_prevalence(
     """
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
     _check_statistics(analyses)
-    aligned = align_regions(analyses, mask, allow_native_space)
-    index, column = np.unique(
-        aligned.values[:, aligned.usable], axis=1, return_inverse=True
-    )
-    index = index.astype(np.intp)
-    scores = np.stack(
-        [
-            subject.results.scores.score[row]
-            for subject, row in zip(analyses, index, strict=True)
-        ]
-    )
+    shared = share_regions(analyses, mask, allow_native_space)
+    scores = shared.gather(analyses, lambda results: results.scores.score)
     nulls = [
         AlignedNull(Path(file), row)
-        for file, row in zip(null_files, index, strict=True)
+        for file, row in zip(null_files, shared.index, strict=True)
     ]
     for null, subject in zip(nulls, analyses, strict=True):
         _check_regions(null, subject)
-    known = np.isfinite(scores).all(axis=0)
-    if not known.any():
-        raise ValueError(
-            "subjects share no region that was analyzed in all of them; check masks"
-        )
-    # features of the masker that no subject lacks show a column, the others a last one
-    shown = np.full(aligned.usable.shape, scores.shape[1])
-    shown[aligned.usable] = column.ravel()
-    columns = SubjectMaps(
-        np.column_stack([scores, np.full(len(scores), np.nan)]),
-        np.append(known, False),
-        aligned.masker,
-    )
+    known = known_columns(scores)
     quantity = str(analyses[0].parameters.get("statistic", ""))
-    return run_prevalence(
-        columns,
-        nulls,
-        analysis_names(analyses),
-        asked,
+    # features that some subject lacks show a last column, of nothing
+    columns = shared.placed._replace(
+        values=np.column_stack([scores, np.full(len(scores), np.nan)]),
+        usable=np.append(known, False),
         quantity=quantity.replace("_", " "),
-        column=shown,
     )
+    return run_prevalence(columns, nulls, asked, column=shared.shown)
 
 
 def _check_statistics(analyses):

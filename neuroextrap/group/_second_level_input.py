@@ -12,27 +12,12 @@ _NOTHING = 1e-10
 _FEWEST = 10  # subjects of one variance
 
 
-def read_second_level(  # noqa: PLR0913 - what one call was given
-    imgs,
-    paired_imgs,
-    design_matrix,
-    contrast,
-    mask,
-    baseline,
-    min_subjects,
-    *,
-    allow_mixed,
-    allow_native_space,
-    repeated,
-):
-    """Return subjects, the test, and the values (n_subjects, n_usable) to be tested.
+def read_second_level(imgs, paired_imgs, mask, asked, **how):
+    """Return subjects, and their values (n_subjects, n_features) above the baseline.
 
-    With `repeated` a subject may have several maps, which blocks tell apart.
+    `asked` are SecondLevelOptions; `how` are further options of ``read_subjects``.
     """
-    if not np.isfinite(baseline):
-        raise ValueError(f"baseline={baseline!r} must be a finite number")
-    how = {"allow_native_space": allow_native_space, "repeated": repeated}
-    how["allow_mixed"] = allow_mixed
+    min_subjects, baseline = asked.min_subjects, asked.baseline
     subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float) - baseline
@@ -51,6 +36,11 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
         least = len(values) if min_subjects is None else min_subjects
         usable = np.isfinite(values).sum(axis=0) >= least
         subjects = subjects._replace(usable=usable)
+    return subjects, values
+
+
+def choose_test(subjects, values, design_matrix, contrast):
+    """Return the test of a contrast, and subjects with the features that vary."""
     design = in_order_of(subjects.files, design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(values))
     usable = subjects.usable.copy()
@@ -60,11 +50,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
             "imgs are the same in all subjects, or the design fits them exactly; check "
             "that maps differ"
         )
-    return (
-        subjects._replace(usable=usable),
-        test,
-        values[:, usable],
-    )
+    return test, subjects._replace(usable=usable)
 
 
 def _varies(test, values):
@@ -108,10 +94,3 @@ def small_variance_groups(groups):
     )
     warn(note)
     return (note,)
-
-
-def count_known(values, min_subjects):
-    """Return how many subjects each feature has, or None where all have all."""
-    if min_subjects is None:
-        return None
-    return np.isfinite(values).sum(axis=0).astype(float)

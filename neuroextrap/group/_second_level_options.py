@@ -1,11 +1,12 @@
 """The options of a second-level test, checked against one another and the design."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.group._subjects import check_count
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_flags, random_generator
 
 STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
@@ -14,20 +15,32 @@ _LARGEST_THRESHOLD = 0.5
 _NOTHING = 1e-10
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options that name a statistic and a hypothesis."""
+@dataclass(frozen=True, kw_only=True)
+class SecondLevelOptions:
+    """The options of :func:`second_level_test` that are no data, checked."""
 
-    statistic: str = "t"
-    errors: str | None = None
-    two_sided: bool = False
-    variance_fwhm: float | None = None
-    cluster_threshold: float | None = None
-    min_subjects: int | None = None
-    variances_differ: bool = False
+    statistic: str
+    errors: str | None
+    two_sided: bool
+    variance_fwhm: float | None
+    step_down: bool
+    cluster_threshold: float | None
+    tfce: bool
+    min_subjects: int | None
+    baseline: float
+    whole_blocks: bool
+    n_permutations: int
+    random_state: Any
+    variances_differ: bool
 
     def __post_init__(self):
         """Check what needs no data."""
+        check_flags(
+            two_sided=self.two_sided,
+            step_down=self.step_down,
+            tfce=self.tfce,
+            whole_blocks=self.whole_blocks,
+        )
         if self.statistic not in STATISTICS:
             raise ValueError(
                 f"statistic={self.statistic!r} must be one of {', '.join(STATISTICS)}"
@@ -38,10 +51,13 @@ class Asked:
                 "'symmetric' (sign flips) or None"
             )
         self._check_numbers()
+        check_count(self.n_permutations, "n_permutations")
+        random_generator(self.random_state)
+        if not np.isfinite(self.baseline):
+            raise ValueError(f"baseline={self.baseline!r} must be a finite number")
 
     def _check_numbers(self):
         """Check thresholds, widths and counts."""
-        check_flags(two_sided=self.two_sided)
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
             if value is not None and self.statistic != "t":
@@ -68,9 +84,9 @@ class Asked:
             return test.is_intercept or self.variances_differ
         return self.errors == "symmetric"
 
-    def check(self, test, design_matrix, blocks, whole_blocks, variance_groups):
+    def check(self, test, design_matrix, blocks):
         """Raise if options contradict one another or the design."""
-        if whole_blocks and blocks is None:
+        if self.whole_blocks and blocks is None:
             raise ValueError(
                 "whole_blocks=True needs blocks; name each subject's block"
             )
@@ -85,7 +101,7 @@ class Asked:
                 "statistic='median' is for the mean over subjects and sign flips; use "
                 "'t' or 'mean' with a design_matrix"
             )
-        if variance_groups is not None and (
+        if self.variances_differ and (
             self.statistic != "t" or self.variance_fwhm is not None
         ):
             raise ValueError(
@@ -93,14 +109,14 @@ class Asked:
                 "use statistic='t'"
             )
         if self.min_subjects is not None and (
-            variance_groups is not None or self.statistic == "median"
+            self.variances_differ or self.statistic == "median"
         ):
             raise ValueError(
                 "min_subjects goes with the statistics 't' and 'mean', without "
                 "variance_groups; leave one of them out"
             )
         if not self.flips(test):
-            _check_effect_moves(test, blocks, whole_blocks)
+            _check_effect_moves(test, blocks, self.whole_blocks)
 
 
 def _check_effect_moves(test, blocks, whole_blocks):
