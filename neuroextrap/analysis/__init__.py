@@ -3,9 +3,11 @@
 ``RegionAnalysis`` is the base of ``IdentificationSearchLight`` and
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
-``RegionResults`` (``_results``).
+``RegionResults`` (``_results``). ``RegionMaps`` holds what comparisons, lesions,
+extrapolations and analyses over subjects return.
 """
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._region_maps import RegionMaps
 
-__all__ = ["RegionAnalysis"]
+__all__ = ["RegionAnalysis", "RegionMaps"]

@@ -200,7 +200,7 @@ def _written_before(files):
 
 
 def _tested(found, imgs, options, shared, random_state):
-    """Return the GroupMaps of every analysis of the group, by its kind."""
+    """Return the RegionMaps of every analysis of the group, by its kind."""
     indices = [index for index, _ in found.values()]
     seed = {"random_state": random_state}
     made = {

@@ -3,14 +3,17 @@
 import numpy as np
 
 from neuroextrap.analysis._presentation import region_images
-from neuroextrap.decoding._decoder_comparison import DecoderComparison
+from neuroextrap.analysis._region_maps import (
+    RegionMaps,
+    comparison_page,
+    exchange_test,
+)
 from neuroextrap.decoding._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.reporting._peaks import region_places
-from neuroextrap.stats import paired_sign_flip_test
-from neuroextrap.stats._null_counts import round_ties, spread_known
+from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
@@ -68,11 +71,14 @@ def compare_decoders(  # noqa: PLR0913
 
     Returns
     -------
-    comparison : DecoderComparison
-        Its ``maps_`` are ``first_accuracy`` and ``second_accuracy``,
-        ``accuracy_difference`` (first minus second, of the statistic),
-        ``information_difference`` (implied, bits), ``p_value``, ``p_value_fwe`` and,
-        where asked for, ``p_value_fwe_step_down``.
+    comparison : neuroextrap.analysis.RegionMaps
+        Its maps (arrays of regions for arrays and for pairs of ``regions``) are
+        ``first_accuracy`` and ``second_accuracy``, ``accuracy_difference`` (first minus
+        second, of the statistic), ``information_difference`` (implied, bits),
+        ``p_value``, ``p_value_fwe`` and, where asked for, ``p_value_fwe_step_down``.
+        ``region_scores_`` are the same by region, ``table_`` has a row for every
+        compared pair, ``pairs_`` (n_regions, 2) are their numbers, ``n_units_`` units
+        were exchanged ``n_permutations_`` times. It makes files and a page.
 
     Raises
     ------
@@ -113,9 +119,9 @@ def compare_decoders(  # noqa: PLR0913
     ...     for name in ("lda", "nearest_centroid")
     ... )
     >>> found = compare_decoders(lda, centroid, n_permutations=199)
-    >>> bool(found.maps_["accuracy_difference"][0] > 0.3)
+    >>> bool(found["accuracy_difference"][0] > 0.3)
     True
-    >>> float(found.maps_["p_value_fwe"][0])
+    >>> float(found["p_value_fwe"][0])
     0.025
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
@@ -130,37 +136,30 @@ def compare_decoders(  # noqa: PLR0913
     accuracy, differences = _outcomes(
         runs, [rows[known] for rows in pairs], size, place, n_jobs
     )
-    tested = paired_sign_flip_test(
+    information = [
+        light.region_scores_["implied_information"][rows]
+        for light, rows in zip((first, second), pairs, strict=True)
+    ]
+    scores, tested = exchange_test(
+        known,
+        accuracy,
         differences,
+        information,
         n_permutations=n_permutations,
         two_sided=two_sided,
         step_down=step_down,
         random_state=random_state,
     )
-    information = [
-        light.region_scores_["implied_information"][rows]
-        for light, rows in zip((first, second), pairs, strict=True)
-    ]
-    values = {
-        "first_accuracy": accuracy[0],
-        "second_accuracy": accuracy[1],
-        "accuracy_difference": tested.score,
-        "information_difference": (information[0] - information[1])[known],
-        "p_value": tested.p_value,
-        "p_value_fwe": tested.p_value_fwe,
-    }
-    if step_down:
-        values["p_value_fwe_step_down"] = tested.p_value_fwe_step_down
-    scores = spread_known(known, values)
-    choice = first.results_.choice
-    masker = first.masker_ if regions is None else None
-    return DecoderComparison(
-        region_scores_=scores,
-        maps_=region_images(scores, choice, masker),
-        pairs_=np.stack(pairs, axis=1),
-        masker_=masker,
-        n_permutations_=tested.n_permutations,
-        n_units_=differences.shape[1],
+    paired = regions is not None
+    masker = None if paired else first.masker_
+    maps = region_images(scores, first.results_.choice, masker)
+    places = None if paired else region_places(first)
+    names, n_units = _names(first, second, pairs, paired=paired), differences.shape[1]
+    return RegionMaps(
+        maps or scores,
+        masker=masker if maps else None,
+        region_scores=scores,
+        table=_table(pairs, names, places, scores),
         parameters={
             "statistic": statistic,
             "unit": what,
@@ -169,11 +168,30 @@ def compare_decoders(  # noqa: PLR0913
             "step_down": step_down,
             "first": repr(first),
             "second": repr(second),
+            "n_units": n_units,
         },
         random_state=random_state if isinstance(random_state, int) else None,
-        names_=_names(first, second, pairs, paired=regions is not None),
-        places_=region_places(first) if regions is None else None,
+        page=comparison_page,
+        pairs_=np.stack(pairs, axis=1),
+        n_permutations_=tested.n_permutations,
+        n_units_=n_units,
+        names_=names,
+        places_=places,
+        table_file="comparison.tsv",
+        rows="compared pairs of regions",
     )
+
+
+def _table(pairs, names, places, scores):
+    """Return the numbers as a table, one row for every compared pair of regions."""
+    import pandas as pd
+
+    columns = {"first_region": pairs[0], "second_region": pairs[1]}
+    if names is not None:
+        columns["name"] = names
+    if places is not None:
+        columns |= dict(zip("xyz", places.T, strict=True))
+    return pd.DataFrame(columns | scores)
 
 
 def _check_pair(first, second):

@@ -6,7 +6,7 @@ from scipy.stats import t as student
 
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._results import GroupMaps, GroupSummary
+from neuroextrap.group._results import GroupSummary, group_maps
 from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._subject_bounds import (
@@ -138,7 +138,7 @@ def group_information(
     )
     maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
     own = np.column_stack([accuracy, np.full(len(accuracy), np.nan)])
-    return GroupMaps(
+    return group_maps(
         shared.to_maps(known, maps),
         GroupSummary(
             test="information",

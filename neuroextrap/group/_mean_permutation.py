@@ -9,7 +9,7 @@ from neuroextrap.group._first_level import (
     own_and_permuted,
     read_nulls,
 )
-from neuroextrap.group._results import GroupMaps, GroupSummary
+from neuroextrap.group._results import GroupSummary, group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -146,7 +146,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     if neighbors is not None:
         of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
         maps |= of_clusters
-    return GroupMaps(
+    return group_maps(
         to_maps(maps, subjects),
         GroupSummary(
             test="permutation",

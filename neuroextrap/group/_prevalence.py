@@ -12,7 +12,7 @@ from neuroextrap.group._first_level import (
     own_and_permuted,
     read_nulls,
 )
-from neuroextrap.group._results import GroupMaps, GroupSummary
+from neuroextrap.group._results import GroupSummary, group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -161,7 +161,7 @@ class PrevalenceOptions:
 
 
 def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
-    """Test SubjectMaps against their permuted maps; return GroupMaps.
+    """Test SubjectMaps against their permuted maps; return RegionMaps.
 
     `column` is the column of `subjects` that each feature of the masker shows.
     """
@@ -188,7 +188,7 @@ def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
         **counted.p_values(),
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
-    return GroupMaps(
+    return group_maps(
         to_maps(statistics, subjects, column),
         GroupSummary(
             test="prevalence",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
 
 
@@ -31,52 +32,22 @@ class GroupSummary:
     notes: tuple = ()
 
 
-class GroupMaps(dict):
-    """Maps over subjects by name, which can make a page about themselves.
+def group_maps(maps, summary):
+    """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary."""
+    return RegionMaps(
+        maps,
+        records=GROUP_MAPS,
+        masker=summary.masker,
+        parameters={"test": summary.test, **summary.options},
+        inputs={"subjects": summary.values},
+        page=_page,
+        summary=summary,
+    )
 
-    Attributes
-    ----------
-    summary : GroupSummary
-        What was analyzed, and the null distributions.
-    """
 
-    def __init__(self, maps, summary):
-        super().__init__(maps)
-        self.summary = summary
-
-    def generate_report(
-        self, title=None, *, labels_img=None, names=None, bg_img=None, left_out=None
-    ):
-        """Make a self-contained HTML page about the maps.
-
-        Parameters
-        ----------
-        title : str or None, default=None
-            Title of the page.
-        labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
-            Atlas whose regions name the clusters. If None, places are in mm only.
-        names : list, dict, DataFrame or None, default=None
-            Names of the atlas's labels. If None, those of a fetched atlas, else their
-            numbers.
-        bg_img : path-like, image, "mni152", False or None, default=None
-            Image drawn under the maps, as in
-            :func:`neuroextrap.reporting.interactive_viewer`.
-        left_out : dict of str to str or None, default=None
-            Reasons by subject, of those who are not among these.
-
-        Returns
-        -------
-        report : neuroextrap.reporting.Report
-            The page; ``report.save_as_html(path)`` writes it.
-        """
-        return group_report(
-            [self],
-            title,
-            labels_img=labels_img,
-            names=names,
-            bg_img=bg_img,
-            left_out=left_out,
-        )
+def _page(maps, title, **options):
+    """Make the page of one analysis."""
+    return group_report([maps], title, **options)
 
 
 def group_report(
@@ -89,10 +60,10 @@ def group_report(
     left_out=None,
     links=None,
 ):
-    """Make one page of several analyses (GroupMaps) of the same subjects.
+    """Make one page of several analyses (RegionMaps) of the same subjects.
 
     The first one decides what survives. `links` are addresses of the subjects' own
-    pages by name. Other options are those of ``GroupMaps.generate_report``.
+    pages by name. Other options are those of ``RegionMaps.generate_report``.
     """
     from neuroextrap.reporting._group_page import make_group_page
 

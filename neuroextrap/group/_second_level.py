@@ -5,7 +5,7 @@ from joblib import Parallel, delayed
 from scipy.stats import t as student
 
 from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._results import GroupMaps, GroupSummary
+from neuroextrap.group._results import GroupSummary, group_maps
 from neuroextrap.group._second_level_input import (
     choose_test,
     per_subject,
@@ -261,7 +261,7 @@ def second_level_test(  # noqa: PLR0913
     estimates = _estimates(test, values, n_known)
     named = {**estimates, name: maps.pop("statistic"), **maps}
     maxima[name] = maxima.pop("statistic")
-    return GroupMaps(
+    return group_maps(
         to_maps(named, subjects),
         GroupSummary(
             test="second_level",

@@ -1,6 +1,6 @@
 """Is the mean over subjects above zero? Sign flips and the largest statistic."""
 
-from neuroextrap.group._results import GroupMaps
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._second_level import second_level_test
 
 
@@ -100,4 +100,4 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         allow_native_space=allow_native_space,
     )
     kept = {name: maps[name] for name in ("t", "p_value", "p_value_fwe")}
-    return GroupMaps({"mean": maps["effect"]} | kept, maps.summary)
+    return group_maps({"mean": maps["effect"]} | kept, maps.summary)

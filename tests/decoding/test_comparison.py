@@ -153,7 +153,7 @@ def test_images_with_empty_regions_and_files(tmp_path):
     found = compare_decoders(first, second, n_permutations=49, step_down=True)
     found.to_directory(tmp_path / "out")
     maps = read_maps(tmp_path / "out" / "maps.json")
-    assert maps.keys() == found.maps_.keys() >= {"p_value_fwe", "p_value_fwe_step_down"}
+    assert maps.keys() == found.keys() >= {"p_value_fwe", "p_value_fwe_step_down"}
     difference = maps["accuracy_difference"].get_fdata()
     unknown = np.isnan(first.maps_["accuracy"].get_fdata())
     np.testing.assert_array_equal(np.isnan(difference), unknown)
