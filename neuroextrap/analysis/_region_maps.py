@@ -3,11 +3,13 @@
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.maps._files import check_maps, describe_map, stage_maps
+from neuroextrap.maps._files import (
+    check_output_directory,
+    describe_map,
+    write_maps,
+)
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
-from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.stats._null_counts import spread_known
 
 _SHOWN = 10
@@ -152,19 +154,18 @@ class RegionMaps(dict):
             When the folder is not empty, or cannot be written, or there is neither an
             image nor a table to write.
         """
-        files = ResultFiles.below(path, bids)
-        files.check(overwrite=overwrite)
-        described = [
-            *self.described(),
-            *(d for m in self._further for d in m.described()),
-        ]
-        table = (getattr(self, "table_file", _TABLE), self.table_)
+        check_output_directory(path, overwrite=overwrite, bids=bids)
+        described, more = self.described(), {}
+        for maps in self._further:
+            described += maps.described()
+        if self.table_ is not None:
+            more[getattr(self, "table_file", _TABLE)] = table_writer(self.table_)
         about = provenance(
             parameters=self.parameters,
             inputs=self.inputs,
             random_state=self.random_state,
         )
-        write_described(files, described, table, about, overwrite=overwrite)
+        write_described(path, described, about, more, overwrite=overwrite, bids=bids)
 
     def described(self):
         """Return the images with their records.
@@ -180,28 +181,29 @@ class RegionMaps(dict):
         return [(records[name], image) for name, image in self.items()]
 
 
-def write_described(files, described, table, about, *, overwrite, pages=None):
-    """Write maps, pairs of a record and an image, beside a table and pages.
+def write_described(path, described, about, more, *, overwrite, bids=None):
+    """Write maps, pairs of a record and an image, and further files.
 
-    `files` are checked ResultFiles, `table` is a file name and a DataFrame or None,
-    `about` is the provenance, `pages` a dict of HTML by file name.
+    `about` is the provenance, `more` a dict of functions that write to a path by name.
     """
-    name, frame = table
-    images = {record.name: image for record, image in described}
-    sidecars = {record.name: describe_map(record, about) for record, _ in described}
-    if images:
-        check_maps(images, sidecars, files)
-    elif frame is None:
+    if not described and not more:
         raise ValueError(
             "plain arrays have no images to write; save the arrays themselves"
         )
-    with replaced_results(files, overwrite=overwrite, provenance=about) as folder:
-        if images:
-            stage_maps(folder, images, sidecars, files)
-        if frame is not None:
-            frame.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
-        for page, text in (pages or {}).items():
-            (folder / page).write_text(text, encoding="utf-8")
+    write_maps(
+        path,
+        {record.name: image for record, image in described},
+        {record.name: describe_map(record, about) for record, _ in described},
+        overwrite=overwrite,
+        bids=bids,
+        provenance=about,
+        more=more,
+    )
+
+
+def table_writer(table):
+    """Return a function that writes a DataFrame to a path."""
+    return lambda path: table.to_csv(path, sep="\t", index=False, na_rep="n/a")
 
 
 def exchange_test(known, accuracies, differences, information, **options):

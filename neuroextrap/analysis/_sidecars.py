@@ -6,8 +6,12 @@ from dataclasses import replace
 from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
 from neuroextrap.images._masks import mask_of
 from neuroextrap.maps._files import describe_map
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
-from neuroextrap.maps._provenance import provenance, versions
+from neuroextrap.maps._provenance import (
+    changed_parameters,
+    described_parameters,
+    provenance,
+    versions,
+)
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
 from neuroextrap.margins.running._described import class_name

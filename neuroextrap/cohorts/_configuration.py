@@ -5,8 +5,11 @@ from pathlib import Path
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_runs import find_raw
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
-from neuroextrap.maps._provenance import described_value
+from neuroextrap.maps._provenance import (
+    changed_parameters,
+    described_parameters,
+    described_value,
+)
 
 
 def configuration(request, runs):

@@ -9,9 +9,8 @@ from neuroextrap.cohorts._group_members import NULL, beside, differences, member
 from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
-from neuroextrap.group._prevalence import PrevalenceOptions
+from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.group._results import group_report
-from neuroextrap.group._saved_prevalence import saved_prevalence
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps

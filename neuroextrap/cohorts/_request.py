@@ -23,8 +23,11 @@ from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
-from neuroextrap.maps._parameters import described_parameters
-from neuroextrap.maps._provenance import describe_file, described_value
+from neuroextrap.maps._provenance import (
+    describe_file,
+    described_parameters,
+    described_value,
+)
 from neuroextrap.margins.running._array_hash import array_hash
 
 logger = logging.getLogger(__name__)

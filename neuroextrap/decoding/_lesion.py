@@ -10,7 +10,7 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._provenance import described_parameters
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size

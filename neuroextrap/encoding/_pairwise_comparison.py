@@ -4,14 +4,14 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from neuroextrap.analysis._region_maps import write_described
+from neuroextrap.analysis._region_maps import table_writer, write_described
 from neuroextrap.encoding._comparison import (
     check_pair,
     compare_outcomes,
     stimulus_outcomes,
 )
+from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._validation import check_flags
 
@@ -186,8 +186,7 @@ class ComparedPairs(dict):
             are the same but for signs.
         """
         check_flags(report=report)
-        files = ResultFiles.below(path, None)
-        files.check(overwrite=overwrite)
+        check_output_directory(path, overwrite=overwrite)
         one = next(iter(self.values()))
         arrays = {
             f"{first} {second} {name}": array
@@ -197,20 +196,11 @@ class ComparedPairs(dict):
         about = provenance(
             parameters=one.parameters, inputs=arrays, random_state=one.random_state
         )
-        pages = {}
-        if report:
-            pages = {
-                _page_name(self, pair): self.generate_report(pair).get_standalone()
-                for pair in self
-            }
-        write_described(
-            files,
-            self._described(),
-            (one.table_file, self.table_),
-            about,
-            overwrite=overwrite,
-            pages=pages,
-        )
+        more = {one.table_file: table_writer(self.table_)}
+        for pair in self if report else ():
+            name = "" if len(self) == 1 else f"_{_plain('_'.join(pair))}"
+            more[f"report{name}.html"] = self.generate_report(pair).save_as_html
+        write_described(path, self._described(), about, more, overwrite=overwrite)
 
     def _described(self):
         """Return the images with records, whose file names name the models too."""
@@ -227,15 +217,6 @@ class ComparedPairs(dict):
                 record = replace(record, name=file, description=text)
                 described[file] = record, image
         return list(described.values())
-
-
-def _page_name(comparison, pair):
-    """Return the file name of a pair's page."""
-    return (
-        "report.html"
-        if len(comparison) == 1
-        else f"report_{_plain('_'.join(pair))}.html"
-    )
 
 
 def _plain(name):

@@ -17,8 +17,7 @@ from neuroextrap.group._subjects import (
     to_maps,
 )
 from neuroextrap.images import to_img
-from neuroextrap.maps._parameters import described_parameters
-from neuroextrap.maps._provenance import described_value
+from neuroextrap.maps._provenance import described_parameters, described_value
 
 
 @dataclass(frozen=True)

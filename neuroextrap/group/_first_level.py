@@ -96,7 +96,9 @@ def observed_scores(values, nulls):
 
 def read_columns(nulls, subject, features):
     """Return one subject's permuted maps of some features, (n_permutations, n)."""
-    permuted = np.array(_reopened(nulls[subject])[:, _as_slice(features)])
+    if features[-1] - features[0] + 1 == len(features):  # read without a copy
+        features = slice(int(features[0]), int(features[-1]) + 1)
+    permuted = np.array(_reopened(nulls[subject])[:, features])
     if np.isnan(permuted).any():
         raise ValueError(
             f"null_scores[{subject}] has NaN where all subjects' scores are "
@@ -117,10 +119,3 @@ def _reopened(null):
         shape=null.shape,
         order="C" if null.flags.c_contiguous else "F",
     )
-
-
-def _as_slice(index):
-    """Return a slice for consecutive indices, which reads a file without a copy."""
-    if index[-1] - index[0] + 1 == len(index):
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index

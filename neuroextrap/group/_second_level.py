@@ -7,12 +7,12 @@ from scipy.stats import t as student
 from neuroextrap.group._contrast import as_expression
 from neuroextrap.group._results import GroupSummary, group_maps
 from neuroextrap.group._second_level_input import (
+    SecondLevelOptions,
     choose_test,
     per_subject,
     read_second_level,
     small_variance_groups,
 )
-from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import to_maps, usable_neighbors
 from neuroextrap.images._smoothing import variance_smoother
 from neuroextrap.margins.running._progress import Progress

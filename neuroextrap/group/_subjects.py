@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.group._alike import allowed_names, check_alike_maps
+from neuroextrap.group._alike import (
+    allowed_names,
+    check_alike_maps,
+    check_one_space,
+)
 from neuroextrap.group._pairing import check_distinct
-from neuroextrap.group._spaces import check_one_space
 from neuroextrap.images._arrays import load_array
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known

@@ -1,8 +1,11 @@
 """What was done, in sentences to cite, and with which parameters."""
 
 import neuroextrap
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
-from neuroextrap.maps._provenance import versions
+from neuroextrap.maps._provenance import (
+    changed_parameters,
+    described_parameters,
+    versions,
+)
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.reporting._page import key_value_table
 from neuroextrap.reporting._rendering import paragraphs, render

@@ -14,7 +14,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._provenance import described_parameters
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification)
 
