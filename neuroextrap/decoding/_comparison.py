@@ -8,10 +8,10 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
-from neuroextrap.decoding._labels import row_codes
+from neuroextrap.design._folds import class_weights
+from neuroextrap.design._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.margins._wins import class_weights
 from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._validation import check_flags, check_integer

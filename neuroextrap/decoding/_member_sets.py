@@ -7,8 +7,8 @@ import numpy as np
 from neuroextrap.analysis._parameters import of_no_places
 from neuroextrap.analysis._samples import Samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
-from neuroextrap.decoding._labels import code_labels
 from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.design._labels import code_labels
 from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.margins.classifiers._registry import resolve_classifier

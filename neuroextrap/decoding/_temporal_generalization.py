@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.decoding._doubts import CROSS_NOTE
 from neuroextrap.decoding._labeled_samples import rescaled
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.decoding._trials import moment_regions, options_of, read_trials
+from neuroextrap.design._design import Design
+from neuroextrap.design._doubts import CROSS_NOTE
 from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
 )
-from neuroextrap.margins._design import Design
 from neuroextrap.margins._engine import empty_scores, with_path
 from neuroextrap.regions._usable import usable_regions
 

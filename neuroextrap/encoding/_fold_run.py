@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from neuroextrap.analysis._copies import check_copies_apart
-from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.design._doubts import check_copies_apart
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._experiment import make_plan, stack_folds
 from neuroextrap.encoding._response_noise import separate_repeats

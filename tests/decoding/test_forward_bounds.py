@@ -10,10 +10,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.decoding._bounds import BoundOptions, bound_design
-from neuroextrap.decoding._labels import Labels
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._labels import Labels
+from neuroextrap.design._tests import BoundOptions, bound_design
 from neuroextrap.maps._identification import bound_set_sizes
-from neuroextrap.margins._folds import make_design
 
 N_RUNS, K = 6, 4
 

@@ -37,15 +37,20 @@ def null_design(name):
 
 
 @pytest.mark.filterwarnings("ignore:the true class beats")
-@pytest.mark.parametrize("n_draws", N_DRAWS)
 @pytest.mark.parametrize(
-    "name",
+    ("name", "n_draws"),
     [
-        "eight classes, twelve runs",
-        "two classes, three runs",
-        "forty classes, two runs",
-        "blocks of five scans",
-        "unbalanced runs that lack classes",
+        pytest.param("unbalanced runs that lack classes", 60, id="quick"),
+        *(
+            pytest.param(name, 3000, marks=pytest.mark.slow)
+            for name in (
+                "eight classes, twelve runs",
+                "two classes, three runs",
+                "forty classes, two runs",
+                "blocks of five scans",
+                "unbalanced runs that lack classes",
+            )
+        ),
     ],
 )
 def test_nothing_is_shown_where_nothing_is(name, n_draws):
