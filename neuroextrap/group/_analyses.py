@@ -14,7 +14,6 @@ from neuroextrap.group._subjects import (
     SubjectMaps,
     name_subjects,
     read_subjects,
-    to_maps,
 )
 from neuroextrap.images import to_img
 from neuroextrap.maps._provenance import described_parameters, described_value
@@ -94,10 +93,16 @@ class SharedRegions(NamedTuple):
         rows = zip(analyses, self.index[:, columns], strict=True)
         return np.stack([np.asarray(values_of(s.results))[row] for s, row in rows])
 
-    def to_maps(self, known, values):
-        """Show values of the known columns (n_known,) by name as maps or arrays."""
-        features = self.placed._replace(usable=np.append(known, False))
-        return to_maps(values, features, self.shown)
+    def columns(self, values, known, quantity):
+        """Return SubjectMaps of values (n_subjects, n_columns), some of them known.
+
+        A last column, of nothing, is for features that some subject lacks.
+        """
+        return self.placed._replace(
+            values=np.column_stack([values, np.full(len(values), np.nan)]),
+            usable=np.append(known, False),
+            quantity=quantity,
+        )
 
 
 def share_regions(analyses, mask, allow_native_space):

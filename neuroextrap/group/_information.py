@@ -6,7 +6,7 @@ from scipy.stats import t as student
 
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._results import GroupSummary, group_maps
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._subject_bounds import (
@@ -50,13 +50,9 @@ def group_information(
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the resamples.
 
@@ -137,21 +133,16 @@ def group_information(
         information[:, known], confidence_level, n_bootstrap, random_state
     )
     maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
-    own = np.column_stack([accuracy, np.full(len(accuracy), np.nan)])
     return group_maps(
-        shared.to_maps(known, maps),
-        GroupSummary(
-            test="information",
-            values=own[:, shared.shown],
-            subjects=shared.placed.names,
-            quantity="accuracy",
-            masker=shared.placed.masker,
-            options={
-                "n_classes": len(analyses[0].classes),
-                "confidence_level": confidence_level,
-                "n_bootstrap": n_bootstrap,
-            },
-        ),
+        "information",
+        maps,
+        shared.columns(accuracy, known, "accuracy"),
+        column=shared.shown,
+        options={
+            "n_classes": len(analyses[0].classes),
+            "confidence_level": confidence_level,
+            "n_bootstrap": n_bootstrap,
+        },
     )
 
 

@@ -9,12 +9,11 @@ from neuroextrap.group._first_level import (
     own_and_permuted,
     read_nulls,
 )
-from neuroextrap.group._results import GroupSummary, group_maps
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
     read_subjects,
-    to_maps,
     usable_neighbors,
 )
 from neuroextrap.stats import _pvalues
@@ -61,14 +60,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
         Which features are neighbors, for clusters of arrays; images have theirs.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON
-        files beside them say.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.
@@ -147,20 +141,15 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
         maps |= of_clusters
     return group_maps(
-        to_maps(maps, subjects),
-        GroupSummary(
-            test="permutation",
-            values=subjects.values,
-            subjects=subjects.names,
-            quantity=subjects.quantity,
-            masker=subjects.masker,
-            null_maxima=null_maxima,
-            options={
-                "cluster_threshold": cluster_threshold,
-                "n_permutations": 1 + len(picks),
-                "n_first_level": sorted({len(null) for null in nulls}),
-            },
-        ),
+        "permutation",
+        maps,
+        subjects,
+        null_maxima=null_maxima,
+        options={
+            "cluster_threshold": cluster_threshold,
+            "n_permutations": 1 + len(picks),
+            "n_first_level": sorted({len(null) for null in nulls}),
+        },
     )
 
 

@@ -14,12 +14,11 @@ from neuroextrap.group._first_level import (
     own_and_permuted,
     read_nulls,
 )
-from neuroextrap.group._results import GroupSummary, group_maps
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
     read_subjects,
-    to_maps,
 )
 from neuroextrap.images._arrays import load_array
 from neuroextrap.stats._rearrangement_test import permute
@@ -71,13 +70,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         observed maps included, at least 2. All combinations are used if there are no
         more than that. Prevalence needs none of them.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON files beside them say.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the combinations.
 
@@ -192,21 +187,17 @@ def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
     return group_maps(
-        to_maps(statistics, subjects, column),
-        GroupSummary(
-            test="prevalence",
-            values=subjects.values[:, column],
-            subjects=subjects.names,
-            quantity=subjects.quantity,
-            masker=subjects.masker,
-            null_maxima={"minimum": counted.counts.maxima},
-            options={
-                "gamma": asked.gamma,
-                "confidence_level": asked.confidence_level,
-                "n_permutations": 1 + len(picks),
-                "n_first_level": sorted({len(null) for null in nulls}),
-            },
-        ),
+        "prevalence",
+        statistics,
+        subjects,
+        column=column,
+        null_maxima={"minimum": counted.counts.maxima},
+        options={
+            "gamma": asked.gamma,
+            "confidence_level": asked.confidence_level,
+            "n_permutations": 1 + len(picks),
+            "n_first_level": sorted({len(null) for null in nulls}),
+        },
     )
 
 
@@ -309,12 +300,7 @@ def saved_prevalence(
     for null, subject in zip(nulls, analyses, strict=True):
         _check_regions(null, subject)
     known = known_columns(scores)
-    # features that some subject lacks show a last column, of nothing
-    columns = shared.placed._replace(
-        values=np.column_stack([scores, np.full(len(scores), np.nan)]),
-        usable=np.append(known, False),
-        quantity=tested.pop().replace("_", " "),
-    )
+    columns = shared.columns(scores, known, tested.pop().replace("_", " "))
     return run_prevalence(columns, nulls, asked, column=shared.shown)
 
 

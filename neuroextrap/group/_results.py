@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.group._subjects import to_maps
 from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
 
 
@@ -32,13 +33,27 @@ class GroupSummary:
     notes: tuple = ()
 
 
-def group_maps(maps, summary):
-    """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary."""
+def group_maps(test, statistics, subjects, *, column=slice(None), values=None, **about):
+    """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary.
+
+    `statistics` are those of the usable features of SubjectMaps by name, and `column`
+    is the column of `subjects` that each feature of the masker shows. `values` are the
+    subjects' own maps if they are not those of `subjects`, `about` the other fields of
+    the summary.
+    """
+    summary = GroupSummary(
+        test=test,
+        values=subjects.values[:, column] if values is None else values,
+        subjects=subjects.names,
+        quantity=subjects.quantity,
+        masker=subjects.masker,
+        **about,
+    )
     return RegionMaps(
-        maps,
+        to_maps(statistics, subjects, column),
         records=GROUP_MAPS,
         masker=summary.masker,
-        parameters={"test": summary.test, **summary.options},
+        parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
         page=_page,
         summary=summary,

@@ -5,7 +5,7 @@ from joblib import Parallel, delayed
 from scipy.stats import t as student
 
 from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._results import GroupSummary, group_maps
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._second_level_input import (
     SecondLevelOptions,
     choose_test,
@@ -13,7 +13,7 @@ from neuroextrap.group._second_level_input import (
     read_second_level,
     small_variance_groups,
 )
-from neuroextrap.group._subjects import to_maps, usable_neighbors
+from neuroextrap.group._subjects import usable_neighbors
 from neuroextrap.images._smoothing import variance_smoother
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
@@ -262,30 +262,26 @@ def second_level_test(  # noqa: PLR0913
     named = {**estimates, name: maps.pop("statistic"), **maps}
     maxima[name] = maxima.pop("statistic")
     return group_maps(
-        to_maps(named, subjects),
-        GroupSummary(
-            test="second_level",
-            values=compared,
-            subjects=subjects.names,
-            quantity=subjects.quantity,
-            masker=subjects.masker,
-            null_maxima=maxima,
-            options={
-                "statistic": name,
-                "contrast": contrast,
-                "paired": paired_imgs is not None,
-                "baseline": baseline,
-                "two_sided": bool(two_sided),
-                "cluster_threshold": cluster_threshold,
-                "tfce": tfce,
-                "of_mean": test.is_intercept,
-                "tested": test.rows[:, 0],
-                "flips": asked.flips(test),
-                "all": arrangements.are_all,
-                "n_permutations": arrangements.n_permutations,
-            },
-            notes=notes,
-        ),
+        "second_level",
+        named,
+        subjects,
+        values=compared,
+        null_maxima=maxima,
+        options={
+            "statistic": name,
+            "contrast": contrast,
+            "paired": paired_imgs is not None,
+            "baseline": baseline,
+            "two_sided": bool(two_sided),
+            "cluster_threshold": cluster_threshold,
+            "tfce": tfce,
+            "of_mean": test.is_intercept,
+            "tested": test.rows[:, 0],
+            "flips": asked.flips(test),
+            "all": arrangements.are_all,
+            "n_permutations": arrangements.n_permutations,
+        },
+        notes=notes,
     )
 
 
