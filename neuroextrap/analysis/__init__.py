@@ -3,11 +3,14 @@
 ``RegionAnalysis`` is the base of ``IdentificationSearchLight`` and
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
-``RegionResults`` (``_results``). ``RegionMaps`` holds what comparisons, lesions,
-extrapolations and analyses over subjects return.
+``RegionResults`` (``_results``).
+
+``Regions``, ``Bounds`` and ``Keep`` are values of its parameters. ``RegionMaps`` holds
+what comparisons, lesions, extrapolations and analyses over subjects return.
 """
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._values import Bounds, Keep, Regions
 
-__all__ = ["RegionAnalysis", "RegionMaps"]
+__all__ = ["Bounds", "Keep", "RegionAnalysis", "RegionMaps", "Regions"]

@@ -1,16 +1,16 @@
 """Every parameter of an analysis, declared once; lists of them are read from here."""
 
-import inspect
 from typing import NamedTuple
 
 from sklearn.base import clone
 
+from neuroextrap.maps._parameters import flat_parameters, nested_parameters
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
 _SEARCHLIGHT, _ENCODING, _SAMPLES = ("searchlight",), ("encoding",), ("samples",)
 _BOTH = (*_SEARCHLIGHT, *_ENCODING)
-_WORDLESS = ("memory", "memory_level", "verbose")
+_WORDLESS = ("memory", "verbose")
 
 
 class Parameter(NamedTuple):
@@ -62,11 +62,12 @@ PARAMETERS = (
     Parameter("bounds", RESULT, "bounds", _SEARCHLIGHT),
     Parameter("test_units", RESULT, "test_units", _SEARCHLIGHT),
     Parameter("e_value_order", RESULT, "e_value_order", _SEARCHLIGHT),
-    Parameter("per_fold", RESULT, None, _SEARCHLIGHT),
+    Parameter("per_fold", RESULT, None, _BOTH),
     Parameter("random_state", IDENTITY, "random_state", _BOTH),
     *(
         Parameter(name, RESOURCE, None if name in _WORDLESS else name, _BOTH)
         for name in WITHOUT_EFFECT
+        if name != "memory_level"  # of maskers
     ),
     Parameter("samples", RESULT, "samples", _SAMPLES),
     Parameter("t_r", IDENTITY, "t_r", _SAMPLES),
@@ -91,12 +92,6 @@ def parameters(*kinds):
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
 
 
-def region_options(analysis):
-    """Return the parameters of an analysis that choose its regions, a dict."""
-    rows = [row for row in PARAMETERS if row.chooses_regions]
-    return {row.name: getattr(analysis, row.name) for row in rows}
-
-
 def of_no_places(analysis):
     """Return the mask and what chooses regions as where features have no place, a dict.
 
@@ -112,11 +107,16 @@ def of_arrays(analysis):
     names = [row.name for row in PARAMETERS if row.role == RESOURCE]
     names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
-    reset |= {"noise_covariance": None, "min_voxels": 1}
-    return clone(analysis).set_params(**reset)
+    return with_parameters(analysis, noise_covariance=None, **reset | {"min_voxels": 1})
+
+
+def with_parameters(analysis, **changed):
+    """Return a copy with parameters changed, those inside of value objects too."""
+    given = flat_parameters(analysis) | changed
+    return clone(analysis).set_params(**nested_parameters(type(analysis), given))
 
 
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
-    known = inspect.signature(type(analysis)).parameters
-    return {name: known[name].default for name in names}
+    known = flat_parameters(type(analysis)())
+    return {name: known[name] for name in names}

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import region_options
+from neuroextrap.analysis._parameters import PARAMETERS
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import (
+    check_flags,
     check_flags_of,
     check_n_jobs,
     check_set_sizes,
@@ -51,9 +53,11 @@ class RunParameters:
         """Take them from an estimator, and check them before any data are read."""
         random_generator(estimator.random_state)
         check_flags_of(estimator)
-        return cls(
-            **{field.name: getattr(estimator, field.name) for field in fields(cls)}
-        )
+        given = flat_parameters(estimator)
+        check_flags(per_fold=given["per_fold"])
+        if given["per_fold"] and estimator.kind != "searchlight":
+            raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     def __post_init__(self):
         """Raise ValueError if a parameter is out of range or two exclude each other."""
@@ -101,7 +105,9 @@ class RunParameters:
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""
-        return choose_regions(masker, n_features, **region_options(self))
+        rows = [row.name for row in PARAMETERS if row.chooses_regions]
+        given = {name: getattr(self, name) for name in rows}
+        return choose_regions(masker, n_features, **given)
 
     def usable_regions(self, choice, usable):
         """Drop features that are not usable, then regions with too few left."""

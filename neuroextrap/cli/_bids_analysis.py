@@ -40,14 +40,12 @@ def add_encoding_options(parser):
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
     _check_given(args)
-    given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
-        from neuroextrap.encoding import EncodingIdentification
-
-        return EncodingIdentification(**given), _of_stimuli(args)
-    from neuroextrap.decoding import IdentificationSearchLight
-
-    return IdentificationSearchLight(**given), {}
+        from neuroextrap.encoding import EncodingIdentification as Analysis
+    else:
+        from neuroextrap.decoding import IdentificationSearchLight as Analysis
+    given = parameters_of(args, Analysis, without=_OF_PARTICIPANTS)
+    return Analysis(**given), _of_stimuli(args) if Analysis.kind == "encoding" else {}
 
 
 def _check_given(args):

@@ -171,7 +171,7 @@ def _model(args, mask):
     """Return the model that the options describe, not fitted."""
     from neuroextrap.encoding import EncodingIdentification
 
-    parameters = parameters_of(args, "encoding")
+    parameters = parameters_of(args, EncodingIdentification)
     return EncodingIdentification(**parameters | {"mask": mask})
 
 

@@ -336,19 +336,23 @@ def add_n_jobs(group, *, default):
 
 
 def parameters_of(args, kind, *, without=()):
-    """Return the parameters of a kind of analysis, or of "samples", as `args` say them.
+    """Return parameters of a class of analysis, or of "samples", as `args` say them.
 
     `without` are words that mean something else to the command.
     """
     from neuroextrap.analysis._parameters import parameters
+    from neuroextrap.maps._parameters import nested_parameters
 
-    words = {row.name: row.word for row in parameters(kind) if row.word}
+    of = getattr(kind, "kind", kind)
+    words = {row.name: row.word for row in parameters(of) if row.word}
     given = {n: getattr(args, word) for n, word in words.items() if word not in without}
     if given.get("bounds") == "none":
         given["bounds"] = None
     if "encoder" in given:
         given["encoder"] = encoder_of(args)
-    return given if kind == "samples" else given | {"verbose": 0 if args.quiet else 1}
+    if kind == "samples":
+        return given
+    return nested_parameters(kind, given | {"verbose": 0 if args.quiet else 1})
 
 
 def take_last_as_output(args, argv, names):

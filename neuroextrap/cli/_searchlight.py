@@ -158,7 +158,7 @@ def run(args):
         len(set(samples.runs.tolist())),
         samples.data.shape[1],
     )
-    light = IdentificationSearchLight(**parameters_of(args, "searchlight"))
+    light = IdentificationSearchLight(**parameters_of(args, IdentificationSearchLight))
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:

@@ -11,6 +11,7 @@ from typing import Any
 
 import neuroextrap
 from neuroextrap.analysis._origin import origin_of, recorded_options
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._encoding import beta_tables, encoding_data
 from neuroextrap.images._bids_betas import find_betas
 from neuroextrap.images._bids_runs import find_runs
@@ -23,11 +24,8 @@ from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
-from neuroextrap.maps._provenance import (
-    describe_file,
-    described_parameters,
-    described_value,
-)
+from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._provenance import describe_file, described_value
 from neuroextrap.margins.running._array_hash import array_hash
 
 logger = logging.getLogger(__name__)
@@ -176,7 +174,7 @@ def fit_participant(request, participant, folder):
     if request.work_dir is not None:
         analysis.set_params(checkpoint=folder / "checkpoint")
     if request.save_null:
-        analysis.set_params(save_null=folder / NULL_FILE)
+        analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
     if request.stimuli is not None:
         return fit_encoding(request, participant, analysis)
     options = sample_options(request, participant)

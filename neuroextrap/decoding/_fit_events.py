@@ -121,7 +121,6 @@ class EventAnalysis:
             events,
             self.mask,
             memory=self.memory,
-            memory_level=self.memory_level,
             **options,
         )
         light = copy(self).set_params(mask=read.masker.mask_img_)

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import inspect
 import os
 import platform
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from neuroextrap.images._image_hash import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
 from neuroextrap.margins.running._array_hash import array_hash
-from neuroextrap.margins.running._described import WITHOUT_EFFECT, described
+from neuroextrap.margins.running._described import described
 
 _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
 
@@ -112,38 +111,6 @@ def provenance(*, parameters=None, inputs=None, random_state=None):
 def described_value(value):
     """Return what a parameter is, in JSON values: no memory addresses, no paths."""
     return described(value, _special)
-
-
-def described_parameters(estimator):
-    """Return the parameters that results depend on, in JSON values by name.
-
-    What an analysis that was read from a folder could not restore (an image, say) is
-    as the folder described it.
-    """
-    given = estimator.get_params(deep=False)
-    kept = {n: v for n, v in given.items() if n not in WITHOUT_EFFECT}
-    return _restored(estimator, described_value(kept))
-
-
-def changed_parameters(estimator):
-    """Return the parameters that differ from the default, in JSON values by name."""
-    defaults = inspect.signature(type(estimator)).parameters
-    given = described_value(estimator.get_params(deep=False))
-    return {
-        name: value
-        for name, value in _restored(estimator, given).items()
-        if name not in defaults or value != described_value(defaults[name].default)
-    }
-
-
-def _restored(estimator, described):
-    """Return described parameters, with those that a folder described only."""
-    origin = getattr(estimator, "origin_", None)
-    known = {} if origin is None else origin.parameters
-    return {
-        name: known[name] if value is None and name in known else value
-        for name, value in described.items()
-    }
 
 
 def file_hash(path):

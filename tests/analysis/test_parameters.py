@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from neuroextrap.analysis import Regions
 from neuroextrap.analysis._parameters import (
     PARAMETERS,
     of_arrays,
@@ -14,7 +15,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._provenance import described_parameters
+from neuroextrap.maps._parameters import described_parameters, flat_parameters
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification)
 
@@ -29,15 +30,14 @@ def options_of(function):
 
 
 @pytest.mark.parametrize(
-    ("kind", "function"),
+    ("kind", "names"),
     [
-        *((analysis().kind, analysis) for analysis in ANALYSES),
-        ("samples", IdentificationSearchLight.fit_events),
+        *((analysis().kind, flat_parameters(analysis())) for analysis in ANALYSES),
+        ("samples", options_of(IdentificationSearchLight.fit_events)),
     ],
 )
-def test_every_parameter_is_in_the_table_once(kind, function):
-    names = [row.name for row in parameters(kind)]
-    assert sorted(names) == sorted(options_of(function))
+def test_every_parameter_is_in_the_table_once(kind, names):
+    assert sorted(row.name for row in parameters(kind)) == sorted(names)
 
 
 def test_roles_are_of_few_words():
@@ -60,20 +60,22 @@ def test_what_chooses_regions_is_what_regions_are_chosen_by():
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_where_features_have_no_place_nothing_chooses_regions(analysis):
-    asked = analysis("mask.nii", radius=4.0, stride=3, labels_img="atlas.nii")
+    regions = Regions(stride=3)
+    asked = analysis("mask.nii", radius=4.0, regions=regions, labels_img="atlas.nii")
     plain = of_no_places(asked)
     assert plain.keys() >= {"mask", "labels_img", "n_nearest"}
-    assert plain.items() <= analysis().get_params(deep=False).items()
+    assert plain.items() <= flat_parameters(analysis()).items()
     assert "radius" not in plain
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_copies_of_arrays_keep_all_that_results_mean(analysis):
-    changed = {"statistic": "pairwise_accuracy", "confidence_level": 0.9, "radius": 4.0}
+    changed = {"statistic": "pairwise_accuracy", "set_sizes": [2, 3], "radius": 4.0}
     changed |= {"max_memory": "1M"}
-    places = {"mask": "mask.nii", "labels_img": "atlas.nii", "n_nearest": 9}
+    places = {"mask": "mask.nii", "labels_img": "atlas.nii"}
     resources = {"n_jobs": 7, "checkpoint": "work", "shard": "1/2", "verbose": 1}
-    asked = analysis(**changed, **places, **resources, min_voxels=5)
-    alone = of_arrays(asked).get_params(deep=False)
-    assert alone == analysis(**changed, min_voxels=1).get_params(deep=False)
+    regions = Regions(n_nearest=9, min_voxels=5)
+    asked = analysis(**changed, **places, **resources, regions=regions)
+    alone = flat_parameters(of_arrays(asked))
+    assert alone == flat_parameters(analysis(**changed)) | {"min_voxels": 1}
     assert asked.mask == "mask.nii"

@@ -22,7 +22,7 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import RegionAnalysis, RegionMaps
+from neuroextrap.analysis import Keep, RegionAnalysis, RegionMaps
 from neuroextrap.stats._validation import check_flags
 
 
@@ -97,9 +97,9 @@ CALLS = {
     "analyze_participants": lambda **flag: cohorts.analyze_participants(
         "no_such_folder", "out", samples="blocks", **flag
     ),
-    "IdentificationSearchLight": lambda **flag: decoding.IdentificationSearchLight(
-        **flag
-    ).fit(ROWS, Y, groups=RUNS),
+    "Keep": lambda **flag: decoding.IdentificationSearchLight(keep=Keep(**flag)).fit(
+        ROWS, Y, groups=RUNS
+    ),
     "IdentificationSearchLight.fit_events": _fit_events,
     "IdentificationSearchLight.merge": _merge,
     "IdentificationSearchLight.to_directory": _write_analysis,
@@ -172,5 +172,5 @@ def test_booleans_of_numpy_are_flags(value):
     )
     np.testing.assert_array_equal(found.p_value, same.p_value)
     assert (found.p_value_fwe_step_down is None) == (not value)
-    light = decoding.IdentificationSearchLight(per_fold=value, bounds=None)
+    light = decoding.IdentificationSearchLight(keep=Keep(per_fold=value), bounds=None)
     light.fit(ROWS, Y, groups=RUNS)

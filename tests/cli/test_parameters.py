@@ -58,27 +58,26 @@ def test_commands_have_the_words_of_the_table(command, kind):
     assert words <= vars(parsed(command)).keys()
 
 
-@pytest.mark.parametrize("command", ["searchlight", "encoding"])
-def test_defaults_are_those_of_python(command):
-    made = parameters_of(parsed(command), command)
-    kinds = {
-        "searchlight": IdentificationSearchLight,
-        "encoding": EncodingIdentification,
-    }
-    expected = kinds[command]().get_params(deep=False)
+@pytest.mark.parametrize("kind", [IdentificationSearchLight, EncodingIdentification])
+def test_defaults_are_those_of_python(kind):
+    made = parameters_of(parsed(kind.kind), kind)
+    expected = kind().get_params(deep=False)
     del made["verbose"]  # the command tells how far it is
     made.pop("encoder", None)
     assert made == {name: expected[name] for name in made}
 
 
-@pytest.mark.parametrize("kind", ["searchlight", "encoding", "samples"])
+@pytest.mark.parametrize(
+    "kind", [IdentificationSearchLight, EncodingIdentification, "samples"]
+)
 def test_a_parameter_that_joins_the_table_is_passed_on(joined, kind):
-    args = parsed("searchlight" if kind == "samples" else kind)
+    name = getattr(kind, "kind", kind)
+    args = parsed("searchlight" if name == "samples" else name)
     args.loudness = 11
     before = parameters_of(args, kind)
-    joined(kind, None)
+    joined(name, None)
     assert parameters_of(args, kind).keys() == before.keys()
-    joined(kind, "loudness")
+    joined(name, "loudness")
     assert parameters_of(args, kind)["volume"] == 11
     assert parameters_of(args, kind).keys() == before.keys() | {"volume"}
     assert "volume" not in parameters_of(args, kind, without=["loudness"])

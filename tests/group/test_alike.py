@@ -10,7 +10,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from neuroextrap.analysis import _parameters
 from neuroextrap.analysis._parameters import IDENTITY, PARAMETERS, RESULT, Parameter
-from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import (
     group_information,
     group_permutation_test,
@@ -19,6 +18,7 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.group._alike import check_alike
+from tests.analyses import searchlight_of
 
 AFFINE, SHAPE = np.diag([3.0, 3, 3, 1]), (3, 3, 2)
 Y, RUNS = np.tile(np.arange(3), 6), np.repeat(np.arange(6), 3)
@@ -37,7 +37,7 @@ def analyze(folder, seed, **options):
     data = nibabel.Nifti1Image(rng.normal(size=(*SHAPE, len(Y))), AFFINE)
     given = {"radius": 4, "n_permutations": 20, "bounds": None}
     given |= {"save_null": folder.with_suffix(".npy")}
-    light = IdentificationSearchLight(mask, **{**given, **options})
+    light = searchlight_of(mask, **{**given, **options})
     light.fit(data, Y, groups=RUNS).to_directory(folder)
     return light
 
