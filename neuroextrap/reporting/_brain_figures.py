@@ -12,6 +12,8 @@ _TRANSPARENT = 1e-9
 # opacity of what does not survive: beside what does, and where nothing does
 FAINT = 0.25
 TREND = 0.5
+TREND_SHARE = 0.05
+"""Share of the regions that is drawn first where none survives correction."""
 
 
 def brain_figure(  # noqa: PLR0913 - what a picture is made of
@@ -133,3 +135,14 @@ def _drawn_vertices(values, side, opacity):
     first = side.offset
     drawn[side.vertices] = opacity[first : first + len(side.vertices)] > 0
     return np.where(drawn, values, 0.0)
+
+
+def trend_limit(strength):
+    """Return the strength that one region in twenty exceeds at most."""
+    return float(np.nanquantile(strength, 1 - TREND_SHARE))
+
+
+def color_range(values):
+    """Return where colors begin (at zero or below) and end, low < high."""
+    low, high = min(float(np.nanmin(values)), 0.0), float(np.nanmax(values))
+    return low, (high if high > low else low + 1.0)

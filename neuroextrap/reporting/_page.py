@@ -1,22 +1,23 @@
 """A self-contained page: sections with anchors, tables, pictures inside."""
 
+import base64
 import re
 
 from markupsafe import Markup
 
 import neuroextrap
-from neuroextrap.reporting._rendering import format_number, render
+from neuroextrap.reporting._rendering import format_number, read_text, render, sentences
 from neuroextrap.reporting._report import Report
-from neuroextrap.reporting._slices import read_script
 
 
 def make_page(title, sections):
     """Put sections on one self-contained page, a :class:`Report`.
 
     `title` and the heading of each section, a pair (heading, HTML), are plain text and
-    escaped here; an empty heading has no line and no entry in the contents.
+    escaped here; an empty heading has no line and no entry in the contents. Sections
+    without content are left out.
     """
-    parts = _with_anchors(sections)
+    parts = _with_anchors([section for section in sections if section[1]])
     contents = [part for part in parts if part["heading"]]
     page = render(
         "page",
@@ -24,18 +25,10 @@ def make_page(title, sections):
         sections=parts,
         contents=contents if len(contents) > 1 else [],
         style=Markup(read_text("page.css")),
-        script=Markup(read_script("page")),
+        script=Markup(read_text("page.js")),
         version=neuroextrap.__version__,
     )
     return Report(str(page))
-
-
-def read_text(file_name):
-    """Read one of the files beside the templates."""
-    from importlib import resources
-
-    folder = resources.files("neuroextrap.reporting").joinpath("_templates")
-    return folder.joinpath(file_name).read_text(encoding="utf-8")
 
 
 def _with_anchors(sections):
@@ -97,9 +90,32 @@ def frame_table(
     return render("table", columns=columns, rows=rows, caption=caption)
 
 
+def list_of(template, **values):
+    """Return the paragraphs of a filled-in template of words as a list."""
+    return render("list", items=sentences(template, **values))
+
+
+def answer(words, picture=""):
+    """Return what was found, its first sentence set apart, and where."""
+    return render("answer", verdict=words[0], sentences=words[1:], picture=picture)
+
+
+def methods_section(words, works):
+    """Return the paragraph to cite, and what it refers to, as HTML."""
+    return render("methods", paragraph=Markup(" ").join(words), references=works)
+
+
 def figure_tag(source, caption, file_name=""):
     """Return a figure with its caption from the data URI of a picture.
 
     A button saves it under `file_name`, if there is one.
     """
     return render("figure", source=Markup(source), caption=caption, file_name=file_name)
+
+
+def tsv_uri(frame):
+    """Return a data frame as the address of a tab-separated file."""
+    text = frame.to_csv(sep="\t", index=False).encode("utf-8")
+    return Markup("data:text/tab-separated-values;base64,") + base64.b64encode(
+        text
+    ).decode("ascii")

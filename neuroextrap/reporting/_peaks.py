@@ -129,3 +129,11 @@ def _strongest(values, places, n_peaks, min_distance):
     from neuroextrap.images._clusters import peak_features
 
     return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)
+
+
+def ranked_peaks(fitted, n_peaks, atlas=None):
+    """Return the peak table, ordered by the statistic that the permutations tested."""
+    statistic = fitted.statistic
+    known = isinstance(statistic, str) and statistic in fitted.region_scores_
+    order = statistic if known and fitted.n_permutations_ else "accuracy"
+    return peak_table(fitted, n_peaks=n_peaks, statistic=order, atlas=atlas)

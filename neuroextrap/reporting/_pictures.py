@@ -1,16 +1,13 @@
-"""Pictures as data URIs: curves and histograms as SVG, brain maps as PNG."""
+"""Pictures as data URIs: curves and histograms as SVG, small PNGs of brain maps."""
 
 import base64
 import functools
 import io
 
-import numpy as np
-
-from neuroextrap.maps._registry import record_of
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.reporting._page import figure_tag
-from neuroextrap.reporting._png import few_colors
 
+_OPAQUE = (255, 255)
 _SVG = {
     "svg.hashsalt": "neuroextrap",
     "svg.fonttype": "none",  # text stays text: small, searchable
@@ -45,22 +42,15 @@ def embed_figure(figure, caption, file_name=""):
     return figure_tag(data_uri(figure), caption, file_name)
 
 
-def null_picture(fitted):
-    """Draw the distribution of the permuted maximum, with the observed maximum."""
-    observed = float(np.nanmax(fitted.results_.scores.score))
-    ax = plot_null_distribution(
-        fitted.null_maxima_,
-        observed,
-        xlabel=f"largest {_statistic_name(fitted)} over regions",
-    )
-    return data_uri(ax.figure)
+def null_figure(maxima, observed, xlabel, caption, file_name, *, label=None):
+    """Draw the largest statistic of every permutation, with the observed one, as HTML.
 
-
-def _statistic_name(fitted):
-    """Name the statistic of the permutation test, with its unit if it has one."""
-    if isinstance(fitted.statistic, str):
-        return record_of(fitted.statistic).label_with_unit
-    return f"accuracy among {fitted.statistic}"
+    `label` names the permuted values in the legend, where permuting is not the word.
+    """
+    ax = plot_null_distribution(maxima, observed, xlabel=xlabel)
+    if label:
+        ax.get_legend().get_texts()[0].set_text(label)
+    return embed_figure(ax.figure, caption, file_name)
 
 
 @functools.cache
@@ -87,3 +77,41 @@ def _glass_outline(axis):
     figure.patch.set_alpha(0)
     frame = [float(edge) for edge in (left, right, bottom, top)]
     return {"source": data_uri(figure, "png"), "frame": frame}
+
+
+def few_colors(data):
+    """Return a picture (bytes of a PNG) with a table of at most 256 colors."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(data)).convert("RGBA")
+    if image.getextrema()[-1] == _OPAQUE:
+        image = image.convert("RGB").quantize(
+            256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+        )
+    else:
+        image = image.quantize(256, Image.Quantize.FASTOCTREE)
+    return _written(image)
+
+
+def gray_png(data):
+    """Return an opaque gray picture (bytes of a PNG) with one byte for every pixel.
+
+    Pixels stay as they are; pictures that are not gray are returned unchanged.
+    """
+    from PIL import Image, ImageChops
+
+    image = Image.open(io.BytesIO(data)).convert("RGBA")
+    red, green, blue, alpha = image.split()
+    differs = ImageChops.lighter(
+        ImageChops.difference(red, green), ImageChops.difference(red, blue)
+    )
+    if alpha.getextrema() != _OPAQUE or differs.getextrema() != (0, 0):
+        return data
+    return _written(red)
+
+
+def _written(image):
+    """Return a picture as bytes of a PNG."""
+    target = io.BytesIO()
+    image.save(target, format="png", optimize=True)
+    return target.getvalue()

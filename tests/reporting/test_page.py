@@ -38,8 +38,12 @@ def test_notes_are_set_apart():
 
 
 def test_anchors_are_unique_and_in_the_contents():
-    page = make_page("t", [("Peaks", "<p>a</p>"), ("Peaks", "<p>b</p>"), ("?", "")])
+    page = make_page(
+        "t",
+        [("Peaks", "<p>a</p>"), ("Peaks", "<p>b</p>"), ("?", "<p>c</p>"), ("No", "")],
+    )
     page = page.get_standalone()
+    assert ">No<" not in page
     for anchor in ("peaks", "peaks-2", "part"):
         assert page.count(f'<section id="{anchor}"') == 1
         assert f'<li><a href="#{anchor}">' in page

@@ -1,0 +1,170 @@
+"""What is said of a fitted analysis: its values for the templates of words."""
+
+import numpy as np
+
+import neuroextrap
+from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._registry import MAPS
+from neuroextrap.reporting._finding import (
+    LEVEL,
+    find,
+    n_analyzed,
+    named_place,
+    region_words,
+)
+from neuroextrap.reporting._methods import cite, short_words
+from neuroextrap.reporting._rendering import sentences
+
+_SAID = (
+    "accuracy",
+    "bayes_accuracy_bound_fwe",
+    "class_information_bound_fwe",
+    "average_bayes_accuracy_bound_fwe",
+    "information_bound_fwe",
+)
+
+
+def found(fitted, peaks):
+    """Say how many regions are above chance, and what is known of the strongest.
+
+    The first sentence is the answer, with the doubts that the analysis has about it.
+    """
+    finding, results, peak = find(fitted), fitted.results_, peaks.iloc[0]
+    (one, many), n_regions = region_words(fitted), n_analyzed(fitted)
+    scores, n_classes = fitted.region_scores_, len(fitted.classes_)
+    known = {name: peak.get(name, np.nan) for name in _SAID}
+    has_population_bounds = results.n_repeats is not None and _SAID[3] in peak
+    lower, upper = known_interval(fitted, int(peak["region"]))
+    return sentences(
+        "identification_found",
+        finding=finding,
+        one=one,
+        many=many,
+        n_regions=n_regions,
+        n_permutations=fitted.n_permutations_,
+        level=LEVEL,
+        smallest_p=np.nanmin(scores["p_value_fwe"]) if finding.by_p_value else None,
+        peak={name: None if np.isnan(x) else x for name, x in known.items()},
+        place=named_place(peak),
+        in_space="x" in peak,
+        interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
+        n_classes=n_classes,
+        chance=1 / n_classes,
+        confidence_level=results.confidence_level,
+        has_population_bounds=has_population_bounds,
+        best_bound=results.test_design(n_regions).best_bound()
+        if has_population_bounds
+        else None,
+        **_doubts(fitted, finding),
+    )
+
+
+def _doubts(fitted, finding):
+    """Return the clauses of doubts that concern what decides, and if bounds suffer."""
+    of_bounds = [clause for clause, on_bounds in fitted.results_.doubts if on_bounds]
+    clauses = [clause for clause, _ in fitted.results_.doubts]
+    has_bounds = "bayes_accuracy_bound_fwe" in fitted.region_scores_
+    return {
+        "doubts": clauses if finding.by_p_value else of_bounds,
+        "bounds_doubted": has_bounds and bool(of_bounds),
+    }
+
+
+def known_interval(fitted, region):
+    """Return a region's 95% interval of the accuracy at every set size.
+
+    The one interval of sentences, figures and tables: both ends, shape (n_set_sizes,),
+    NaN where it is not known: results read from a folder have no margins.
+    """
+    unknown = np.isnan(fitted.standard_error(region))
+    if unknown.any():
+        return np.full((2, len(unknown)), np.nan)
+    return fitted.accuracy_interval(region)
+
+
+def _is_searchlight(fitted):
+    """Return whether regions have centers in an image."""
+    return fitted.results_.choice.centers is not None and fitted.masker_ is not None
+
+
+def limits(fitted):
+    """Return the values for the list of what must not be concluded from the page."""
+    one, many = region_words(fitted)
+    finding, is_searchlight = find(fitted), _is_searchlight(fitted)
+    return {
+        "finding": finding,
+        "one": one,
+        "many": many,
+        "is_searchlight": is_searchlight,
+    }
+
+
+def validity_notes(fitted):
+    """List when the numbers of a fitted analysis hold, its own notes first.
+
+    Then come the notes of the maps it has, those of single regions before those of all
+    regions at once.
+    """
+    records = [MAPS[name] for name in MAPS if name in fitted.region_scores_]
+    records.sort(key=lambda record: record.simultaneous)
+    notes = [record.note for record in records if record.note]
+    return [*fitted.notes_, *dict.fromkeys(notes)]
+
+
+def vacuity_notes(fitted):
+    """List which bounds on average Bayes accuracy could not exceed chance, or 1/2.
+
+    They say so of the design: even accuracy 1 would not lift them. Empty when the
+    bounds can say something.
+    """
+    results = fitted.results_
+    if results.n_repeats is None:
+        return []
+    numbers = {"pointwise": 1, "simultaneous": n_analyzed(fitted)}
+    bounds = [(k, n, results.test_design(n).best_bound()) for k, n in numbers.items()]
+    return sentences(
+        "identification_vacuity", bounds=bounds, n_classes=len(fitted.classes_)
+    )
+
+
+def methods(fitted):
+    """Describe a fitted analysis for the methods section of a paper, with its works.
+
+    Only what the fitted analysis itself knows is said: how samples were made of the
+    images is for the reader to add.
+    """
+    results, parameters = fitted.results_, described_parameters(fitted)
+    is_searchlight = _is_searchlight(fitted)
+    estimator = parameters.get("estimator")
+    words = sentences(
+        "identification_methods",
+        version=neuroextrap.__version__,
+        names=results.choice.names,
+        n_regions=int(results.scores.done.sum()),
+        is_searchlight=is_searchlight,
+        n_nearest=getattr(fitted, "n_nearest", None),
+        radius=getattr(fitted, "radius", None),
+        estimator="" if estimator is None else short_words(estimator),
+        n_test=results.n_test,
+        n_classes=len(fitted.classes_),
+        set_sizes=fitted.set_sizes_,
+        n_permutations=fitted.n_permutations_,
+        labels=_permuted_labels(fitted),
+        has_population_bounds=results.n_repeats is not None,
+        confidence_level=results.confidence_level,
+    )
+    return words, cite(
+        searchlight=is_searchlight,
+        curves=True,
+        information=True,
+        maximum=fitted.n_permutations_,
+        nilearn=fitted.masker_ is not None,
+    )
+
+
+def _permuted_labels(fitted):
+    """Return the labels that moved, None where the analysis does not know them."""
+    try:
+        return fitted.run_.labels
+    except (AttributeError, ValueError):  # read from a folder, or no labels
+        return None
