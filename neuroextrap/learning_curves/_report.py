@@ -88,7 +88,7 @@ def learning_curve_report(curves, title=None):
         _panels(curves),
         ("All training sizes", _sizes(curves)),
         ("What is taken for what", _confusions(curves)),
-        ("What this does not show", list_of("learning_curves_limits")),
+        ("What this does not show", list_of(sentences("learning_curves_limits"))),
         ("Methods", _methods(curves)),
     ]
     return make_page(title or "Learning curves", sections)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._atlas_places import atlas_names_at
-from neuroextrap.reporting._brain_figures import color_range
 from neuroextrap.reporting._finding import decide, words_of_features, words_of_regions
 from neuroextrap.reporting._maps_section import Look, PageMaps, features_as_regions
+from neuroextrap.reporting._peaks import place_columns, strongest
+from neuroextrap.reporting._pictures import color_range
 from neuroextrap.reporting._rendering import sentences
 
 DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
@@ -52,29 +52,10 @@ class Compared:
         """Tabulate the regions that differ most, spheres at least 16 mm apart."""
         import pandas as pd
 
-        from neuroextrap.images._clusters import peak_features
-
         strength = self.scores[DIFFERENCE]
         strength = np.abs(strength) if self.two_sided else strength
-        if self.places is None:
-            rows = np.argsort(-strength, kind="stable")[:n_peaks]
-            rows = rows[np.isfinite(strength[rows])]
-        else:
-            rows = peak_features(
-                strength, self.places, n_peaks=n_peaks, min_distance=_DISTANCE
-            )
-        columns = {"region": rows}
-        if self.places is not None:
-            columns |= dict(zip("xyz", self.places[rows].T, strict=True))
-            if atlas is not None:
-                columns["atlas_label"] = atlas_names_at(atlas, self.places[rows])
-        elif atlas is not None:
-            raise ValueError(
-                "atlas names the centers of spheres and discs, but these regions have "
-                "none; leave it out"
-            )
-        if self.names is not None:
-            columns["name"] = [self.names[row] for row in rows]
+        rows = strongest(strength, self.places, n_peaks, _DISTANCE)
+        columns = place_columns(rows, self.places, self.names, atlas)
         return pd.DataFrame(columns | {n: v[rows] for n, v in self.scores.items()})
 
     def view(self, names):

@@ -14,7 +14,7 @@ from neuroextrap.reporting._page import (
     make_page,
     methods_section,
 )
-from neuroextrap.reporting._peak_tables import tables_of_peaks
+from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_p_value,
@@ -106,13 +106,13 @@ def comparison_report(
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)
     words = _found(compared, names, peaks.iloc[0])
-    limits = {"first": names[0], "second": names[1], "many": compared.words[1]}
+    limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [
         ("What was found", answer(words, pictures.figure(DIFFERENCE))),
         ("Both accuracies", _scatter(compared, names)),
         ("Largest differences", _table(compared, names, peaks)),
         ("Maps", pictures.section(others)),
-        ("What this does not show", list_of("comparison_limits", **limits)),
+        ("What this does not show", list_of(limits)),
         ("Methods", _methods(comparison, compared, names)),
         ("Parameters", key_value_table(parameters, "Parameters") if parameters else ""),
     ]
@@ -141,7 +141,6 @@ def _found(compared, names, peak):
         n_worse=int((ahead < 0).sum()),
         n_regions=int(compared.analyzed.sum()),
         many=compared.words[1],
-        smallest_p=np.nanmin(scores[P]),
         peak={name: peak[name] for name in NEEDED},
         place=named_place(peak),
     )

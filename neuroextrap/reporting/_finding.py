@@ -31,12 +31,14 @@ class Finding:
     """Which regions survive correction for looking at all of them.
 
     `criterion` is the map that decides and `words` what it means, both "" where nothing
-    was tested; `survives` is a bool for every region.
+    was tested; `survives` is a bool for every region, `smallest` the least value of the
+    map that decides.
     """
 
     criterion: str
     words: str
     survives: np.ndarray
+    smallest: float = np.nan
 
     @property
     def n_surviving(self):
@@ -62,7 +64,8 @@ def decide(scores, *, n_classes=None, confidence_level=None):
         return Finding("", "", np.zeros(n_regions, dtype=bool))
     values, words = scores[criterion], CRITERIA[criterion]
     if criterion.startswith("p_value"):
-        return Finding(criterion, words, values <= LEVEL)  # NaN: False
+        survives = values <= LEVEL  # NaN: False
+        return Finding(criterion, words, survives, np.nanmin(values))
     if criterion == _OF_REGIONS and np.isfinite(values).sum() == 1:
         words = words.removesuffix(_AT_ONCE)
     words = words.format(level=format_percent(confidence_level))

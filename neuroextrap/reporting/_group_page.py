@@ -3,10 +3,17 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._group_clusters import clusters_section, group_clusters
-from neuroextrap.reporting._group_figures import null_figures, subjects_figure
-from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._group_words import found_in_group, group_methods
+from neuroextrap.reporting._group_results import (
+    found_in_group,
+    group_methods,
+    read_group,
+)
+from neuroextrap.reporting._group_sections import (
+    clusters_section,
+    group_clusters,
+    null_figures,
+    subjects_figure,
+)
 from neuroextrap.reporting._maps_section import Pictures, choose_background
 from neuroextrap.reporting._page import (
     answer,
@@ -15,7 +22,12 @@ from neuroextrap.reporting._page import (
     make_page,
     methods_section,
 )
-from neuroextrap.reporting._rendering import format_number, render, sentence_case
+from neuroextrap.reporting._rendering import (
+    format_number,
+    render,
+    sentence_case,
+    sentences,
+)
 from neuroextrap.reporting._viewer import draw_viewer, or_note
 from neuroextrap.reporting._viewer_data import rounded, viewer_data
 
@@ -58,11 +70,7 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
         ("Maps", pictures.section([n for n in view.overview() if n != drawn])),
         (
             "What this does not show",
-            list_of(
-                "group_limits",
-                tests={each.about.test for each in results},
-                has_clusters=any(each.has_clusters for each in results),
-            ),
+            list_of(sentences("group_limits", results=results)),
         ),
         ("Null distributions", Markup("\n").join(map(null_figures, results)).strip()),
         ("Who was analyzed", _who(first, peak, left_out, links)),

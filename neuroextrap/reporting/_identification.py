@@ -22,8 +22,12 @@ from neuroextrap.reporting._page import (
     make_page,
     methods_section,
 )
-from neuroextrap.reporting._peak_tables import peak_rows, tables_of_peaks
-from neuroextrap.reporting._peaks import ranked_peaks, region_places
+from neuroextrap.reporting._peaks import (
+    peak_rows,
+    ranked_peaks,
+    region_places,
+    tables_of_peaks,
+)
 from neuroextrap.reporting._pictures import null_figure
 from neuroextrap.reporting._rendering import (
     bits_at_least,
@@ -173,10 +177,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None, atlas=None):
         ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
-        (
-            "What this does not show",
-            list_of("identification_limits", **limits(fitted)),
-        ),
+        ("What this does not show", list_of(limits(fitted))),
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
@@ -281,4 +282,4 @@ def _permutations(fitted):
 def _validity(fitted):
     """List when the numbers hold."""
     vacuous = paragraphs(*vacuity_notes(fitted), note=True)
-    return vacuous + render("list", items=validity_notes(fitted))
+    return vacuous + list_of(validity_notes(fitted))

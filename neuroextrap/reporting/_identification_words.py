@@ -15,7 +15,7 @@ from neuroextrap.reporting._finding import (
 from neuroextrap.reporting._methods import cite, short_words
 from neuroextrap.reporting._rendering import sentences
 
-_SAID = (
+_QUOTED = (
     "accuracy",
     "bayes_accuracy_bound_fwe",
     "class_information_bound_fwe",
@@ -29,45 +29,23 @@ def found(fitted, peaks):
 
     The first sentence is the answer, with the doubts that the analysis has about it.
     """
-    finding, results, peak = find(fitted), fitted.results_, peaks.iloc[0]
-    (one, many), n_regions = region_words(fitted), n_analyzed(fitted)
-    scores, n_classes = fitted.region_scores_, len(fitted.classes_)
-    known = {name: peak.get(name, np.nan) for name in _SAID}
-    has_population_bounds = results.n_repeats is not None and _SAID[3] in peak
+    finding, peak = find(fitted), peaks.iloc[0]
+    one, many = region_words(fitted)
     lower, upper = known_interval(fitted, int(peak["region"]))
     return sentences(
         "identification_found",
+        fitted=fitted,
+        results=fitted.results_,
         finding=finding,
         one=one,
         many=many,
-        n_regions=n_regions,
-        n_permutations=fitted.n_permutations_,
+        n_regions=n_analyzed(fitted),
         level=LEVEL,
-        smallest_p=np.nanmin(scores["p_value_fwe"]) if finding.by_p_value else None,
-        peak={name: None if np.isnan(x) else x for name, x in known.items()},
+        peak={name: peak.get(name, np.nan) for name in _QUOTED},
         place=named_place(peak),
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
-        n_classes=n_classes,
-        chance=1 / n_classes,
-        confidence_level=results.confidence_level,
-        has_population_bounds=has_population_bounds,
-        best_bound=results.test_design(n_regions).best_bound()
-        if has_population_bounds
-        else None,
-        **_doubts(fitted, finding),
     )
-
-
-def _doubts(fitted, finding):
-    """Return the clauses of doubts that concern what decides, and if bounds suffer."""
-    of_bounds = [clause for clause, on_bounds in fitted.results_.doubts if on_bounds]
-    clauses = [clause for clause, _ in fitted.results_.doubts]
-    has_bounds = "bayes_accuracy_bound_fwe" in fitted.region_scores_
-    return {
-        "doubts": clauses if finding.by_p_value else of_bounds,
-        "bounds_doubted": has_bounds and bool(of_bounds),
-    }
 
 
 def known_interval(fitted, region):
@@ -88,15 +66,15 @@ def _is_searchlight(fitted):
 
 
 def limits(fitted):
-    """Return the values for the list of what must not be concluded from the page."""
+    """Say what must not be concluded from the page."""
     one, many = region_words(fitted)
-    finding, is_searchlight = find(fitted), _is_searchlight(fitted)
-    return {
-        "finding": finding,
-        "one": one,
-        "many": many,
-        "is_searchlight": is_searchlight,
-    }
+    return sentences(
+        "identification_limits",
+        finding=find(fitted),
+        one=one,
+        many=many,
+        is_searchlight=_is_searchlight(fitted),
+    )
 
 
 def validity_notes(fitted):
@@ -133,25 +111,17 @@ def methods(fitted):
     Only what the fitted analysis itself knows is said: how samples were made of the
     images is for the reader to add.
     """
-    results, parameters = fitted.results_, described_parameters(fitted)
     is_searchlight = _is_searchlight(fitted)
-    estimator = parameters.get("estimator")
+    estimator = described_parameters(fitted).get("estimator")
     words = sentences(
         "identification_methods",
         version=neuroextrap.__version__,
-        names=results.choice.names,
-        n_regions=int(results.scores.done.sum()),
+        fitted=fitted,
+        results=fitted.results_,
         is_searchlight=is_searchlight,
         n_nearest=getattr(fitted, "n_nearest", None),
-        radius=getattr(fitted, "radius", None),
         estimator="" if estimator is None else short_words(estimator),
-        n_test=results.n_test,
-        n_classes=len(fitted.classes_),
-        set_sizes=fitted.set_sizes_,
-        n_permutations=fitted.n_permutations_,
         labels=_permuted_labels(fitted),
-        has_population_bounds=results.n_repeats is not None,
-        confidence_level=results.confidence_level,
     )
     return words, cite(
         searchlight=is_searchlight,

@@ -12,17 +12,17 @@ from markupsafe import Markup
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._backgrounds import Background, volume_background
-from neuroextrap.reporting._brain_figures import (
+from neuroextrap.reporting._finding import Finding, find, region_words
+from neuroextrap.reporting._page import figure_tag
+from neuroextrap.reporting._pictures import (
     FAINT,
     TREND,
     TREND_SHARE,
     brain_figure,
     color_range,
+    data_uri,
     trend_limit,
 )
-from neuroextrap.reporting._finding import Finding, find, region_words
-from neuroextrap.reporting._page import figure_tag
-from neuroextrap.reporting._pictures import data_uri
 from neuroextrap.reporting._rendering import paragraphs, sentence_case, sentences
 
 _LOGGER = logging.getLogger(__name__)

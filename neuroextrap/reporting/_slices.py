@@ -8,8 +8,7 @@ from string import Template
 import numpy as np
 
 from neuroextrap.plotting._brain_maps import COLORMAP
-from neuroextrap.reporting._brain_figures import color_range
-from neuroextrap.reporting._pictures import gray_png
+from neuroextrap.reporting._pictures import color_range, gray_png
 from neuroextrap.reporting._rendering import read_text
 
 _WIDTH = 920

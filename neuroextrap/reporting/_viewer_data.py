@@ -7,8 +7,12 @@ import numpy as np
 
 from neuroextrap.plotting._backgrounds import surface_grays
 from neuroextrap.plotting._brain_maps import COLORMAP
-from neuroextrap.reporting._brain_figures import TREND_SHARE, color_range, trend_limit
-from neuroextrap.reporting._pictures import glass_outlines
+from neuroextrap.reporting._pictures import (
+    TREND_SHARE,
+    color_range,
+    glass_outlines,
+    trend_limit,
+)
 
 _REACH = 4.0
 _MOST_NUMBERS = 600_000

@@ -14,8 +14,7 @@ from scipy import stats as scipy_stats
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
 from neuroextrap.group._group_maps import records
-from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._group_words import found_in_group
+from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._cluster_statistics import (
     find_clusters,

@@ -17,9 +17,9 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.group._group_maps import records
-from neuroextrap.reporting._group_clusters import group_clusters
 from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import read_group
+from neuroextrap.reporting._group_sections import group_clusters
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
