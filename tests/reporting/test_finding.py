@@ -67,6 +67,8 @@ def test_numbers_of_the_strongest_are_those_of_its_maps(fitted):
     assert f"{format_percent(peak['accuracy'])} correct among 4 classes" in sentences
     lower, upper = fitted.accuracy_interval(int(peak["region"]))
     assert f"{format_percent(lower[-1])} to {format_percent(upper[-1])}" in sentences
+    n_regions = np.isfinite(fitted.region_scores_["accuracy"]).sum()
+    assert f"optimistic, because it is the best of {n_regions:,} spheres" in sentences
     assert "Nothing can be said about other classes: 4 are too few." in sentences
 
 
@@ -172,7 +174,7 @@ def test_without_permutations_the_bound_decides():
 def test_a_single_region_is_not_called_the_best_of_many():
     fitted = _fit(signal=3.0, n_runs=20)
     sentences = " ".join(said_of(fitted))
-    assert "too high on average" not in sentences
+    assert "optimistic" not in sentences
 
 
 def test_false_alarms_are_as_rare_as_said():
