@@ -10,13 +10,12 @@ from neuroextrap.learning_curves._comparison import (
     known_limit,
 )
 from neuroextrap.learning_curves._table import learning_curve_table
-from neuroextrap.reporting._methods import cite
+from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,
     frame_table,
     list_of,
     make_page,
-    methods_section,
     tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
@@ -218,4 +217,4 @@ def _methods(curves):
         n_splits=first.information.shape[1],
         several=several,
     )
-    return methods_section(words, cite(learning_curves=True, shared_subjects=several))
+    return methods_section(words)

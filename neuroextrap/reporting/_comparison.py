@@ -6,13 +6,12 @@ import neuroextrap
 from neuroextrap.reporting._compared import DIFFERENCE, NEEDED, P, read_comparison
 from neuroextrap.reporting._finding import named_place
 from neuroextrap.reporting._maps_section import Pictures, choose_background
-from neuroextrap.reporting._methods import cite
+from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,
     key_value_table,
     list_of,
     make_page,
-    methods_section,
 )
 from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure
@@ -223,5 +222,6 @@ def _methods(comparison, compared, names):
         n_exchanges=getattr(comparison, "n_permutations_", 0),
         n_pairs=getattr(comparison, "n_pairs_", 1),
         two_sided=compared.two_sided,
+        are_images=bool(compared.maps),
     )
-    return methods_section(words, cite(maximum=True, nilearn=compared.maps))
+    return methods_section(words)

@@ -15,12 +15,12 @@ from neuroextrap.reporting._group_sections import (
     subjects_figure,
 )
 from neuroextrap.reporting._maps_section import Pictures, choose_background
+from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,
     key_value_table,
     list_of,
     make_page,
-    methods_section,
 )
 from neuroextrap.reporting._rendering import (
     format_number,
@@ -74,7 +74,7 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
         ),
         ("Null distributions", Markup("\n").join(map(null_figures, results)).strip()),
         ("Who was analyzed", _who(first, peak, left_out, links)),
-        ("Methods", methods_section(*group_methods(results))),
+        ("Methods", methods_section(group_methods(results))),
         ("Options", _options(result.about for result in results)),
     ]
     return make_page(

@@ -9,7 +9,6 @@ import neuroextrap
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.reporting._finding import LEVEL, decide, mm_words, words_of_features
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._methods import cite
 from neuroextrap.reporting._rendering import sentences
 
 _SHOWN = {
@@ -243,24 +242,9 @@ def _bounds(scores):
 
 
 def group_methods(results):
-    """Describe analyses over subjects to be cited, with their works."""
+    """Describe analyses over subjects to be cited, in sentences."""
     words = [f"Group maps were made with neuroextrap {neuroextrap.__version__}."]
-    works = {}
-    for about in (result.about for result in results):
-        words += sentences(
-            "group_methods",
-            about=about,
-            statistics=_STATISTICS,
-        )
-        second_level = about.test == "second_level"
-        cited = {
-            "prevalence": about.test == "prevalence",
-            "permuted maps": about.test == "permutation",
-            "information": about.test == "information",
-            "rearrangements": second_level,
-            "maximum": second_level or about.test == "permutation",
-            "bootstrap": about.test == "information",
-            "tfce": second_level and about.options["tfce"],
-        }
-        works |= dict.fromkeys(cite(**cited))
-    return words, list(works)
+    for result in results:
+        about = result.about
+        words += sentences("group_methods", about=about, statistics=_STATISTICS)
+    return words

@@ -14,13 +14,12 @@ from neuroextrap.reporting._identification_words import (
     validity_notes,
 )
 from neuroextrap.reporting._maps_section import Pictures, fitted_background, page_maps
-from neuroextrap.reporting._methods import parameter_tables
+from neuroextrap.reporting._methods import methods_section, parameter_tables
 from neuroextrap.reporting._page import (
     answer,
     key_value_table,
     list_of,
     make_page,
-    methods_section,
 )
 from neuroextrap.reporting._peaks import (
     peak_rows,
@@ -63,7 +62,7 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
         A fitted analysis, or one read from a folder (then the curves have no standard
-        errors). See Notes for what is read of it.
+        errors).
     title : str or None, default=None
         Title of the page; None is "Identification report".
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
@@ -83,14 +82,7 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
 
     Notes
     -----
-    Any object will do that has the attributes ``region_scores_``, ``maps_``,
-    ``masker_``, ``classes_``, ``wins_``, ``set_sizes_``, ``n_elements_``, ``notes_``,
-    ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only), if
-    it has one ``bg_img_``, and ``results_`` (with ``choice``, ``scores.score``,
-    ``n_voxels``, ``n_test``, ``set_sizes``, ``n_repeats``, ``confidence_level``,
-    ``curve``, ``bound_curve`` and ``best_bound``), and the methods
-    ``accuracy_curve``, ``bound_curve``, ``standard_error``, ``find_region`` and
-    ``get_params``. All are public.
+    Of the analysis only public attributes, ``results_`` and methods are read.
 
     References
     ----------
@@ -181,7 +173,7 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None, atlas=None):
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Methods", methods_section(*methods(fitted))),
+        ("Methods", methods_section(methods(fitted))),
         ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]

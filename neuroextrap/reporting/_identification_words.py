@@ -12,7 +12,7 @@ from neuroextrap.reporting._finding import (
     named_place,
     region_words,
 )
-from neuroextrap.reporting._methods import cite, short_words
+from neuroextrap.reporting._methods import short_words
 from neuroextrap.reporting._rendering import sentences
 
 _QUOTED = (
@@ -106,29 +106,21 @@ def vacuity_notes(fitted):
 
 
 def methods(fitted):
-    """Describe a fitted analysis for the methods section of a paper, with its works.
+    """Describe a fitted analysis for the methods section of a paper, in sentences.
 
     Only what the fitted analysis itself knows is said: how samples were made of the
     images is for the reader to add.
     """
-    is_searchlight = _is_searchlight(fitted)
     estimator = described_parameters(fitted).get("estimator")
-    words = sentences(
+    return sentences(
         "identification_methods",
         version=neuroextrap.__version__,
         fitted=fitted,
         results=fitted.results_,
-        is_searchlight=is_searchlight,
+        is_searchlight=_is_searchlight(fitted),
         n_nearest=getattr(fitted, "n_nearest", None),
         estimator="" if estimator is None else short_words(estimator),
         labels=_permuted_labels(fitted),
-    )
-    return words, cite(
-        searchlight=is_searchlight,
-        curves=True,
-        information=True,
-        maximum=fitted.n_permutations_,
-        nilearn=fitted.masker_ is not None,
     )
 
 

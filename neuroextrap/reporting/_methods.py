@@ -1,5 +1,7 @@
 """The works that pages cite, and the parameters of an analysis in tables."""
 
+from markupsafe import Markup, escape
+
 from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import versions
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
@@ -8,40 +10,45 @@ from neuroextrap.reporting._rendering import paragraphs, render
 
 _LONGEST = 300
 
-WORKS = {
-    "searchlight": "Kriegeskorte, Goebel & Bandettini (2006). Information-based "
-    "functional brain mapping. PNAS 103, 3863-3868.",
-    "curves": "Zheng, Achanta & Benjamini (2018). Extrapolating expected accuracies "
-    "for large multi-class problems. Journal of Machine Learning Research 19, 1-30.",
-    "information": "Zheng & Benjamini (2016). Estimating mutual information in high "
-    "dimensions via classification error. arXiv:1606.05229.",
-    "maximum": "Nichols & Holmes (2002). Nonparametric permutation tests for "
-    "functional neuroimaging: a primer with examples. Human Brain Mapping 15, 1-25.",
-    "nilearn": "Abraham et al. (2014). Machine learning for neuroimaging with "
-    "scikit-learn. Frontiers in Neuroinformatics 8, 14.",
-    "rearrangements": "Winkler et al. (2014). Permutation inference for the general "
-    "linear model. NeuroImage 92, 381-397.",
-    "tfce": "Smith & Nichols (2009). Threshold-free cluster enhancement. NeuroImage "
-    "44, 83-98.",
-    "prevalence": "Allefeld, Görgen & Haynes (2016). Valid population inference for "
-    "information-based imaging: from the second-level t-test to prevalence inference. "
-    "NeuroImage 141, 378-392.",
-    "permuted maps": "Stelzer, Chen & Turner (2013). Statistical inference and "
+_WORKS = {
+    "Abraham et al. 2014": "Abraham et al. (2014). Machine learning for neuroimaging "
+    "with scikit-learn. Frontiers in Neuroinformatics 8, 14.",
+    "Allefeld et al. 2016": "Allefeld, Görgen & Haynes (2016). Valid population "
+    "inference for information-based imaging: from the second-level t-test to "
+    "prevalence inference. NeuroImage 141, 378-392.",
+    "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
+    "bootstrap. The American Statistician 69, 371-386.",
+    "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
+    "functional neuroimaging experiments: mutual information learning curves. "
+    "NeuroImage 15, 772-786.",
+    "Kriegeskorte et al. 2006": "Kriegeskorte, Goebel & Bandettini (2006). "
+    "Information-based functional brain mapping. PNAS 103, 3863-3868.",
+    "Nadeau & Bengio 2003": "Nadeau & Bengio (2003). Inference for the generalization "
+    "error. Machine Learning 52, 239-281.",
+    "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
+    "for functional neuroimaging: a primer with examples. Human Brain Mapping 15, "
+    "1-25.",
+    "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
+    "enhancement. NeuroImage 44, 83-98.",
+    "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
     "multiple testing correction in classification-based multi-voxel pattern "
     "analysis. NeuroImage 65, 69-82.",
-    "bootstrap": "Hesterberg (2015). What teachers should know about the bootstrap. "
-    "The American Statistician 69, 371-386.",
-    "learning curves": "Kjems et al. (2002). The quantitative evaluation of functional "
-    "neuroimaging experiments: mutual information learning curves. NeuroImage 15, "
-    "772-786.",
-    "shared subjects": "Nadeau & Bengio (2003). Inference for the generalization "
-    "error. Machine Learning 52, 239-281.",
+    "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
+    "general linear model. NeuroImage 92, 381-397.",
+    "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "
+    "in high dimensions via classification error. arXiv:1606.05229.",
+    "Zheng et al. 2018": "Zheng, Achanta & Benjamini (2018). Extrapolating expected "
+    "accuracies for large multi-class problems. Journal of Machine Learning Research "
+    "19, 1-30.",
 }
+"""Works by how sentences cite them, in the order of their authors."""
 
 
-def cite(**used):
-    """Return the works that were used, in the order of the arguments."""
-    return [WORKS[name.replace("_", " ")] for name, is_used in used.items() if is_used]
+def methods_section(words):
+    """Return sentences to cite, and the works that they name, as HTML."""
+    paragraph = Markup(" ").join(words)
+    works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
+    return render("methods", paragraph=paragraph, references=works)
 
 
 def parameter_tables(fitted):

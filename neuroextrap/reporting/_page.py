@@ -202,11 +202,6 @@ def answer(words, picture=""):
     return render("answer", verdict=words[0], sentences=words[1:], picture=picture)
 
 
-def methods_section(words, works):
-    """Return the paragraph to cite, and what it refers to, as HTML."""
-    return render("methods", paragraph=Markup(" ").join(words), references=works)
-
-
 def figure_tag(source, caption, file_name=""):
     """Return a figure with its caption from the data URI of a picture.
 

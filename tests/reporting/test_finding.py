@@ -211,12 +211,12 @@ def test_regions_that_survive_come_first_whatever_the_statistic(brain):
 
 
 def test_methods_say_within_what_labels_moved(fitted, one_region, tmp_path):
-    said = " ".join(methods(fitted)[0])
+    said = " ".join(methods(fitted))
     assert "20 permutations of the labels within runs, family-wise" in said
     assert (
         "Gaussian channel with the closest accuracy curve over 2 to 4 classes" in said
     )
-    assert "permutations" not in " ".join(methods(one_region)[0])
+    assert "permutations" not in " ".join(methods(one_region))
     fitted.to_directory(tmp_path / "all")
     read = type(fitted).from_directory(tmp_path / "all")
-    assert "20 permutations, family-wise" in " ".join(methods(read)[0])
+    assert "20 permutations, family-wise" in " ".join(methods(read))

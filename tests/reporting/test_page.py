@@ -1,12 +1,16 @@
 """Numbers and pieces of a page."""
 
+import re
 from html import unescape
+from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 
+from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import frame_table, make_page
 from neuroextrap.reporting._rendering import format_number, paragraphs
 
@@ -79,3 +83,14 @@ def test_notebooks_show_the_page_in_a_frame():
     frame = report._repr_html_()
     assert unescape(frame.split('srcdoc="')[1].split('"')[0]) == report.html
     assert 'width="100%"' in frame
+
+
+def test_every_work_that_methods_name_is_listed():
+    folder = resources.files("neuroextrap.reporting").joinpath("_templates")
+    texts = [path.read_text() for path in folder.iterdir() if "methods" in path.name]
+    name = r"[A-Z]\w+(?: &amp; [A-Z]\w+| et al\.)? (?:19|20)\d\d"
+    named = {work for text in texts for work in re.findall(name, text)}
+    section = methods_section([Markup(work) for work in named])
+    works = re.findall(r"<li>(\w+).*\((\d+)\)", section)
+    assert sorted(works) == sorted((w.split()[0], w.split()[-1]) for w in named)
+    assert len(works) == 12
