@@ -69,7 +69,7 @@ def group_clusters(result):
 
 def _peaks(result):
     """Return the peak and the extent of every cluster, strongest first."""
-    from neuroextrap.images._adjacency import neighbor_pairs
+    from neuroextrap.images._clusters import neighbor_pairs
     from neuroextrap.stats._cluster_statistics import find_clusters
 
     pairs, strength = neighbor_pairs(result.view.masker), result.strength

@@ -3,7 +3,7 @@
 import numpy as np
 
 import neuroextrap
-from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._parameters import described_parameters, flat_parameters
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting._finding import (
     LEVEL,
@@ -118,7 +118,7 @@ def methods(fitted):
         fitted=fitted,
         results=fitted.results_,
         is_searchlight=_is_searchlight(fitted),
-        n_nearest=getattr(fitted, "n_nearest", None),
+        n_nearest=flat_parameters(fitted).get("n_nearest"),
         estimator="" if estimator is None else short_words(estimator),
         labels=_permuted_labels(fitted),
     )

@@ -3,7 +3,7 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.images._atlas_places import atlas_names_at
+from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._page import frame_table, tsv_uri

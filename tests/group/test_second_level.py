@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
-from neuroextrap.group._group_maps import records
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._cluster_statistics import (
@@ -217,7 +217,7 @@ def test_small_variance_groups_are_told_on_the_page_too(n):
         maps = second_level_test(imgs, **options)
     said = [str(w.message) for w in told if "variance_groups" in str(w.message)]
     assert len(said) == (n < 10)
-    text = " ".join(found_in_group(*read_group([maps], records(), None), 0))
+    text = " ".join(found_in_group(*read_group([maps], GROUP_MAPS, None), 0))
     assert ("variance_groups has a group of 9 subjects" in text) == (n < 10)
 
 
@@ -390,7 +390,7 @@ def test_clusters_and_enhancement_equal_a_naive_loop(two_sided):
 
 
 def test_threads_and_batches_do_not_matter(monkeypatch):
-    from neuroextrap.group import _rearrangement_test
+    from neuroextrap.stats import _rearrangement_test
 
     rng = np.random.default_rng(13)
     y = rng.normal(size=(14, 60))

@@ -16,7 +16,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from neuroextrap.group._group_maps import records
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._group_sections import group_clusters
@@ -53,7 +53,7 @@ def tested(imgs):
 
 
 def _found(maps, atlas=None):
-    (result,) = read_group([maps], records(), atlas)
+    (result,) = read_group([maps], GROUP_MAPS, atlas)
     return result.view.finding, group_clusters(result)
 
 
@@ -152,7 +152,7 @@ def test_two_analyses_on_one_page(imgs, tested):
     rng = np.random.default_rng(1)
     nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
     found = prevalence_test(imgs, nulls, n_permutations=2000)
-    first, second = read_group([tested, found], records(), None)
+    first, second = read_group([tested, found], GROUP_MAPS, None)
     assert second.names["p_value_fwe"] == "prevalence_p_value_fwe"
     for result, maps in ((first, tested), (second, found)):
         expected = maps["p_value_fwe"].get_fdata().ravel()
@@ -161,7 +161,7 @@ def test_two_analyses_on_one_page(imgs, tested):
         np.testing.assert_array_equal(shown, expected)
     page = make_group_page(
         [tested, found],
-        records(),
+        GROUP_MAPS,
         title=None,
         atlas=None,
         bg_img=False,

@@ -1,0 +1,268 @@
+"""From a cross-validation splitter to a checked design."""
+
+import warnings
+from copy import deepcopy
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.models._splitters import check_cv_argument
+
+_CHECKED = 2**22  # class codes of labelings that are checked together
+
+
+def make_design(
+    codes: np.ndarray, n_classes: int, *, cv: Any = None, groups: Any = None
+) -> Design:
+    """Split samples into folds and check that every fold can be trained.
+
+    ``codes`` (n_samples,) are class codes 0..K-1 and ``groups`` (n_samples,) the runs.
+    ``cv`` is None (leave one group out), an integer (that many folds of whole groups,
+    or stratified folds without groups), a scikit-learn splitter, or an iterable of
+    (train, test). Raises where training and test samples overlap, a fold is empty, or a
+    class has no training sample in a fold.
+    """
+    groups = None if groups is None else np.asarray(groups)
+    if groups is not None and groups.shape != codes.shape:
+        raise ValueError(
+            f"groups has shape {groups.shape}, the labels {codes.shape}; give one "
+            "group (run) for every sample"
+        )
+    splitter = _resolve_cv(cv, groups)
+    samples = np.zeros((len(codes), 1))
+    try:
+        folds = tuple(splitter.split(samples, codes, groups))
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"cv={cv!r} cannot split these samples ({str(error).rstrip('.')}); choose "
+            "fewer folds or another splitter"
+        ) from error
+    folds = tuple(
+        _checked_fold(number, fold, len(codes))
+        for number, fold in enumerate(folds, start=1)
+    )
+    _check_folds(folds, codes, n_classes)
+    return Design(folds, len(codes), n_classes)
+
+
+def folds_follow_labels(
+    codes: np.ndarray, *, cv: Any = None, groups: Any = None
+) -> bool | None:
+    """Return whether other labels would give other folds; None for ready folds.
+
+    Folds that were made from the labels (stratified ones) are balanced for the observed
+    labels only, so that a permutation test must not exchange labels between them. The
+    splitter is asked again, with the labels in other orders; one that answers by chance
+    (no ``random_state``) counts as following the labels, because nobody can tell. Nor
+    can it be asked how ready folds were made (a list, ``PredefinedSplit``, a splitter
+    that does not know of one sample more).
+    """
+    groups = None if groups is None else np.asarray(groups)
+    splitter = _resolve_cv(cv, groups)
+    if not _is_splitter(cv) or _is_ready(splitter, codes, groups):
+        return None
+    samples = np.zeros((len(codes), 1))
+
+    def folds_of(labels: np.ndarray) -> bytes:
+        digest = blake2b()  # many folds of many samples are not all kept
+        with warnings.catch_warnings():  # of groups that it ignores it has warned once
+            warnings.simplefilter("ignore", UserWarning)
+            for fold in deepcopy(splitter).split(samples, labels, groups):
+                for part in fold:
+                    digest.update(np.sort(part).tobytes())
+                    digest.update(b"|")
+        return digest.digest()
+
+    expected = folds_of(codes)
+    orders = (codes[::-1], np.sort(codes), np.roll(codes, 1), codes)
+    return any(_differs(folds_of, order, expected) for order in orders)
+
+
+def _is_splitter(cv: Any) -> bool:
+    """Return whether folds are made from the samples, not given as they are."""
+    return cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")
+
+
+def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
+    """Return whether a splitter gives folds that do not depend on the samples.
+
+    Asked to split one sample more, such a splitter does not use it.
+    """
+    n_samples = len(codes)
+    more = np.append(codes, codes[-1])
+    of_more = None if groups is None else np.append(groups, groups[-1])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            folds = deepcopy(splitter).split(np.zeros((len(more), 1)), more, of_more)
+            return all(n_samples not in part for fold in folds for part in fold)
+    except (TypeError, ValueError, IndexError):
+        return True
+
+
+def _differs(folds_of: Any, labels: np.ndarray, expected: bytes) -> bool:
+    """Return whether labels give other folds, or none."""
+    try:
+        return bool(folds_of(labels) != expected)
+    except ValueError:  # a splitter that refuses labels has looked at them
+        return True
+
+
+def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
+    """Return a splitter object for what the user gave."""
+    from sklearn.model_selection import (
+        GroupKFold,
+        LeaveOneGroupOut,
+        StratifiedKFold,
+        check_cv,
+    )
+
+    if cv is None:
+        if groups is None:
+            raise ValueError(
+                "cv=None leaves one group out at a time, but groups is None; give "
+                "fit(..., groups=runs), or a splitter as cv"
+            )
+        if len(np.unique(groups)) < 2:
+            raise ValueError(
+                "leave-one-group-out needs at least two groups (runs), got one; give "
+                "cv, for example sklearn.model_selection.StratifiedKFold()"
+            )
+        return LeaveOneGroupOut()
+    check_cv_argument(cv)
+    if isinstance(cv, (int, np.integer)):
+        return StratifiedKFold(cv) if groups is None else GroupKFold(cv)
+    return check_cv(cv)
+
+
+def _checked_fold(
+    number: int, fold: Any, n_samples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (train, test) of a fold as indices of samples."""
+    try:
+        train, test = (np.asarray(part) for part in fold)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"fold {number} of cv={fold!r} must be a pair of index arrays; give a list "
+            "of (train, test)"
+        ) from None
+    parts = []
+    for name, part in (("train", train), ("test", test)):
+        part = np.flatnonzero(part) if part.dtype.kind == "b" else part
+        if len(part) and part.dtype.kind not in "iu":
+            raise TypeError(
+                f"fold {number} of cv has {name} indices of dtype {part.dtype}; give "
+                "whole numbers"
+            )
+        wrong = part[(part < 0) | (part >= n_samples)]
+        if len(wrong):
+            raise ValueError(
+                f"fold {number} of cv has the {name} index {wrong[-1]}, samples are "
+                f"0 to {n_samples - 1}; count samples of the classes that are analyzed"
+            )
+        parts.append(part.astype(int))
+    return parts[0], parts[1]
+
+
+def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
+    """Raise when a fold cannot be trained or tested."""
+    if not folds:
+        raise ValueError("cv made no folds; give a splitter that yields (train, test)")
+    for number, (train, test) in enumerate(folds, start=1):
+        if len(test) == 0 or len(train) == 0:
+            raise ValueError(
+                f"fold {number} of cv has no training or no test samples; leave it out"
+            )
+        if len(np.intersect1d(train, test)):
+            raise ValueError(
+                f"fold {number} of cv has samples in both training and test set; leave "
+                "them out of one"
+            )
+        lacking = np.setdiff1d(np.arange(n_classes), codes[train])
+        if len(lacking):
+            raise ValueError(
+                f"classes {_few(lacking)} (by sorted order) have no training sample in "
+                f"fold {number}; every class needs samples in at least two groups, or "
+                "choose classes=... or another cv"
+            )
+
+
+def _few(values: np.ndarray) -> str:
+    """Show up to five values."""
+    shown = ", ".join(str(int(value)) for value in values[:5])
+    return shown + (", ..." if len(values) > 5 else "")
+
+
+def check_labelings(codes: np.ndarray, design: Design) -> None:
+    """Raise when a labeling leaves a class without training samples in a fold.
+
+    ``codes`` (n_labelings, n_samples) are class codes 0..K-1.
+    """
+    for batch in np.array_split(codes, -(-codes.size // _CHECKED)):
+        if Labelings(batch, design.n_classes).training_counts(design).min() < 1:
+            raise ValueError(
+                "a permuted labeling leaves a class without training samples in a "
+                "fold; give groups so that labels are permuted within runs, or use "
+                "stratified folds with more samples"
+            )
+
+
+def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Weigh test points so that classes count equally, then points of a class.
+
+    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight,
+    1 / (number of classes with test points x test points of the class), has the same
+    shape; a column sums to one.
+
+    >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
+    array([0.25, 0.25, 0.5 ])
+    """
+    n_batch = y.shape[1]
+    flat_index = y.astype(np.intp) * n_batch + np.arange(n_batch)
+    counts = np.bincount(flat_index.ravel(), minlength=n_classes * n_batch)
+    counts = counts.reshape(n_classes, n_batch)
+    present = (counts > 0).sum(axis=0)
+    return 1.0 / (present * np.take_along_axis(counts, y, axis=0))
+
+
+def point_weights(
+    codes: np.ndarray, design: Design, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weigh the test points of each fold, classes equal within the fold.
+
+    Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
+    the test units of every class in every fold. A unit is a test point; `units`
+    (n_samples,) number what counts as one (a block of scans), whose points share its
+    weight.
+    """
+    y = codes[design.test]
+    unit = design.test if units is None else units[design.test]
+    weights = np.empty(len(y))
+    repeats = np.zeros((len(design.folds), design.n_classes), dtype=int)
+    for f, rows in enumerate(design.fold_slices):
+        pairs = np.stack([y[rows], unit[rows]])
+        distinct, member, size = np.unique(
+            pairs, axis=1, return_inverse=True, return_counts=True
+        )
+        repeats[f] = np.bincount(distinct[0], minlength=design.n_classes)
+        n_present = np.count_nonzero(repeats[f])
+        share = 1.0 / (n_present * repeats[f][y[rows]])
+        weights[rows] = share / size[member.ravel()]
+    return weights, repeats
+
+
+def fold_weightings(
+    codes: np.ndarray, design: Design, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weigh the test points of each fold by themselves.
+
+    Returns weightings (n_folds, n_test), whose row f has the `point_weights` of fold f
+    and is 0 elsewhere, and repeats (n_folds, K), the test units of every class in every
+    fold.
+    """
+    weights, repeats = point_weights(codes, design, units)
+    weightings = np.zeros((len(design.folds), len(weights)))
+    weightings[design.fold_of_test, np.arange(len(weights))] = weights
+    return weightings, repeats

@@ -1,0 +1,350 @@
+"""How labeled samples are tested: which bounds hold, from which tests, as one value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from neuroextrap.design._design import Design
+from neuroextrap.design._doubts import Doubt, cross_notes, doubts_of_samples
+from neuroextrap.design._folds import class_weights, fold_weightings, make_design
+from neuroextrap.design._forward_tests import (
+    ForwardFolds,
+    chronological_order,
+    cyclic_orders,
+    forward_folds,
+    forward_parts,
+)
+from neuroextrap.design._labels import Labels, row_codes
+from neuroextrap.design._permutations import Permuted, permuted_codes
+from neuroextrap.stats import TestDesign
+from neuroextrap.stats._forward_design import ForwardDesign
+
+POPULATION_NOTE = (
+    "average_bayes_accuracy_bound and information_bound speak of a population from "
+    "which the given {classes} were drawn at random; for {classes} that were chosen "
+    "they are false (read bayes_accuracy_bound and class_information_bound)"
+)
+
+
+class BoundDesign(NamedTuple):
+    """What the lower bounds need to know of the test points."""
+
+    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
+    #: the number, shape (), that has their noise; None: no bounds.
+    n_repeats: np.ndarray | None
+    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
+    #: those of the pooled accuracy; else shape (0, n_test).
+    weighting: np.ndarray
+    #: What a reader should know of the bounds.
+    notes: tuple
+    #: Units of the forward tests behind the bounds, None where folds are.
+    forward: ForwardDesign | None = None
+
+
+_CHOICES = {
+    "bounds": ("auto", "forward", "folds", None),
+    "test_units": ("samples", "runs"),
+    "e_value_order": ("cyclic", "chronological"),
+}
+
+
+class BoundOptions(NamedTuple):
+    """What was asked of the bounds, and what they need to know of the classifier."""
+
+    bounds: str | None
+    test_units: str
+    e_value_order: str
+    confidence_level: float
+    automatic_penalty: bool  # whether the penalty comes from all samples, tests too
+    within_runs: str | None
+
+    @classmethod
+    def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
+        """Take them from parameters by name; ValueError where a word is unknown."""
+        for name, known in _CHOICES.items():
+            value = given[name]
+            if value not in known:
+                words = ", ".join(repr(word) for word in known)
+                raise ValueError(f"{name}={value!r} must be one of {words}")
+        return cls(
+            given["bounds"],
+            given["test_units"],
+            given["e_value_order"],
+            given["confidence_level"],
+            kernel.shrinks and kernel.shrinkage == "auto",
+            given["within_runs"],
+        )
+
+    @property
+    def whole_runs(self) -> bool:
+        """Whether a whole run is one test unit.
+
+        So it is on request, and where features were centered within runs: each test
+        point then depends on the others of its run.
+        """
+        return self.test_units == "runs" or self.within_runs is not None
+
+
+def bound_design(
+    labels: Labels, design: Design, options: BoundOptions
+) -> tuple[BoundDesign, ForwardFolds | None]:
+    """Find out whether and how lower bounds hold for a cross-validation.
+
+    Returns their design and, where they come from them, the forward tests. Where
+    samples come in blocks that depend on one another within, a block is one test unit,
+    however many samples it has. ValueError where bounds were asked for that the design
+    does not allow.
+    """
+    if options.bounds is None:
+        return _no_bounds(design, "no lower bounds: bounds=None"), None
+    if options.whole_runs and labels.groups is None:
+        asked = "test_units='runs'"
+        if options.within_runs is not None:
+            asked = f"within_runs={options.within_runs!r}"
+        raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
+    if labels.units is not None and _are_split(labels.units, design):
+        reason = (
+            "a block has samples in training and test set of one fold, which the "
+            "bounds take to be independent"
+        )
+        return _refused(options, design, reason), None
+    tests = _forward_tests(labels, design, options)
+    if isinstance(tests, ForwardFolds):
+        return _forward_bounds(design, tests, options), tests
+    return without_forward_tests(labels, design, options, tests), None
+
+
+def without_forward_tests(
+    labels: Labels, design: Design, options: BoundOptions, reason: str | None
+) -> BoundDesign:
+    """Return the bounds where no forward tests are made, because of `reason`.
+
+    None where nobody asked for them.
+    """
+    if options.whole_runs:
+        reason = reason or "folds are to be tested as they are"
+        reason = f"whole runs as test units need forward testing, but {reason}"
+        return _refused(options, design, reason)
+    if options.bounds == "forward":
+        return _refused(options, design, str(reason))
+    notes = () if reason is None else (_FOLD_NOTE.format(reason=reason),)
+    return _fold_bounds(labels, design, options, notes)
+
+
+_FOLD_NOTE = (
+    "the bounds are those of folds, which share their training data and count as one, "
+    "instead of the tighter ones by forward testing: {reason}"
+)
+
+
+def _no_bounds(design: Design, note: str) -> BoundDesign:
+    """Return the design of no bounds, with a note that says why."""
+    return BoundDesign(None, np.empty((0, len(design.test))), (note,))
+
+
+def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
+    """Return no bounds, with a note why; raise where forward tests were asked for."""
+    if options.bounds == "forward":
+        raise ValueError(
+            f"bounds='forward' must have runs to be tested one after the other, but "
+            f"{reason}; use cv=None with groups, or bounds='auto'"
+        )
+    return _no_bounds(design, f"no lower bounds: {reason}")
+
+
+def _forward_tests(
+    labels: Labels, design: Design, options: BoundOptions
+) -> ForwardFolds | str | None:
+    """Return the forward tests of a design, or why there are none.
+
+    None where folds are tested as they are: on request, and a single train/test split,
+    whose points are counted exactly (whole runs are one step of one order).
+    """
+    single = len(design.folds) == 1 and not options.whole_runs
+    if options.bounds == "folds" or (single and options.bounds == "auto"):
+        return None
+    codes, n_classes = labels.codes, design.n_classes
+    counting = {
+        "units": labels.units,
+        "runs": row_codes(labels.groups) if options.whole_runs else None,
+    }
+    if len(design.folds) == 1:  # one step of one order
+        if len(np.unique(codes[design.test])) < n_classes:
+            return "the test set lacks a class"
+        orders, first_steps = [list(design.folds)], np.array([0])
+        return forward_folds(orders, first_steps, codes, n_classes, **counting)
+    parts = forward_parts(codes, n_classes, design, labels.groups)
+    if isinstance(parts, str):
+        return parts
+    if labels.units is not None and len(np.unique(labels.units)) < len(
+        np.unique(row_codes(labels.units, parts))
+    ):
+        return "a block lies in several of the parts that are tested"
+    counting["chronological"] = _runs_in_time(labels, n_classes, options)
+    return forward_folds(*cyclic_orders(parts), codes, n_classes, **counting)
+
+
+def _runs_in_time(
+    labels: Labels, n_classes: int, options: BoundOptions
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return the folds behind chronological e-values; None where nobody wants them."""
+    if options.e_value_order != "chronological":
+        return None
+    if labels.groups is None:
+        raise ValueError(
+            "e_value_order='chronological' tests every run after those before it, and "
+            "needs the run of every sample; give groups=runs"
+        )
+    folds = chronological_order(labels.codes, n_classes, labels.groups)
+    if not folds:
+        raise ValueError(
+            "e_value_order='chronological' needs two sets of consecutive runs (groups) "
+            "that hold every class, of which there is one at most; use 'cyclic'"
+        )
+    return folds
+
+
+def _forward_bounds(
+    design: Design, tests: ForwardFolds, options: BoundOptions
+) -> BoundDesign:
+    """Describe the bounds by forward testing."""
+    outcomes, unit = tests.outcomes, "test points"
+    n_orders, n_steps = outcomes.n_units.shape
+    if options.whole_runs:
+        unit = "whole runs"
+        if options.test_units != "runs":
+            unit += f" (within_runs={options.within_runs!r} makes their points depend)"
+    tested = "1 test run" if n_steps == 1 else f"{n_steps} test runs"
+    steps = f"{n_orders} cyclic orders of the runs, {tested} each"
+    if len(design.folds) == 1:
+        steps = "in a single split"
+    how = (
+        f"the bounds are by forward testing: trained on the runs that precede, tested "
+        f"on the next, {steps}; {unit} count as independent given their classes"
+    )
+    n_repeats = np.array(1 / outcomes.noise)
+    notes = [how, *_notes(design, n_repeats, options)]
+    none = np.empty((0, len(design.test)))
+    return BoundDesign(n_repeats, none, tuple(notes), outcomes)
+
+
+def _fold_bounds(
+    labels: Labels, design: Design, options: BoundOptions, notes: tuple
+) -> BoundDesign:
+    """Describe the bounds by the folds themselves.
+
+    Every fold must test every class: a rule that predicts the class rarest in training
+    would otherwise score 1 on labels that say nothing.
+    """
+    codes = labels.codes
+    weightings, repeats = fold_weightings(codes, design, labels.units)
+    if not repeats.all():
+        return _no_bounds(
+            design,
+            "no lower bounds: a fold does not test every class, so that accuracy says "
+            "nothing of the Bayes accuracy",
+        )
+    share = repeats.sum(axis=1) / repeats.sum()
+    weighting = share @ weightings
+    pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
+    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
+    none = np.empty((0, len(design.test)))
+    return BoundDesign(
+        repeats,
+        none if same else weighting[None],
+        (*notes, *_notes(design, repeats, options)),
+    )
+
+
+def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list[str]:
+    """Return what a reader should know of the bounds of any kind."""
+    notes = []
+    if options.automatic_penalty:
+        notes.append(
+            "the bounds assume a penalty fixed without the test points, but "
+            "shrinkage='auto' takes it from all samples (no label enters); for bounds "
+            "that hold to the letter give shrinkage a number"
+        )
+    notes.append(POPULATION_NOTE.format(classes="classes"))
+    tested = TestDesign(
+        design.n_classes, n_repeats, confidence_level=options.confidence_level
+    )
+    if tested.is_vacuous:
+        notes.append(
+            f"average_bayes_accuracy_bound is at chance everywhere: with "
+            f"{design.n_classes} classes even perfect accuracy says too little of "
+            "classes that were not drawn; read bayes_accuracy_bound, which holds for "
+            "the given classes"
+        )
+    return notes
+
+
+def _are_split(units: np.ndarray, design: Design) -> bool:
+    """Return whether a fold trains and tests on samples of one unit."""
+    return any(np.isin(units[test], units[train]).any() for train, test in design.folds)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Everything about the tests of a run that follows from labels, runs and blocks."""
+
+    __test__ = False  # pytest shall not collect it
+
+    labels: Labels
+    design: Design  # the folds
+    permuted: Permuted  # the observed labeling and the permuted ones
+    options: BoundOptions
+    bounds: BoundDesign
+    forward: ForwardFolds | None  # tests behind the bounds, where folds are not
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        options: BoundOptions,
+        *,
+        cv: Any,
+        n_permutations: int,
+        random_state: Any,
+    ) -> Self:
+        """Make them; ValueError where labels, runs, blocks and options do not fit."""
+        n_classes = len(labels.classes)
+        design = make_design(labels.codes, n_classes, cv=cv, groups=labels.groups)
+        permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
+        bounds, forward = bound_design(labels, design, options)
+        return cls(labels, design, permuted, options, bounds, forward)
+
+    def without_forward(self, reason: str) -> Self:
+        """Return the tests with bounds from the folds, because of `reason`."""
+        bounds = without_forward_tests(self.labels, self.design, self.options, reason)
+        return replace(self, bounds=bounds, forward=None)
+
+    def weightings(self, per_fold: bool) -> np.ndarray:
+        """Return further weightings of the test points: the bound's, then each fold's.
+
+        Shape (n_weightings, n_test).
+        """
+        if not per_fold:
+            return self.bounds.weighting
+        folds, _ = fold_weightings(self.labels.codes, self.design)
+        return np.concatenate([self.bounds.weighting, folds])
+
+    @property
+    def test_codes(self) -> np.ndarray:
+        """Class of every test point; shape (n_test,)."""
+        return self.labels.codes[self.design.test]
+
+    def doubts(self, X: np.ndarray) -> tuple[Doubt, ...]:
+        """Return what is doubtful of samples X (n_samples, n_features) in these tests.
+
+        ValueError where a sample is trained on and a copy of it is tested.
+        """
+        of_samples = doubts_of_samples(X, self.labels, self.design)
+        return of_samples + self.permuted.doubts
+
+    def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return notes of labelings and folds, more notes, and those of the bounds."""
+        crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
+        return (*self.permuted.notes, *more, *crossed, *self.bounds.notes)
