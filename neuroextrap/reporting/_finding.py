@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.maps._registry import MAPS
-from neuroextrap.reporting._rendering import format_percent
+from neuroextrap.maps._registry import LEVEL
+from neuroextrap.reporting._rendering import format_p_value, format_percent
 
-LEVEL = MAPS["p_value_fwe"].threshold
-"""Largest p-value of what survives correction."""
-
+_FWE = f"family-wise p ≤ {format_p_value(LEVEL)}"
 CRITERIA = {
-    "p_value_fwe_tfce": "family-wise p ≤ .05 by threshold-free cluster enhancement",
-    "p_value_fwe_cluster_extent": "family-wise p ≤ .05 by the extent of clusters",
-    "p_value_fwe": "family-wise p ≤ .05",
+    "p_value_fwe_tfce": f"{_FWE} by threshold-free cluster enhancement",
+    "p_value_fwe_cluster_extent": f"{_FWE} by the extent of clusters",
+    "p_value_fwe": _FWE,
     "population_bayes_accuracy_bound_fwe": "{level} lower bound on the mean Bayes "
     "accuracy over the population that they were drawn from, for everywhere at once",
     "subjects_bayes_accuracy_bound_fwe": "{level} lower bound on the mean Bayes "
