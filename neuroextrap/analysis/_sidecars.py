@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
-from neuroextrap.images._masks import mask_of
+from neuroextrap.images._maskers import mask_of
 from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._parameters import (
     changed_parameters,

@@ -177,11 +177,12 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         if page is not None:
             coming.append(places[_PAGE])
             (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
-        going = _written_before(files) | {places[_PAGE]}
-        text = index_text(
-            out, left_out, coming=coming, going=going - {*coming}, mixed=mixed
+        written = {each.folder / n for each in files.values() for n in each.written()}
+        going = {places[_PAGE], *written} - {*coming}
+        (folders[0] / INDEX).write_text(
+            index_text(out, left_out, coming=coming, going=going, mixed=mixed),
+            encoding="utf-8",
         )
-        (folders[0] / INDEX).write_text(text, encoding="utf-8")
     return _joined(made)
 
 
@@ -191,11 +192,6 @@ def _files(out, entities, overwrite):
     for each in files.values():
         each.check(overwrite=overwrite)
     return files
-
-
-def _written_before(files):
-    """Return the paths of what is there of the kinds of maps."""
-    return {each.folder / name for each in files.values() for name in each.written()}
 
 
 def _tested(found, imgs, options, shared, random_state):

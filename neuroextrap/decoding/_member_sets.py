@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import of_no_places, with_parameters
+from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
 from neuroextrap.analysis._samples import Samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._run import plan_decoding
@@ -13,13 +13,6 @@ from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins.classifiers._registry import resolve_classifier
-
-_WHOLE_RUNS = {
-    "n_permutations": 0,
-    "shard": None,
-    "save_null": None,
-    "per_fold": False,
-}
 
 
 class SampleSet(NamedTuple):
@@ -44,7 +37,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
             f"{type(searchlight).__name__}; give one with its options"
         )
     parameters = flat_parameters(searchlight)
-    for name, plain in _WHOLE_RUNS.items():
+    for name, plain in plain_maps(searchlight).items():
         if parameters[name] != plain and not (permuted and name == "n_permutations"):
             raise ValueError(
                 f"searchlight has {name}={parameters[name]!r}, which this analysis "

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import RESULT, parameters
 from neuroextrap.group._pairing import sidecar_of
-from neuroextrap.images._grids import same_affine
+from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
 _KINDS = "searchlight", "encoding"

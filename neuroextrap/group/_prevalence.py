@@ -20,7 +20,7 @@ from neuroextrap.group._subjects import (
     check_fraction,
     read_subjects,
 )
-from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import load_array
 from neuroextrap.stats._rearrangement_test import permute
 from neuroextrap.stats._warn import warn
 

@@ -14,7 +14,7 @@ from neuroextrap.group._second_level_input import (
     small_variance_groups,
 )
 from neuroextrap.group._subjects import usable_neighbors
-from neuroextrap.images._smoothing import variance_smoother
+from neuroextrap.images._clusters import variance_smoother
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted

@@ -13,7 +13,7 @@ from neuroextrap.group._alike import (
     check_one_space,
 )
 from neuroextrap.group._pairing import check_distinct
-from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import load_array
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
@@ -180,7 +180,7 @@ def usable_neighbors(subjects, adjacency):
                 "adjacency is for arrays; images have neighbors of their own, so leave "
                 "it out"
             )
-        from neuroextrap.images._adjacency import neighbor_pairs
+        from neuroextrap.images._clusters import neighbor_pairs
 
         pairs = neighbor_pairs(subjects.masker)
     else:
@@ -241,7 +241,7 @@ def _read(named, mask, *, in_any):
     Without a mask, features are where the first subject's image, or any, is finite.
     """
     from neuroextrap.images import load_samples, resolve_masker
-    from neuroextrap.images._masks import finite_mask
+    from neuroextrap.images._maskers import finite_mask
 
     first = named[0]
     if mask is None and (first.is_surface or first.n_samples is None):

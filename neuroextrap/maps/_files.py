@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.images._saving import load_image, save_image
+from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import file_hash
 from neuroextrap.maps._result_files import ResultFiles

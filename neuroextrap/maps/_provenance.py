@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import neuroextrap
-from neuroextrap.images._image_hash import image_hash, is_image
+from neuroextrap.images._caching import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
 from neuroextrap.margins.running._array_hash import array_hash

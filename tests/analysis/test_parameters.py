@@ -1,21 +1,32 @@
 """The table of parameters is that of the analyses, and nothing else lists them."""
 
 import inspect
+import re
+from dataclasses import fields
 
+import numpy as np
 import pytest
 
-from neuroextrap.analysis import Regions
+from neuroextrap.analysis import Regions, _run_parameters
+from neuroextrap.analysis._options import real, text, whole
 from neuroextrap.analysis._parameters import (
+    KINDS,
     PARAMETERS,
+    Parameter,
     of_arrays,
     of_no_places,
     parameters,
+    shared_parameters,
 )
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._parameters import described_parameters, flat_parameters
+from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from tests.analyses import searchlight_of
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification)
 
@@ -24,7 +35,7 @@ def options_of(function):
     return [
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if name not in ("self", "imgs", "events")
+        if name not in ("self", "imgs", "events", "derivatives", "out", "analysis")
         and parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
 
@@ -34,15 +45,69 @@ def options_of(function):
     [
         *((analysis().kind, flat_parameters(analysis())) for analysis in ANALYSES),
         ("samples", options_of(IdentificationSearchLight.fit_events)),
+        ("group", options_of(analyze_group)),
     ],
 )
 def test_every_parameter_is_in_the_table_once(kind, names):
     assert sorted(row.name for row in parameters(kind)) == sorted(names)
 
 
+def test_a_cohort_takes_its_own_parameters_and_those_of_samples_and_stimuli():
+    told = options_of(analyze_participants)
+    names = {row.name for row in parameters("cohort", "samples", "stimuli")}
+    of_images = {"stimulus_images", "image_size", "model"}  # features, in Python
+    assert names - {*told} == {*of_images, "sample_mask"}
+    assert {*told} <= names
+
+
+def test_options_of_samples_have_one_default():
+    rows = {row.name: row for row in parameters("samples")}
+    defaults = {field.name: field.default for field in fields(SampleOptions)}
+    assert rows.keys() == defaults.keys() - {"label_column"}
+    for name, row in rows.items():
+        assert row.option is None or (row.option.default or None) == (
+            defaults[name] or None
+        )
+
+
 def test_roles_are_of_few_words():
     assert {row.role for row in PARAMETERS} == {"result", "identity", "resource"}
     assert not [row for row in PARAMETERS if row.own and row.role != "result"]
+
+
+def test_resources_are_what_descriptions_leave_out():
+    assert {row.name for row in parameters(*KINDS) if row.role == "resource"} == {
+        *WITHOUT_EFFECT
+    } - {"memory_level"}  # of maskers
+
+
+def test_a_range_is_checked_where_it_is_declared(monkeypatch):
+    row = Parameter("radius", "result", KINDS, whole("size", 1, least=3))
+    monkeypatch.setattr(_run_parameters, "PARAMETERS", (row,))
+    with pytest.raises(ValueError, match="radius=2 must be an integer of at least 3"):
+        RunParameters.of(IdentificationSearchLight(radius=2))
+    assert RunParameters.of(searchlight_of(radius=3, stride="x")).radius == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "good", "bad"),
+    [
+        (whole("n", least=1), [1, 5, None, np.int64(3)], [0, 1.0, True, "1"]),
+        (whole("n", 2, least=1), [1, 5], [None, 0, 2.5]),
+        (
+            real("x", 1.0, within=(0, 1)),
+            [0.5, np.float32(0.1)],
+            [0, 1, "1", True, None],
+        ),
+        (text("t"), ["anything", 3, None], []),
+    ],
+)
+def test_numbers_are_within_their_range(option, good, bad):
+    for value in good:
+        option.check("x", value)
+    for value in bad:
+        with pytest.raises(ValueError, match=f"x={re.escape(repr(value))} must be "):
+            option.check("x", value)
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
@@ -53,9 +118,9 @@ def test_sidecars_and_identities_leave_out_resources_only(analysis):
 
 
 def test_what_chooses_regions_is_what_regions_are_chosen_by():
-    chosen = {row.name for row in PARAMETERS if row.chooses_regions}
+    chosen = {row.name for row in PARAMETERS if row.section == "regions"}
     assert chosen == set(options_of(choose_regions)) - {"masker", "n_features", "names"}
-    assert chosen <= set(inspect.signature(RunParameters).parameters)
+    assert chosen <= {*shared_parameters()}
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)

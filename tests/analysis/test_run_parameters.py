@@ -1,12 +1,11 @@
 """Parameters of runs: the same checks, sizes and regions for every analysis."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 from neuroextrap import stats
 from neuroextrap.analysis import RegionAnalysis, Regions
+from neuroextrap.analysis._parameters import shared_parameters
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
@@ -27,8 +26,8 @@ def test_an_analysis_without_a_kind_cannot_be_made():
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_every_analysis_has_the_parameters_of_runs(analysis):
-    names = {field.name for field in fields(RunParameters)}
-    assert names <= flat_parameters(analysis()).keys()
+    assert {"radius", "n_jobs", "cv"} <= {*shared_parameters()}
+    assert {*shared_parameters()} <= flat_parameters(analysis()).keys()
     parameters = RunParameters.of(analysis(n_permutations=7, shard="1/2"))
     assert (parameters.n_permutations, parameters.shard) == (7, "1/2")
 
@@ -63,9 +62,7 @@ def test_set_sizes_are_those_given_or_the_default_ones():
 def test_regions_are_those_of_the_parameters():
     members = np.eye(4, dtype=bool)[:3]
     parameters = RunParameters.of(
-        IdentificationSearchLight(
-            regions=Regions(members, min_voxels=1),
-        )
+        IdentificationSearchLight(regions=Regions(members, min_voxels=1))
     )
     choice = parameters.choose_regions(None, 4)
     expected = choose_regions(None, 4, regions=members)
