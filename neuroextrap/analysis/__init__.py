@@ -5,7 +5,7 @@
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
 imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
-parameters; ``RegionMaps`` holds what comparisons, lesions, extrapolations and analyses
+parameters. ``RegionMaps`` holds what comparisons, lesions, extrapolations and analyses
 over subjects return.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["Bounds", "Keep", "RegionAnalysis", "RegionMaps", "Regions"]
 
 
 def __getattr__(name):
-    """Import ``RegionAnalysis`` or ``RegionMaps`` when it is first asked for."""
+    """Import what is heavy when it is first asked for."""
     if name == "RegionAnalysis":
         from neuroextrap.analysis._region_analysis import RegionAnalysis
 
