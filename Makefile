@@ -35,13 +35,13 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint  ## lint, architecture, types, doctests, tests
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --ignore=tests/faults
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee
 	$(BIN)/python -m pytest -m slow
 
-faults: $(VENV)/.test  ## kills, full disks, damaged files; prints how many and their end
-	$(BIN)/python -m pytest tests/faults
+faults: $(VENV)/.test  ## some kills, full disks, damaged files; many with ALL=1
+	$(BIN)/python -m pytest tests/faults $(if $(ALL),,-m "not slow")
 
 coverage: $(VENV)/.test  ## every line and branch of the statistics runs in their tests
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \

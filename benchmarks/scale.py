@@ -24,9 +24,9 @@ from _table import add_row, machine
 from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _cost
 from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier

@@ -37,15 +37,15 @@ from sklearn.neighbors import NearestCentroid
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import mni152_mask, resolve_masker, to_img
-from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._forward_folds import (
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._forward_tests import (
     cyclic_orders,
     forward_folds,
     forward_parts,
 )
+from neuroextrap.images import mni152_mask, resolve_masker, to_img
+from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins.algebra._operators import ridge_penalty

@@ -218,7 +218,7 @@ def step_down(rng, n_sets, *, mistake=False):
                     y,
                     runs,
                     regions=overlapping_regions(),
-                    save_null=Path(folder) / "null.npy",
+                    keep=Path(folder) / "null.npy",
                     random_state=rng.integers(2**31),
                 )
             p = light.region_scores_["p_value" if mistake else "p_value_step_down"]

@@ -4,10 +4,13 @@
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
-imported without anything heavy.
+imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
+parameters.
 """
 
-__all__ = ["RegionAnalysis"]
+from neuroextrap.analysis._values import Bounds, Keep, Regions
+
+__all__ = ["Bounds", "Keep", "RegionAnalysis", "Regions"]
 
 
 def __getattr__(name):

@@ -92,7 +92,7 @@ TABLE = {
     ("analysis", "searchlight", "result own"): {
         "blocks": None,
     },
-    ("analysis", "searchlight", "result extra"): {
+    ("analysis", "searchlight encoding", "result extra"): {
         "per_fold": None,
     },
     ("analysis", "encoding", "result"): {
@@ -170,7 +170,6 @@ TABLE = {
             "folder of finished work, from which an interrupted run resumes", "DIR"
         ),
         "memory": None,
-        "memory_level": None,
         "verbose": None,
     },
     ("samples", "samples", "identity"): {

@@ -5,7 +5,6 @@ runs and the comparison of subjects need to know. Nothing heavy is imported, so 
 command line starts fast.
 """
 
-import inspect
 from typing import NamedTuple
 
 from neuroextrap.analysis._options import Option
@@ -97,24 +96,33 @@ def of_no_places(analysis):
 
     The radius, which then means nothing, is left as it is.
     """
-    names = ["mask", *region_options(analysis)]
+    names = ["mask", *(row.name for row in PARAMETERS if row.section == "regions")]
     names.remove("radius")
     return _defaults(analysis, names)
 
 
 def of_arrays(analysis):
     """Return a copy for arrays of any few features, on one core, that keeps nothing."""
-    from sklearn.base import clone
-
     rows = parameters(analysis.kind)
     names = [row.name for row in rows if row.role == RESOURCE]
     names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
-    reset |= {"noise_covariance": None, "min_voxels": 1}
-    return clone(analysis).set_params(**reset)
+    return with_parameters(analysis, noise_covariance=None, **reset | {"min_voxels": 1})
+
+
+def with_parameters(analysis, **changed):
+    """Return a copy with parameters changed, those inside of value objects too."""
+    from sklearn.base import clone
+
+    from neuroextrap.maps._parameters import flat_parameters, nested_parameters
+
+    given = flat_parameters(analysis) | changed
+    return clone(analysis).set_params(**nested_parameters(type(analysis), given))
 
 
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
-    known = inspect.signature(type(analysis)).parameters
-    return {name: known[name].default for name in names}
+    from neuroextrap.maps._parameters import flat_parameters
+
+    known = flat_parameters(type(analysis)())
+    return {name: known[name] for name in names}

@@ -4,12 +4,13 @@ import json
 import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
@@ -29,7 +30,6 @@ from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress, clock
 from neuroextrap.regions._usable import UsableRegions
 from neuroextrap.stats import resolution_information
-from neuroextrap.stats._forward_design import ForwardDesign
 
 logger = logging.getLogger(__name__)
 
@@ -38,27 +38,6 @@ _LONG = 300.0
 _FASTER = (
     "nearest_centroid, gaussian_nb, lda and ridge are not, and take seconds to minutes"
 )
-
-POPULATION_NOTE = (
-    "average_bayes_accuracy_bound and information_bound speak of a population from "
-    "which the given {classes} were drawn at random; for {classes} that were chosen "
-    "they are false (read bayes_accuracy_bound and class_information_bound)"
-)
-
-
-class BoundDesign(NamedTuple):
-    """What the lower bounds need to know of the test points."""
-
-    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
-    #: the number, shape (), that has their noise; None: no bounds.
-    n_repeats: np.ndarray | None
-    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
-    #: those of the pooled accuracy; else shape (0, n_test).
-    weighting: np.ndarray
-    #: What a reader should know of the bounds.
-    notes: tuple
-    #: Units of the forward tests behind the bounds, None where folds are.
-    forward: ForwardDesign | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

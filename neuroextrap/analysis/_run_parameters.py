@@ -12,9 +12,11 @@ from neuroextrap.analysis._parameters import (
     shared_parameters,
 )
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import (
+    check_flags,
     check_flags_of,
     check_n_jobs,
     check_set_sizes,
@@ -33,7 +35,11 @@ class RunParameters(SimpleNamespace):
         """Take them from an estimator, and check them before any data are read."""
         random_generator(estimator.random_state)
         check_flags_of(estimator)
-        return cls(**{name: getattr(estimator, name) for name in shared_parameters()})
+        given = flat_parameters(estimator)
+        check_flags(per_fold=given["per_fold"])
+        if given["per_fold"] and estimator.kind != "searchlight":
+            raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
+        return cls(**{name: given[name] for name in shared_parameters()})
 
     def __init__(self, **values):
         """Raise ValueError if a parameter is out of range or two exclude each other."""

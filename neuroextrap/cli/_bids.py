@@ -208,15 +208,16 @@ def _read_configuration(args):
 
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
+    from neuroextrap.maps._parameters import nested_parameters
+
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
-        from neuroextrap.encoding import EncodingIdentification
-
-        return EncodingIdentification(**given), _features(args)
-    from neuroextrap.decoding import IdentificationSearchLight
-
-    return IdentificationSearchLight(**given), {}
+        from neuroextrap.encoding import EncodingIdentification as Analysis
+    else:
+        from neuroextrap.decoding import IdentificationSearchLight as Analysis
+    of_stimuli = _features(args) if args.analysis == "encoding" else {}
+    return Analysis(**nested_parameters(Analysis, given)), of_stimuli
 
 
 def _check_given(args):

@@ -145,9 +145,10 @@ def _one_file(path):
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
     from neuroextrap.encoding import EncodingIdentification
+    from neuroextrap.maps._parameters import nested_parameters
 
-    parameters = parameters_of(args, "encoding")
-    return EncodingIdentification(**parameters | {"mask": mask})
+    given = parameters_of(args, "encoding") | {"mask": mask}
+    return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
 
 
 def check_extrapolation(args):

@@ -87,6 +87,7 @@ def run(args):
     from neuroextrap.cli._results import write_results
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
+    from neuroextrap.maps._parameters import nested_parameters
 
     origin = origin_of_command(
         args,
@@ -106,7 +107,10 @@ def run(args):
         len(set(samples.runs.tolist())),
         samples.data.shape[1],
     )
-    light = IdentificationSearchLight(**parameters_of(args, "searchlight"))
+    given = parameters_of(args, "searchlight")
+    light = IdentificationSearchLight(
+        **nested_parameters(IdentificationSearchLight, given)
+    )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:

@@ -13,7 +13,11 @@ from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._parameters import (
+    changed_parameters,
+    described_parameters,
+    flat_parameters,
+)
 from neuroextrap.maps._provenance import described_value
 
 logger = logging.getLogger(__name__)
@@ -256,7 +260,8 @@ def _of_analysis(analysis):
     """Return the parameters of an analysis as options, and those that are none."""
     decisive = described_parameters(analysis)
     kept = {n: v for n, v in changed_parameters(analysis).items() if n in decisive}
-    given = {name: _plain(getattr(analysis, name)) for name in kept}
+    flat = flat_parameters(analysis)
+    given = {name: _plain(flat[name]) for name in kept}
     if "encoder" in given:
         given["encoder"] = _encoder_word(analysis.encoder)
     words = {row.name: row.word for row in parameters(analysis.kind)}

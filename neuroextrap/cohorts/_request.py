@@ -11,6 +11,7 @@ from typing import Any
 
 import neuroextrap
 from neuroextrap.analysis._origin import origin_of, recorded_options
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._encoding import beta_tables, encoding_data
 from neuroextrap.images._bids_runs import find_betas, find_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
@@ -176,7 +177,7 @@ def fit_participant(request, participant, folder):
     if request.work_dir is not None:
         analysis.set_params(checkpoint=folder / "checkpoint")
     if request.save_null:
-        analysis.set_params(save_null=folder / NULL_FILE)
+        analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
     if request.stimuli is not None:
         return fit_encoding(request, participant, analysis)
     options = sample_options(request, participant).given(without="label_column")

@@ -10,11 +10,11 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.margins._wins import class_weights
 from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
@@ -137,9 +137,10 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     """
     sample_set = read_sample_set(searchlight, imgs, y, groups, permuted=True)
     masker, usable = sample_set.samples.masker, sample_set.samples.usable
-    choice = RunParameters.of(searchlight).choose_regions(masker, len(usable))
+    parameters = RunParameters.of(searchlight)
+    choice = parameters.choose_regions(masker, len(usable))
     removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
-    least = max(1, searchlight.min_voxels)
+    least = max(1, parameters.min_voxels)
     lesioned = np.flatnonzero(removed >= least)
     if len(lesioned) == 0:
         raise ValueError(

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
-from neuroextrap.decoding._labels import code_labels
-from neuroextrap.margins._design import Labelings
-from neuroextrap.margins._folds import make_design
+from neuroextrap.design._design import Labelings
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._labels import code_labels
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 

@@ -4,9 +4,8 @@ import time
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import clone
 
-from neuroextrap.analysis._parameters import of_arrays
+from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.encoding._trials import FoldData
 from neuroextrap.margins._resources import continue_line, parse_shard
@@ -75,7 +74,7 @@ def _filled_regions(masker, usable, asked):
 def _time_model(model, data, train, test, members):
     """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
-    model = clone(model).set_params(regions=members[:, voxels])
+    model = with_parameters(model, regions=members[:, voxels])
     start = time.perf_counter()
     model.fit(data.features, train[:, voxels], groups=data.repeated)
     middle = time.perf_counter()

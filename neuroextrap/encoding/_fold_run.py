@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from neuroextrap.analysis._copies import check_copies_apart
-from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.design._doubts import check_copies_apart
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._encoder_groups import training_groups
 from neuroextrap.encoding._experiment import make_plan, stack_folds
 from neuroextrap.encoding._response_noise import separate_repeats
@@ -51,7 +51,6 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         counted="features" if stimuli is None else "stimuli",
         dtype=None,
         memory=model.memory,
-        memory_level=model.memory_level,
     )
     paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)

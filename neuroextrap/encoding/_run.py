@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.analysis._copies import check_new_rows
-from neuroextrap.analysis._region_run import BoundDesign, RegionRun
+from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.design._doubts import check_new_rows
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import Experiment, doubts_of_pairing, make_plan
 from neuroextrap.encoding._stimuli import (
     candidate_names,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import BoundDesign
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import Experiment, observed_plan
 from neuroextrap.encoding._run import EncodingRun
 

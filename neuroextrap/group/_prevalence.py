@@ -55,7 +55,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
         Permuted maps of the same statistic. A list holds for every subject an
         array (n_permutations, n_features), a .npy file (memory-mapped; what
-        ``save_null`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
+        ``keep`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If
         they are float32, scores are compared in float32 too.
     mask : path, image, NiftiMasker, SurfaceMasker or None, default=None

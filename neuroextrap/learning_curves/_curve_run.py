@@ -6,7 +6,7 @@ import numbers
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from neuroextrap.analysis._copies import check_copies_apart
+from neuroextrap.design._doubts import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._preparation import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, MarginKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import best_share

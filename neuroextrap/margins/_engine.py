@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 from neuroextrap.margins._paths import path_costs
 from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import first_margins, largest_batch, run_task

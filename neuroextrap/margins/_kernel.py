@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings, TestedRows
+from neuroextrap.design._design import Design, Labelings, TestedRows
 
 
 class BatchedLabelings(Protocol):

@@ -9,7 +9,7 @@ atlas, a whole mask, and most permutation tests are done region by region.
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._plan import Plan
 

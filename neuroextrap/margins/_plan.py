@@ -8,10 +8,10 @@ from typing import Any, Self, cast
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design, Labelings, TestedRows
-from neuroextrap.margins._forward_folds import ForwardFolds
+from neuroextrap.design._design import Design, Labelings, TestedRows
+from neuroextrap.design._folds import class_weights
+from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
-from neuroextrap.margins._wins import class_weights
 from neuroextrap.margins.algebra._overlapping_grams import fill_grams
 from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 

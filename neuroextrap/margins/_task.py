@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from neuroextrap.design._design import Design
+from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._best_classes import (
     Shares,
     shares_of_margins,
     shares_of_regions,
 )
-from neuroextrap.margins._design import Design
-from neuroextrap.margins._forward_folds import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch
 from neuroextrap.margins._outcomes import correct_outcomes
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData

@@ -6,6 +6,7 @@ import scipy.sparse
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.analyses import searchlight_of
 
 
 def fit(n_classes=6, signal=1.0, n_regions=3, **options):
@@ -14,7 +15,7 @@ def fit(n_classes=6, signal=1.0, n_regions=3, **options):
     X = rng.normal(size=(len(y), 6 * n_regions))
     X[:, :6] += signal * rng.normal(size=(n_classes, 6))[y]
     members = scipy.sparse.csr_array(np.repeat(np.eye(n_regions), 6, axis=1) > 0)
-    light = IdentificationSearchLight(regions=members, **options)
+    light = searchlight_of(regions=members, **options)
     return light.fit(X, y, groups=runs)
 
 
@@ -101,7 +102,7 @@ def false_findings(n_sets, folder, n_permutations=99):
                 regions=members,
                 n_permutations=n_permutations,
                 statistic="pairwise_accuracy",
-                save_null=folder / "null.npy",
+                keep=folder / "null.npy",
                 random_state=seed,
             )
             .fit(X, y, groups=runs)

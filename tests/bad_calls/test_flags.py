@@ -22,7 +22,7 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis import Keep, RegionAnalysis
 from neuroextrap.stats._validation import check_flags
 
 
@@ -100,9 +100,9 @@ CALLS = {
         "no_such_folder", "out", samples="blocks", **flag
     ),
     "DecoderComparison.to_directory": _written(decoding.DecoderComparison),
-    "IdentificationSearchLight": lambda **flag: decoding.IdentificationSearchLight(
-        **flag
-    ).fit(ROWS, Y, groups=RUNS),
+    "Keep": lambda **flag: decoding.IdentificationSearchLight(keep=Keep(**flag)).fit(
+        ROWS, Y, groups=RUNS
+    ),
     "IdentificationSearchLight.fit_events": _fit_events,
     "IdentificationSearchLight.merge": _merge,
     "IdentificationSearchLight.to_directory": _write_analysis,
@@ -176,5 +176,5 @@ def test_booleans_of_numpy_are_flags(value):
     )
     np.testing.assert_array_equal(found.p_value, same.p_value)
     assert (found.p_value_step_down is None) == (not value)
-    light = decoding.IdentificationSearchLight(per_fold=value, bounds=None)
+    light = decoding.IdentificationSearchLight(keep=Keep(per_fold=value), bounds=None)
     light.fit(ROWS, Y, groups=RUNS)

@@ -14,6 +14,7 @@ from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import origin_of_command
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.maps._parameters import flat_parameters
 
 COMMANDS = {
     "searchlight": "searchlight --imgs a.nii --events b.tsv out",
@@ -71,7 +72,7 @@ def test_defaults_are_those_of_python(command):
         "searchlight": IdentificationSearchLight,
         "encoding": EncodingIdentification,
     }
-    expected = kinds[command]().get_params(deep=False)
+    expected = flat_parameters(kinds[command]())
     del made["verbose"]  # the command tells how far it is
     made.pop("encoder", None)
     assert made == {name: expected[name] for name in made}

@@ -92,7 +92,7 @@ def test_masks_may_differ(permuted, tmp_path):
         )
         file = tmp_path / f"sub-{k}.npy"
         light = IdentificationSearchLight(
-            mask_img, radius=4.0, n_permutations=15, save_null=file, bounds=None
+            mask_img, radius=4.0, n_permutations=15, keep=file, bounds=None
         )
         light.fit(img, y, groups=runs)
         folders.append(str(tmp_path / f"sub-{k}"))

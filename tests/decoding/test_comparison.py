@@ -9,6 +9,7 @@ import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.maps import read_maps
 
@@ -145,9 +146,9 @@ def test_images_with_empty_regions_and_files(tmp_path):
     keep[3] = 0
     mask = nibabel.Nifti1Image(keep, img.affine)
     first, second = (
-        IdentificationSearchLight(mask, radius=2.1, min_voxels=5, estimator=name).fit(
-            img, y, groups=runs
-        )
+        IdentificationSearchLight(
+            mask, radius=2.1, regions=Regions(min_voxels=5), estimator=name
+        ).fit(img, y, groups=runs)
         for name in ("lda", "nearest_centroid")
     )
     found = compare_decoders(first, second, n_permutations=49, step_down=True)

@@ -8,9 +8,8 @@ import pandas
 import pytest
 from markupsafe import escape
 
-from neuroextrap.analysis._copies import copies
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.decoding._doubts import neighbor_correlation, order_agreement
+from neuroextrap.design._doubts import copies, neighbor_correlation, order_agreement
 from neuroextrap.images import block_averages, resolve_masker, to_img
 from neuroextrap.reporting._finding import find, verdict
 from neuroextrap.stats import bayes_accuracy_lower_bound

@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.analysis import Keep, Regions
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
+from tests.analyses import searchlight_of
 
 
 def simulate(shape=(5, 4, 3), n_classes=4, n_runs=6, seed=0):
@@ -32,9 +34,7 @@ def simulate(shape=(5, 4, 3), n_classes=4, n_runs=6, seed=0):
 def test_spheres_equal_fits_of_the_rest(classifier):
     img, mask, y, runs = simulate()
     options = {"radius": 3.5, "estimator": classifier}
-    found = lesion_identification(
-        IdentificationSearchLight(mask, **options), img, y, runs
-    )
+    found = lesion_identification(searchlight_of(mask, **options), img, y, runs)
     inside = np.asanyarray(mask.dataobj).astype(bool)
     X = img.get_fdata()[inside].T
     places = nibabel.affines.apply_affine(mask.affine, np.argwhere(inside))
@@ -83,7 +83,9 @@ def test_a_matrix_of_regions_on_arrays_and_images():
     members = np.eye(57, dtype=bool)[[0, 3, 5]]
     members[0, 1:8] = True
     members = scipy.sparse.csr_array(members)
-    searchlight = IdentificationSearchLight(regions=members, min_voxels=1)
+    searchlight = IdentificationSearchLight(
+        regions=Regions(members, min_voxels=1),
+    )
     found = lesion_identification(searchlight, X, y, runs)
     assert found.table["n_voxels"].tolist() == [7, 0, 1]
     assert np.isnan(found.table["accuracy"][1])
@@ -92,7 +94,10 @@ def test_a_matrix_of_regions_on_arrays_and_images():
     assert found.maps["accuracy"][0] == left.region_scores_["accuracy"][0]
     left = IdentificationSearchLight().fit(X[:, np.r_[:3, rest]], y, groups=runs)
     assert found.maps["accuracy"][2] == left.region_scores_["accuracy"][0]
-    on_image = IdentificationSearchLight(mask, regions=members, min_voxels=1)
+    on_image = IdentificationSearchLight(
+        mask,
+        regions=Regions(members, min_voxels=1),
+    )
     found = lesion_identification(on_image, img, y, runs)
     assert found.maps is None
     assert np.isfinite(found.table["accuracy"]).all()
@@ -136,9 +141,9 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
         "blocks": blocks if pairs else None,
     }
     found = lesion_identification(
-        IdentificationSearchLight(regions=members, **options), X, y, runs
+        searchlight_of(regions=members, **options), X, y, runs
     )
-    alone = IdentificationSearchLight(**options)
+    alone = searchlight_of(**options)
     name = {"accuracy": 4, "pairwise_accuracy": 2}.get(statistic, statistic)
     outcomes, p = [], []
     for left in [slice(None), *(~members.toarray())]:
@@ -219,7 +224,10 @@ def test_bad_input_is_named():
         )
     with pytest.raises(ValueError, match="no region has min_voxels=400"):
         lesion_identification(
-            IdentificationSearchLight(mask, min_voxels=400), img, y, runs
+            IdentificationSearchLight(mask, regions=Regions(min_voxels=400)),
+            img,
+            y,
+            runs,
         )
     with pytest.raises(ValueError, match="statistic='implied_information' is not"):
         lesion_identification(
@@ -232,5 +240,5 @@ def test_bad_input_is_named():
         )
     with pytest.raises(ValueError, match="searchlight has per_fold=True"):
         lesion_identification(
-            IdentificationSearchLight(mask, per_fold=True), img, y, runs
+            IdentificationSearchLight(mask, keep=Keep(per_fold=True)), img, y, runs
         )

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     ensemble_information,
@@ -73,7 +74,7 @@ def test_ensembles_and_lesions_of_the_slice(slice_blocks):
     assert table["accuracy"].iloc[0] > 0.2
     assert table["redundancy"].iloc[-1] > 0  # halves of 128 voxels share much
     found = lesion_identification(
-        IdentificationSearchLight(mask, radius=20.0, stride=6),
+        IdentificationSearchLight(mask, radius=20.0, regions=Regions(stride=6)),
         imgs,
         blocks.y,
         blocks.runs,

@@ -16,7 +16,6 @@ from neuroextrap.analysis._parameters import (
     Parameter,
     parameters,
 )
-from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import (
     group_information,
     group_permutation_test,
@@ -25,6 +24,7 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.group._alike import check_alike
+from tests.analyses import searchlight_of
 
 AFFINE, SHAPE = np.diag([3.0, 3, 3, 1]), (3, 3, 2)
 Y, RUNS = np.tile(np.arange(3), 6), np.repeat(np.arange(6), 3)
@@ -43,7 +43,7 @@ def analyze(folder, seed, **options):
     data = nibabel.Nifti1Image(rng.normal(size=(*SHAPE, len(Y))), AFFINE)
     given = {"radius": 4, "n_permutations": 20, "bounds": None}
     given |= {"save_null": folder.with_suffix(".npy")}
-    light = IdentificationSearchLight(mask, **{**given, **options})
+    light = searchlight_of(mask, **{**given, **options})
     light.fit(data, Y, groups=RUNS).to_directory(folder)
     return light
 

@@ -138,7 +138,7 @@ def test_searchlights_with_saved_null_maps(tmp_path):
         data[:2, :2, :2] += 3 * rng.normal(size=(2, 2, 2, 3))[..., y]
         paths.append(tmp_path / f"null_{subject}.npy")
         fitted = IdentificationSearchLight(
-            mask, radius=3, n_permutations=40, save_null=paths[-1]
+            mask, radius=3, n_permutations=40, keep=paths[-1]
         ).fit(nibabel.Nifti1Image(data, affine), y, groups=runs)
         images.append(fitted.maps_["accuracy"])
     found = prevalence_test(images, paths, mask=mask, n_permutations=2000)
@@ -314,7 +314,7 @@ def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
             shrinkage=10.0,
             within_runs="center",
             n_permutations=100,
-            save_null=null,
+            keep=null,
         )
         light.fit(content["Data"][index], y, groups=runs)
         scores.append(light.region_scores_["accuracy"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 
 K = 3
 

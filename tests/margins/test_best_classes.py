@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from neuroextrap.design._design import Labelings
+from neuroextrap.design._folds import class_weights, make_design
 from neuroextrap.margins import _plan
-from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
-from neuroextrap.margins._wins import best_share, class_weights
+from neuroextrap.margins._wins import best_share
 from neuroextrap.margins.algebra import _class_sums, _linear, _tall
 from neuroextrap.margins.algebra._class_sums import round_terms
 from neuroextrap.margins.classifiers import _centroid_exact

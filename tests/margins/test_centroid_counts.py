@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._forward_folds import (
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._forward_tests import (
     cyclic_orders,
     forward_folds,
     forward_parts,
 )
+from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins import CLASSIFIERS
-from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from tests.margins.cases import unequal_design
 from tests.margins.twins import (

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _plan, _task
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import parse_memory

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra import _operators
 from neuroextrap.margins.algebra._operators import ridge_penalty
 from neuroextrap.margins.classifiers import _lda, _lda_algebra, _lda_compiled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers import _nearest_centroid
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Labelings
+from neuroextrap.design._design import Labelings
 from neuroextrap.margins.classifiers import _nearest_neighbor
 from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design

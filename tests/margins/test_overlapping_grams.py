@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra._class_sums import exact_digits
 from neuroextrap.margins.algebra._cyclic_windows import cyclic_windows
 from neuroextrap.margins.algebra._growing_folds import growing_chains

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _paths
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._paths import work_of_a_task
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers import _qda
 from neuroextrap.margins.classifiers._qda import QDAMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design

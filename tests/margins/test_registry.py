@@ -10,10 +10,10 @@ from sklearn.svm import LinearSVC
 from neuroextrap import stats
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.decoding import IdentificationScorer, IdentificationSearchLight
+from neuroextrap.design._design import Labelings
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins import CLASSIFIERS, MarginKernel
-from neuroextrap.margins._design import Labelings
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins._kernel import AdditiveKernel, Work
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic

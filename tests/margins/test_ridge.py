@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._wins import best_share
 from neuroextrap.margins.algebra import _operators
 from neuroextrap.margins.algebra._operators import ledoit_wolf_intensity, ridge_penalty

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from neuroextrap.design._design import Labelings
+from neuroextrap.design._folds import make_design
 from neuroextrap.margins._best_classes import sort_by_class
-from neuroextrap.margins._design import Labelings
-from neuroextrap.margins._folds import make_design
 from neuroextrap.margins.algebra import _screen
 from neuroextrap.margins.algebra._class_sums import round_terms
 from neuroextrap.margins.algebra._screen import (

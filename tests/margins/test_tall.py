@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra import _operators, _tall
 from neuroextrap.margins.algebra._forms import split_by_form
 from neuroextrap.margins.algebra._operators import ridge_penalty, scatter_penalty

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.stats import norm
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
 
 N_DRAWS = [
@@ -37,15 +38,20 @@ def null_design(name):
 
 
 @pytest.mark.filterwarnings("ignore:the true class beats")
-@pytest.mark.parametrize("n_draws", N_DRAWS)
 @pytest.mark.parametrize(
-    "name",
+    ("name", "n_draws"),
     [
-        "eight classes, twelve runs",
-        "two classes, three runs",
-        "forty classes, two runs",
-        "blocks of five scans",
-        "unbalanced runs that lack classes",
+        pytest.param("unbalanced runs that lack classes", 60, id="quick"),
+        *(
+            pytest.param(name, 3000, marks=pytest.mark.slow)
+            for name in (
+                "eight classes, twelve runs",
+                "two classes, three runs",
+                "forty classes, two runs",
+                "blocks of five scans",
+                "unbalanced runs that lack classes",
+            )
+        ),
     ],
 )
 def test_nothing_is_shown_where_nothing_is(name, n_draws):
@@ -90,7 +96,9 @@ def test_a_known_bayes_accuracy_is_not_exceeded(distance, n_runs, n_draws):
     bounds = []
     for _ in range(n_draws):
         x = rng.normal(size=(len(y), 1)) + distance * (2 * y[:, None] - 1)
-        light = IdentificationSearchLight(min_voxels=1).fit(x, y, groups=runs)
+        light = IdentificationSearchLight(regions=Regions(min_voxels=1)).fit(
+            x, y, groups=runs
+        )
         bounds.append(light.region_scores_["bayes_accuracy_bound"][0])
     assert not too_often(np.sum(np.array(bounds) > bayes), n_draws)
     assert np.mean(bounds) > bayes - 0.2  # and it says something

@@ -1,4 +1,7 @@
-"""The searchlight's permutation p-values under the null, classifier by classifier."""
+"""The searchlight's permutation p-values under the null, classifier by classifier.
+
+One classifier with few draws runs with every test; others, and many draws, are slow.
+"""
 
 import numpy as np
 import pytest
@@ -6,10 +9,7 @@ import scipy.sparse
 
 from neuroextrap.decoding import IdentificationSearchLight
 
-N_DRAWS = [
-    pytest.param(200, id="quick"),
-    pytest.param(3000, id="full", marks=pytest.mark.slow),
-]
+SLOW = pytest.mark.slow
 _N_PERMUTATIONS = 39
 _LEVELS = (0.05, 0.25, 0.5, 0.75)
 
@@ -46,8 +46,15 @@ def check(p, level, n_draws, *, exact):
         assert rate > level - error, (level, rate)
 
 
-@pytest.mark.parametrize("n_draws", N_DRAWS)
-@pytest.mark.parametrize("classifier", ["nearest_centroid", "lda", "ridge"])
+@pytest.mark.parametrize(
+    ("classifier", "n_draws"),
+    [
+        pytest.param("nearest_centroid", 200, id="quick"),
+        pytest.param("nearest_centroid", 3000, marks=SLOW),
+        pytest.param("lda", 3000, marks=SLOW),
+        pytest.param("ridge", 3000, marks=SLOW),
+    ],
+)
 def test_p_values_are_uniform_and_family_wise_error_is_kept(
     classifier, n_draws, tmp_path
 ):
@@ -61,7 +68,7 @@ def test_p_values_are_uniform_and_family_wise_error_is_kept(
             regions=regions,
             estimator=classifier,
             n_permutations=_N_PERMUTATIONS,
-            save_null=tmp_path / "null.npy",
+            keep=tmp_path / "null.npy",
             random_state=draw,
         ).fit(noise(rng, runs), y, groups=runs)
         score = fitted.region_scores_["accuracy"].astype(np.float32)
@@ -82,7 +89,9 @@ def test_p_values_are_uniform_and_family_wise_error_is_kept(
     assert rate > 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_draws)
 
 
-@pytest.mark.parametrize("classifier", ["nearest_centroid", "ridge"])
+@pytest.mark.parametrize(
+    "classifier", ["nearest_centroid", pytest.param("ridge", marks=SLOW)]
+)
 def test_a_single_split_is_exact_too(classifier):
     rng = np.random.default_rng(5)
     y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 
 # numbers in the table of contributions of a region, samples times test points: more of
 # them would not stay in cache, where matrix products in float32 are faster

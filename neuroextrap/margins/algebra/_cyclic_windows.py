@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 from neuroextrap.margins.algebra._growing_folds import Chain
 
 

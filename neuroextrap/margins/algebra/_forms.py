@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 from neuroextrap.margins.algebra._growing_folds import GrowingRegions, growing_chains
 from neuroextrap.margins.algebra._operators import (
     RegionOperators,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design
+from neuroextrap.design._design import Design
 
 
 class Chain(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
 
 Blocks = list[tuple[int, slice]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import RegionSamples, kept_with, sizes_of
 from neuroextrap.margins.algebra._overlapping_grams import round_gram
 

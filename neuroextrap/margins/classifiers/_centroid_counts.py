@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._class_sums import exact_digits
 from neuroextrap.margins.algebra._cyclic_windows import no_windows

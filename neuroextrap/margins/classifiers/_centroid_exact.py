@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._best_classes import sort_by_class
-from neuroextrap.margins._design import Design, Labelings
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._screen import may_be_short
 from neuroextrap.margins.classifiers._centroid_growing import fill_others

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra._cyclic_windows import CompiledWindows, cyclic_windows
 from neuroextrap.margins.algebra._growing_folds import Chain, growing_chains
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra._screen import count_terms
 
 

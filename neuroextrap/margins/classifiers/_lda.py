@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
-from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins.algebra._forms import split_by_form
 from neuroextrap.margins.algebra._linear import fill_linear, shares_of_linear

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra._class_sums import MAX_TABLE
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.classifiers._lda_algebra import SINGULAR, fixed_constants

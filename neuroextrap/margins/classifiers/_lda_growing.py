@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings, as_slice
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins.algebra._growing_folds import (
     GrowingRegions,
     RidgeFits,

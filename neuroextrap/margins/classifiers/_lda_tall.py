@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra._linear import Linear
 from neuroextrap.margins.algebra._tall import TallRegion
 from neuroextrap.margins.classifiers._lda_algebra import (

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._best_classes import BestClasses
-from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel, Work, ns_of_sums
 from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_linear
 from neuroextrap.margins.algebra._operators import (

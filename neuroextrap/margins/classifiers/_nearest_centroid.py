@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.design._design import Design
 from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
-from neuroextrap.margins._design import Design
 from neuroextrap.margins._kernel import (
     AdditiveKernel,
     Work,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins.algebra._operators import (
     MAX_INTENSITY,

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._best_classes import (
     BestClasses,
     sort_by_class,
     times_equal_weight,
 )
-from neuroextrap.margins._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins.algebra._class_sums import is_compact, round_terms
 from neuroextrap.margins.algebra._forms import split_by_form

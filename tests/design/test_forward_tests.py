@@ -9,15 +9,15 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from neuroextrap.margins._design import Design, Labelings
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._folds import make_design
-from neuroextrap.margins._forward_folds import (
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._forward_tests import (
     chronological_order,
     cyclic_orders,
     forward_folds,
     forward_parts,
 )
+from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra import _forms, _growing_folds

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._doubts import Doubt
-from neuroextrap.decoding._labels import row_codes
-from neuroextrap.margins._folds import check_labelings, folds_follow_labels
+from neuroextrap.design._doubts import Doubt
+from neuroextrap.design._folds import check_labelings, folds_follow_labels
+from neuroextrap.design._labels import row_codes
 
 _COMPARED = 199  # labelings to which the class counts of ready folds are compared
 _CONFINED = (

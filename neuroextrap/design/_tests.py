@@ -1,22 +1,47 @@
-"""Which lower bounds hold for a cross-validation, and from which tests they come."""
+"""How labeled samples are tested: which bounds hold, from which tests, as one value."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import POPULATION_NOTE, BoundDesign
-from neuroextrap.decoding._labels import Labels, row_codes
-from neuroextrap.margins._design import Design
-from neuroextrap.margins._folds import fold_weightings
-from neuroextrap.margins._forward_folds import (
+from neuroextrap.design._design import Design
+from neuroextrap.design._doubts import Doubt, cross_notes, doubts_of_samples
+from neuroextrap.design._folds import class_weights, fold_weightings, make_design
+from neuroextrap.design._forward_tests import (
     ForwardFolds,
     chronological_order,
     cyclic_orders,
     forward_folds,
     forward_parts,
 )
-from neuroextrap.margins._wins import class_weights
+from neuroextrap.design._labels import Labels, row_codes
+from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
+from neuroextrap.stats._forward_design import ForwardDesign
+
+POPULATION_NOTE = (
+    "average_bayes_accuracy_bound and information_bound speak of a population from "
+    "which the given {classes} were drawn at random; for {classes} that were chosen "
+    "they are false (read bayes_accuracy_bound and class_information_bound)"
+)
+
+
+class BoundDesign(NamedTuple):
+    """What the lower bounds need to know of the test points."""
+
+    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
+    #: the number, shape (), that has their noise; None: no bounds.
+    n_repeats: np.ndarray | None
+    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
+    #: those of the pooled accuracy; else shape (0, n_test).
+    weighting: np.ndarray
+    #: What a reader should know of the bounds.
+    notes: tuple
+    #: Units of the forward tests behind the bounds, None where folds are.
+    forward: ForwardDesign | None = None
+
 
 _CHOICES = {
     "bounds": ("auto", "forward", "folds", None),
@@ -36,20 +61,20 @@ class BoundOptions(NamedTuple):
     within_runs: str | None
 
     @classmethod
-    def of(cls, searchlight: Any, kernel: Any) -> "BoundOptions":
-        """Take them from a searchlight; ValueError where a word is unknown."""
+    def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
+        """Take them from parameters by name; ValueError where a word is unknown."""
         for name, known in _CHOICES.items():
-            value = getattr(searchlight, name)
+            value = given[name]
             if value not in known:
                 words = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name}={value!r} must be one of {words}")
         return cls(
-            searchlight.bounds,
-            searchlight.test_units,
-            searchlight.e_value_order,
-            searchlight.confidence_level,
+            given["bounds"],
+            given["test_units"],
+            given["e_value_order"],
+            given["confidence_level"],
             kernel.shrinks and kernel.shrinkage == "auto",
-            searchlight.within_runs,
+            given["within_runs"],
         )
 
     @property
@@ -259,3 +284,67 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
 def _are_split(units: np.ndarray, design: Design) -> bool:
     """Return whether a fold trains and tests on samples of one unit."""
     return any(np.isin(units[test], units[train]).any() for train, test in design.folds)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Everything about the tests of a run that follows from labels, runs and blocks."""
+
+    __test__ = False  # pytest shall not collect it
+
+    labels: Labels
+    design: Design  # the folds
+    permuted: Permuted  # the observed labeling and the permuted ones
+    options: BoundOptions
+    bounds: BoundDesign
+    forward: ForwardFolds | None  # tests behind the bounds, where folds are not
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        options: BoundOptions,
+        *,
+        cv: Any,
+        n_permutations: int,
+        random_state: Any,
+    ) -> Self:
+        """Make them; ValueError where labels, runs, blocks and options do not fit."""
+        n_classes = len(labels.classes)
+        design = make_design(labels.codes, n_classes, cv=cv, groups=labels.groups)
+        permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
+        bounds, forward = bound_design(labels, design, options)
+        return cls(labels, design, permuted, options, bounds, forward)
+
+    def without_forward(self, reason: str) -> Self:
+        """Return the tests with bounds from the folds, because of `reason`."""
+        bounds = without_forward_tests(self.labels, self.design, self.options, reason)
+        return replace(self, bounds=bounds, forward=None)
+
+    def weightings(self, per_fold: bool) -> np.ndarray:
+        """Return further weightings of the test points: the bound's, then each fold's.
+
+        Shape (n_weightings, n_test).
+        """
+        if not per_fold:
+            return self.bounds.weighting
+        folds, _ = fold_weightings(self.labels.codes, self.design)
+        return np.concatenate([self.bounds.weighting, folds])
+
+    @property
+    def test_codes(self) -> np.ndarray:
+        """Class of every test point; shape (n_test,)."""
+        return self.labels.codes[self.design.test]
+
+    def doubts(self, X: np.ndarray) -> tuple[Doubt, ...]:
+        """Return what is doubtful of samples X (n_samples, n_features) in these tests.
+
+        ValueError where a sample is trained on and a copy of it is tested.
+        """
+        of_samples = doubts_of_samples(X, self.labels, self.design)
+        return of_samples + self.permuted.doubts
+
+    def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return notes of labelings and folds, more notes, and those of the bounds."""
+        crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
+        return (*self.permuted.notes, *more, *crossed, *self.bounds.notes)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins._folds import check_labelings, fold_weightings, make_design
+from neuroextrap.design._folds import check_labelings, fold_weightings, make_design
 
 Y = np.tile([0, 1, 2], 4)
 RUNS = np.repeat(np.arange(4), 3)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.margins._design import Design
-from neuroextrap.margins._folds import point_weights
+from neuroextrap.design._design import Design
+from neuroextrap.design._folds import point_weights
 from neuroextrap.stats._forward_design import ForwardDesign
 
 MOST_PARTS = 24  # more runs than this are joined with their neighbors

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
 
 _CHECKED = 2**22  # class codes of labelings that are checked together
@@ -207,6 +207,24 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
                 "fold; give groups so that labels are permuted within runs, or use "
                 "stratified folds with more samples"
             )
+
+
+def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Weigh test points so that classes count equally, then points of a class.
+
+    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight,
+    1 / (number of classes with test points x test points of the class), has the same
+    shape; a column sums to one.
+
+    >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
+    array([0.25, 0.25, 0.5 ])
+    """
+    n_batch = y.shape[1]
+    flat_index = y.astype(np.intp) * n_batch + np.arange(n_batch)
+    counts = np.bincount(flat_index.ravel(), minlength=n_classes * n_batch)
+    counts = counts.reshape(n_classes, n_batch)
+    present = (counts > 0).sum(axis=0)
+    return 1.0 / (present * np.take_along_axis(counts, y, axis=0))
 
 
 def point_weights(
