@@ -213,11 +213,14 @@ def make_analysis(args):
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
-        from neuroextrap.encoding import EncodingIdentification as Analysis
-    else:
-        from neuroextrap.decoding import IdentificationSearchLight as Analysis
-    of_stimuli = _features(args) if args.analysis == "encoding" else {}
-    return Analysis(**nested_parameters(Analysis, given)), of_stimuli
+        from neuroextrap.encoding import EncodingIdentification
+
+        nested = nested_parameters(EncodingIdentification, given)
+        return EncodingIdentification(**nested), _features(args)
+    from neuroextrap.decoding import IdentificationSearchLight
+
+    nested = nested_parameters(IdentificationSearchLight, given)
+    return IdentificationSearchLight(**nested), {}
 
 
 def _check_given(args):
