@@ -157,7 +157,7 @@ def _tell(outcomes, args):
 def _run_group(args):
     """Put the participants together."""
     from neuroextrap.cohorts import analyze_group
-    from neuroextrap.group._group_maps import summary
+    from neuroextrap.group._results import summary
     from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:

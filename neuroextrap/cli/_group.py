@@ -138,13 +138,14 @@ def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
-    from neuroextrap.group._group_maps import records, summary
+    from neuroextrap.group._results import summary
     from neuroextrap.maps._files import (
         check_output_directory,
         describe_map,
         write_maps,
     )
     from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._registry import GROUP_MAPS
     from neuroextrap.maps._result_files import ResultFiles
 
     bids, files = None, []
@@ -165,8 +166,7 @@ def run(args):
     maps, options = _tested(args)
     about = origin.sidecar()
     about |= provenance(parameters=options, random_state=args.random_state)
-    known = records()
-    metadata = {name: describe_map(known[name], about) for name in maps}
+    metadata = {name: describe_map(GROUP_MAPS[name], about) for name in maps}
     sidecars = write_maps(
         args.out,
         maps,

@@ -114,8 +114,8 @@ class IdentificationSearchLight(RegionAnalysis):
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         e_value and e_value_fdr where these are by forward testing, n_voxels, and after
         permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
-        neg_log10_p_fwe, z; with ``keep`` p_value_tail and p_value_step_down too,
-        and, where ``statistic`` is "implied_information",
+        neg_log10_p_fwe, z; with ``keep`` p_value_tail and p_value_fwe_step_down
+        too, and, where ``statistic`` is "implied_information",
         implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.

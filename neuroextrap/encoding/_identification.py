@@ -135,7 +135,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
         (bits), bounds where they hold, n_voxels, and after permutations p_value,
         p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and p_value_tail
-        and p_value_step_down with ``keep``).
+        and p_value_fwe_step_down with ``keep``).
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)

@@ -57,8 +57,8 @@ def test_maps_from_kept_nulls_equal_those_of_the_file(tmp_path, statistic):
         maxima = null[:, order[place:]].max(axis=1)
         worst = max(worst, (1 + (maxima >= observed[region]).sum()) / 50)
         expected[region] = worst
-    np.testing.assert_allclose(scores["p_value_step_down"], expected)
-    assert np.all(scores["p_value_step_down"] <= scores["p_value_fwe"])
+    np.testing.assert_allclose(scores["p_value_fwe_step_down"], expected)
+    assert np.all(scores["p_value_fwe_step_down"] <= scores["p_value_fwe"])
     corrected = "implied_information_corrected"
     if statistic == "accuracy":
         assert corrected not in scores
@@ -108,7 +108,7 @@ def false_findings(n_sets, folder, n_permutations=99):
             .fit(X, y, groups=runs)
             .region_scores_
         )
-        step_down = scores["p_value_step_down"] <= 0.05
+        step_down = scores["p_value_fwe_step_down"] <= 0.05
         false += step_down[6:].any()
         found += [step_down[:6].sum(), (scores["p_value_fwe"][:6] <= 0.05).sum()]
     return false / n_sets, found

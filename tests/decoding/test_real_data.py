@@ -81,7 +81,7 @@ def test_ensembles_and_lesions_of_the_slice(slice_blocks):
     )
     assert found.whole["accuracy"] > 0.6
     # no sphere of the slice is indispensable: what it tells is told elsewhere too
-    assert found.table["accuracy_loss"].abs().max() < 0.2
+    assert found.table_["accuracy_loss"].abs().max() < 0.2
 
 
 def test_the_whole_brain_at_25_mm(real_data):

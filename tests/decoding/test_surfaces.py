@@ -112,8 +112,8 @@ def test_atlas_labels_and_lesions_on_a_surface():
     fitted = IdentificationSearchLight(labels_img=labels).fit(img, y, groups=runs)
     assert fitted.table_["name"].unique().tolist() == ["1", "2"]
     found = lesion_identification(searchlight, img, y, runs)
-    assert found.table["n_voxels"].tolist() == [2, 4]
-    loss = found.maps["accuracy_loss"].data.parts
+    assert found.table_["n_voxels"].tolist() == [2, 4]
+    loss = found["accuracy_loss"].data.parts
     assert loss["right"][0] > loss["left"][0]
     assert np.isnan(loss["left"][3])
 

@@ -87,12 +87,12 @@ def test_random_combinations_come_close_to_all_of_them():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _prevalence
+    from neuroextrap.group import _first_level
 
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
     whole = prevalence_test(scores, null, n_permutations=300)
-    monkeypatch.setattr(_prevalence, "_BATCH_BYTES", 8 * 310 * 3)
+    monkeypatch.setattr(_first_level, "_BATCH_BYTES", 8 * 610 * 8)
     parts = prevalence_test(scores, null, n_permutations=300)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])
