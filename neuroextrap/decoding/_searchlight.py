@@ -60,10 +60,10 @@ class IdentificationSearchLight(RegionAnalysis):
         Classes to analyze; samples of other classes are left out. If None, all.
     within_runs : {None, "center", "zscore"}, default=None
         Whether every feature is centered, or centered and divided by its standard
-        deviation, within each run (``groups``) before anything else. It removes what
-        differs between runs, such as the baseline of beta images, which can decide the
-        result. No label enters; the lower bounds are then those of classifiers that may
-        see a whole run at once, and a run is one test unit.
+        deviation, within each run (``groups``) before anything else. This removes
+        run-to-run offsets, such as the baseline of beta images, which can otherwise
+        dominate the result. No label enters; the lower bounds are then those of
+        classifiers that may see a whole run at once, and a run is one test unit.
     set_sizes : sequence of int or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
         all of 2..K up to K = 32, else at most 32 of them, log-spaced.

@@ -1,6 +1,7 @@
 """The regions of an analysis, and which features carry their values in an image."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -151,7 +152,9 @@ def _neighborhoods(masker, radius, n_nearest, centers):
     return lattice_spheres(mask, affine, radius, centers=centers)
 
 
-def surface_regions(masker, radius, *, centers=None, cache_dir=None):
+def surface_regions(
+    masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
+) -> Any:
     """Make discs along the surface around features, hemisphere by hemisphere.
 
     Paths run over the whole mesh; vertices outside the mask carry paths but are not
