@@ -56,10 +56,10 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         Classes to analyze; samples of other classes are left out. If None, all.
     within_runs : {None, "center", "zscore"}, default=None
         Whether every feature is centered, or centered and divided by its standard
-        deviation, within each run (``groups``) before anything else. It removes what
-        differs between runs, such as the baseline of beta images, which can decide the
-        result. No label enters; the lower bounds are then those of classifiers that may
-        see a whole run at once, and a run is one test unit.
+        deviation, within each run (``groups``) before anything else. This removes
+        run-to-run offsets, such as the baseline of beta images, which can otherwise
+        dominate the result. No label enters; the lower bounds are then those of
+        classifiers that may see a whole run at once, and a run is one test unit.
     set_sizes : sequence of int or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
         all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -75,29 +75,29 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     bounds : {"auto", "forward", "folds", None}, default="auto"
-        Where the lower bounds come from. "forward": further tests, trained on the runs
-        that precede and tested on the next, in every cyclic order of the runs, so that
+        Where the lower bounds come from. "forward": additional tests that train on the
+        earlier runs and test on the next, in every cyclic order of the runs, so that
         every run counts; runs that lack a class are joined with the next. "folds": the
-        folds of ``cv``, which share their training data and count as one. "auto" is
-        "forward" where folds leave whole runs out or part the samples, and "folds"
-        otherwise (``notes_`` say so); a single train/test split is tested as it is.
-        None computes no bounds.
+        folds of ``cv``, which count as a single test because they share training data.
+        "auto" is "forward" if folds leave out whole runs or partition the samples, and
+        "folds" otherwise (``notes_`` says so); a single train/test split is tested as
+        it is. None computes no bounds.
     test_units : {"samples", "runs"}, default="samples"
-        What the bounds count as independent given the classes: every test sample (or
-        block), or only whole runs, for trials that depend on others of their run.
-        Whole runs are taken in any case after ``within_runs``.
+        Units that the bounds treat as independent given the classes: every test sample
+        (or block), or only whole runs, for trials that depend on others of their run.
+        With ``within_runs``, whole runs are always used.
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
-        Orders of the runs behind ``e_value``: the mean over all cyclic ones, or the
-        order of the samples alone. There every run but the first is tested, however
-        many there are (the first runs that together hold every class count as one), so
-        that e-values stay valid when more runs are added after looking. It needs
-        ``groups`` and, with a penalty, ``shrinkage`` that is a number.
+        Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
+        the order of the samples. In the latter every run but the first is tested,
+        however many there are (the first runs that together hold every class count as
+        one), so that e-values stay valid when more runs are added after looking. It
+        needs ``groups`` and, with a penalty, a number as ``shrinkage``.
     save_null : path-like or None, default=None
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference and for the maps that need
         them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
-        permutations, of which a few rows at a time are in memory. What is beside it
-        (``null.npy.json``) says which run they are of; keep the two together.
+        permutations, of which a few rows at a time are in memory. The file beside it
+        (``null.npy.json``) identifies the analysis; keep the two together.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
     max_memory : str or int, default="2G"
@@ -112,7 +112,7 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     memory : None, path or joblib.Memory, default=None
         Cache of what is read from image files (through the masker, and a computed
         mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read anew. joblib keeps pickles there, so a
+        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
         folder that others can write to is refused. If None, nothing is cached. Does
         not affect results.
     memory_level : int, default=1
@@ -157,12 +157,12 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
-        Number of permutations done (all distinct ones when there are fewer than asked).
+        Number of permutations done (all distinct ones if these are fewer).
     tail_fit_accepted_ : bool or None
         Whether a generalized Pareto tail was fitted to the permuted maxima; if not,
         ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
     notes_ : tuple of str
-        What a reader should know of the validity of the numbers.
+        What a reader should know about the validity of the numbers.
 
     References
     ----------
@@ -269,10 +269,10 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
             Run of every sample. The samples of a run are left out together, and labels
             are permuted within runs.
         order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. Nothing is
-            computed from it: it tells whether the classes came in the same order in
-            all runs, which makes p-values and bounds doubtful. If None, samples are
-            taken to be listed as they were acquired.
+            When every sample was acquired in its run, as time or rank. It only serves
+            to check whether the classes came in the same order in all runs, which makes
+            p-values and bounds doubtful. If None, samples are assumed to be listed in
+            the order of acquisition.
 
         Returns
         -------
@@ -281,13 +281,13 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         Raises
         ------
         ValueError
-            When parameters, images, labels and groups do not fit one another.
+            When parameters, images, labels and groups do not match.
         """
         run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
 
     def estimate_cost(self, imgs, y, groups=None):
-        """Estimate what :meth:`fit` would take, by timing a few regions.
+        """Estimate the time and memory of :meth:`fit`, by timing a few regions.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         return plan_decoding(self, imgs, y, groups).cost()
 
     def confusion_matrix(self, region):
-        """Return how often each class was taken for each other.
+        """Count how often test points of each class were assigned to each class.
 
         Parameters
         ----------
