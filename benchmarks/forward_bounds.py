@@ -20,6 +20,7 @@ from _table import add_row
 from searchlight import N_CLASSES, N_RUNS, RUNS, Y, simulate
 
 from neuroextrap import stats
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
 
 N_SPHERES = 69_765
@@ -64,7 +65,7 @@ def fit(masker, image, estimator, bounds, n_jobs, stride):
         estimator=estimator,
         bounds=bounds,
         n_jobs=n_jobs,
-        stride=stride,
+        regions=Regions(stride=stride),
     )
     wall, before = time.perf_counter(), os.times()
     light.fit(image, Y, groups=RUNS)

@@ -151,7 +151,7 @@ def lesions(rng, n_sets, *, mistake=False):
                 x,
                 y,
                 runs,
-            ).table[1 if signal else 0 :]
+            ).table_[1 if signal else 0 :]
             key = "p_value" if mistake else "loss_p_value"
             values["loss"].append((table[key] <= LEVEL).mean())
             values["losses"].append(table[f"{key}_fwe"].min() <= LEVEL)

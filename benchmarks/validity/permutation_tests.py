@@ -218,10 +218,10 @@ def step_down(rng, n_sets, *, mistake=False):
                     y,
                     runs,
                     regions=overlapping_regions(),
-                    save_null=Path(folder) / "null.npy",
+                    keep=Path(folder) / "null.npy",
                     random_state=rng.integers(2**31),
                 )
-            p = light.region_scores_["p_value" if mistake else "p_value_step_down"]
+            p = light.region_scores_["p_value" if mistake else "p_value_fwe_step_down"]
             # the region after the last active one shares half of its features
             nulls = slice(n_active + 1 if n_active else 0, None)
             wrong.append(p[nulls].min() <= LEVEL)

@@ -16,7 +16,7 @@ with tempfile.TemporaryDirectory() as folder:
         radius=16,
         n_permutations=400,
         bounds=None,
-        save_null=Path(folder) / "null.npy",
+        keep=Path(folder) / "null.npy",
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     region = light.find_region(tuple(brain.coordinates[0]))

@@ -10,7 +10,7 @@ first is a finding about most people.
 # %%
 # One searchlight per subject
 # ---------------------------
-# ``save_null`` keeps the accuracies of every sphere with permuted labels: the group
+# ``keep`` writes the accuracies of every sphere with permuted labels: the group
 # analysis needs them.
 import tempfile
 from pathlib import Path
@@ -33,7 +33,7 @@ for subject in range(6):
     )
     null = folder / f"sub-{subject + 1:02}.npy"
     light = IdentificationSearchLight(
-        brain.masker, radius=20, n_permutations=50, bounds=None, save_null=null
+        brain.masker, radius=20, n_permutations=50, bounds=None, keep=null
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     maps.append(light.maps_["accuracy"])

@@ -3,9 +3,25 @@
 ``RegionAnalysis`` is the base of ``IdentificationSearchLight`` and
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
-``RegionResults`` (``_results``).
+``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
+imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
+parameters. ``RegionMaps`` holds what comparisons, lesions, extrapolations and analyses
+over subjects return.
 """
 
-from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._values import Bounds, Keep, Regions
 
-__all__ = ["RegionAnalysis"]
+__all__ = ["Bounds", "Keep", "RegionAnalysis", "RegionMaps", "Regions"]
+
+
+def __getattr__(name):
+    """Import what is heavy when it is first asked for."""
+    if name == "RegionAnalysis":
+        from neuroextrap.analysis._region_analysis import RegionAnalysis
+
+        return RegionAnalysis
+    if name == "RegionMaps":
+        from neuroextrap.analysis._region_maps import RegionMaps
+
+        return RegionMaps
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

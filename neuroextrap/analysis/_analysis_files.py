@@ -14,7 +14,6 @@ from neuroextrap.analysis._sidecars import (
     maps_and_sidecars,
 )
 from neuroextrap.images import resolve_masker
-from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._files import (
     MAPS_FILE,
     check_hash,
@@ -23,7 +22,7 @@ from neuroextrap.maps._files import (
     stage_maps,
 )
 from neuroextrap.maps._json import json_text, read_json
-from neuroextrap.maps._provenance import Origin
+from neuroextrap.maps._provenance import Origin, file_hash
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins.running._identity import identity_hash

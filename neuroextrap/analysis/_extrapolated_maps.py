@@ -6,9 +6,8 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
-from neuroextrap.maps._files import describe_map, write_maps
-from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._records import MapRecord
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.maps._registry import extrapolation_record
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats._null_counts import spread_known
@@ -17,75 +16,6 @@ from neuroextrap.stats._warn import warn
 
 _BATCHED = ("gaussian", "gaussian_mixture")
 _COPIES = 8  # of one region's margins that a fit holds at once
-
-
-class ExtrapolatedMaps(dict):
-    """Maps of predicted accuracy by set size, with what they were made from.
-
-    ``maps[1000]`` is the map among 1000 classes (proportions).
-
-    Attributes
-    ----------
-    method : str
-        Name of the extrapolation method.
-    source : {"margins", "wins"}
-        What it was fitted to: scores of every region, or win distributions alone.
-    notes : tuple of str
-        What a reader should know of the predictions.
-    lower, upper : dict or None
-        Maps of the ends of the intervals by set size, where they were asked for.
-    """
-
-    def __init__(self, maps, *, method, source, notes, fitted, ends=(None, None)):
-        super().__init__(maps)
-        self.method, self.source, self.notes = method, source, notes
-        self.lower, self.upper = ends
-        self._fitted = fitted
-
-    def _named(self):
-        """Return all maps by file name, and their records."""
-        parts = {"": self, "_lower": self.lower, "_upper": self.upper}
-        asked = {end: maps for end, maps in parts.items() if maps is not None}
-        images = {
-            _name(size, end): image
-            for end, maps in asked.items()
-            for size, image in maps.items()
-        }
-        return images, {
-            _name(size, end): _record(size, end) for end in asked for size in self
-        }
-
-    def to_directory(self, path, *, overwrite=False, bids=None):
-        """Write the maps, each with a sidecar that names method, source and notes.
-
-        Parameters
-        ----------
-        path : path-like
-            A folder that does not exist yet, or is empty.
-        overwrite : bool, default=False
-            Whether to replace what is there.
-        bids : dict of str to str or None, default=None
-            BIDS entities; files are then named and placed as BIDS derivatives.
-        """
-        fitted = self._fitted
-        if fitted.masker_ is None:
-            raise ValueError(
-                "plain arrays have no images to write; save the arrays themselves"
-            )
-        origin = provenance(
-            parameters={
-                "method": self.method,
-                "source": self.source,
-                "n_classes": len(fitted.classes_),
-                "notes": list(self.notes),
-            },
-            inputs={"wins": fitted.wins_},
-        )
-        named, records = self._named()
-        sidecars = {name: describe_map(records[name], origin) for name in named}
-        write_maps(
-            path, named, sidecars, overwrite=overwrite, bids=bids, provenance=origin
-        )
 
 
 TRAINED_ON_ALL = "of the classifier trained on all {n_classes} classes"
@@ -117,7 +47,7 @@ class TrainedOnAll(stats.AccuracyExtrapolator):
 
 
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
-    """Predict the accuracy of every region of a fitted analysis (ExtrapolatedMaps).
+    """Predict the accuracy of every region of a fitted analysis (RegionMaps by size).
 
     With a confidence level, intervals are predicted as well, by method "auto" only.
 
@@ -148,19 +78,32 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     else:
         regions = np.flatnonzero(known)
         predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
-    maps, *ends = (_images(fitted, known, sizes, part) for part in predicted)
     own = () if fitted.results_.marginal else (trained_on_all(len(fitted.classes_)),)
     own = dict.fromkeys((*fitted.results_.notes, *own))  # each once
     notes = (*own, _source_note(method, source), *notes)
-    if ends:
+    if confidence_level is not None:
         notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
-    return ExtrapolatedMaps(
+    about = {
+        "method": method,
+        "source": source,
+        "n_classes": len(fitted.classes_),
+        "notes": list(notes),
+    }
+    each = zip(("", "lower", "upper"), predicted, strict=False)
+    maps, *ends = (_maps(fitted, known, sizes, end, part) for end, part in each)
+    lower, upper = ends or (None, None)
+    return RegionMaps(
         maps,
+        records={size: extrapolation_record(size) for size in maps},
+        masker=fitted.masker_,
+        parameters=about,
+        inputs={"wins": fitted.wins_},
+        further=ends,
         method=method,
         source=source,
         notes=notes,
-        fitted=fitted,
-        ends=ends or (None, None),
+        lower=lower,
+        upper=upper,
     )
 
 
@@ -174,11 +117,15 @@ def _check_interval(method, confidence_level):
         )
 
 
-def _images(fitted, known, sizes, values):
-    """Turn predictions (n_known, n_sizes) into a dict of maps by set size."""
+def _maps(fitted, known, sizes, end, values):
+    """Turn predictions (n_known, n_sizes), or an end of intervals, into RegionMaps."""
     by_size = dict(zip(sizes.tolist(), values.T, strict=True))
     placed = spread_known(known, by_size)
-    return region_images(placed, fitted.results_.choice, fitted.masker_)
+    return RegionMaps(
+        region_images(placed, fitted.results_.choice, fitted.masker_),
+        records={size: extrapolation_record(size, end) for size in by_size},
+        masker=fitted.masker_,
+    )
 
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):
@@ -224,20 +171,3 @@ def _source_note(method, source):
     if source == "margins":
         return f"extrapolated by {method!r} from every region's margins"
     return f"extrapolated by {method!r} from win distributions, without scores"
-
-
-def _name(size, end=""):
-    """Return the name of the map at a set size, or of an end of its interval."""
-    return f"accuracy_among_{size}{end}"
-
-
-def _record(size, end=""):
-    """Return the record of the map at a set size, or of an end of its interval."""
-    what = f"{end.strip('_').capitalize()} end of the interval of the p" if end else "P"
-    return MapRecord(
-        name=_name(size, end),
-        description=f"{what}redicted identification accuracy among {size} classes, "
-        "extrapolated from those of the data",
-        unit="proportion",
-        chance=1 / size,
-    )

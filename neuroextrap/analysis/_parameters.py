@@ -1,84 +1,59 @@
-"""Every parameter of an analysis, declared once; lists of them are read from here."""
+"""Every parameter of an analysis, declared once; lists of them are read from here.
 
-import inspect
+A row has what the parser of the command line, configurations, sidecars, the identity of
+runs and the comparison of subjects need to know. Nothing heavy is imported, so that the
+command line starts fast.
+"""
+
 from typing import NamedTuple
 
-from sklearn.base import clone
-
-from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.analysis._options import Option
+from neuroextrap.analysis._parameter_table import TABLE
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
-_SEARCHLIGHT, _ENCODING, _SAMPLES = ("searchlight",), ("encoding",), ("samples",)
-_BOTH = (*_SEARCHLIGHT, *_ENCODING)
-_WORDLESS = ("memory", "memory_level", "verbose")
+KINDS = ("searchlight", "encoding")
 
 
 class Parameter(NamedTuple):
-    """A parameter of analyses, or an option by which samples are made of images.
+    """A parameter of analyses, or an option by which their data are made.
 
-    `of` are the kinds of analysis that have it, or "samples" (``fit_events``). `role`
-    is "result" (it changes what the numbers of a map mean), "identity" (which data or
-    draws they are made of, as every subject has its own) or "resource" (no number
-    depends on it). `word` is its option on the command line, None where only Python
-    has it. `own` values may be each subject's own, but are given for all or for none.
-    Some parameters together choose the regions.
+    `of` are the kinds of analysis that have it, or "samples" (``fit_events``),
+    "stimuli" (features of encoding models), "cohort" (``analyze_participants``) or
+    "group" (``analyze_group``). `role` is "result" (it changes what the numbers of a
+    map mean), "identity" (which data or draws they are made of, as every subject has
+    its own) or "resource" (no number depends on it). `option` is its word on the
+    command line, None where only Python has it or another row declares it; `section`
+    is where help lists it, and "regions" are those that together choose the regions.
+    `own` values may be each subject's own, but are given for all or for none. `extra`
+    ones ask for more, or for less, than all maps of one labeling.
     """
 
     name: str
     role: str
-    word: str | None
     of: tuple[str, ...]
+    option: Option | None = None
+    section: str = "analysis"
     own: bool = False
-    chooses_regions: bool = False
+    extra: bool = False
+
+    @property
+    def word(self):
+        """The option's name on the command line, None where it has none."""
+        return None if self.option is None else self.option.word or self.name
 
 
-PARAMETERS = (
-    Parameter("mask", IDENTITY, "mask", _BOTH),
-    Parameter("encoder", RESULT, "encoder", _ENCODING),
-    Parameter("radius", RESULT, "radius", _BOTH, chooses_regions=True),
-    Parameter("n_nearest", RESULT, "n_nearest", _BOTH, chooses_regions=True),
-    Parameter("labels_img", RESULT, "labels_img", _BOTH, True, True),
-    Parameter("regions", RESULT, None, _BOTH, True, True),
-    Parameter("process_mask_img", RESULT, "process_mask", _BOTH, True, True),
-    Parameter("stride", RESULT, "stride", _BOTH, chooses_regions=True),
-    Parameter("min_voxels", RESULT, "min_voxels", _BOTH),
-    Parameter("estimator", RESULT, "estimator", _SEARCHLIGHT),
-    Parameter("shrinkage", RESULT, "shrinkage", _SEARCHLIGHT),
-    Parameter("noise_covariance", RESULT, None, _BOTH, own=True),
-    Parameter("covariance", RESULT, "covariance", _ENCODING),
-    Parameter("rule", RESULT, "rule", _ENCODING),
-    Parameter("residuals", RESULT, None, _ENCODING),
-    Parameter("standardize", RESULT, None, _ENCODING),
-    Parameter("cv", RESULT, None, _BOTH),
-    Parameter("repeats", RESULT, "repeats", _ENCODING),
-    Parameter("classes", RESULT, "classes", _SEARCHLIGHT),
-    Parameter("within_runs", RESULT, None, _SEARCHLIGHT),
-    Parameter("set_sizes", RESULT, None, _BOTH),
-    Parameter("statistic", RESULT, "statistic", _SEARCHLIGHT),
-    Parameter("statistic", RESULT, None, _ENCODING),
-    Parameter("n_permutations", IDENTITY, "n_permutations", _BOTH),
-    Parameter("blocks", RESULT, None, _SEARCHLIGHT, own=True),
-    Parameter("confidence_level", RESULT, "confidence_level", _BOTH),
-    Parameter("bounds", RESULT, "bounds", _SEARCHLIGHT),
-    Parameter("test_units", RESULT, "test_units", _SEARCHLIGHT),
-    Parameter("e_value_order", RESULT, "e_value_order", _SEARCHLIGHT),
-    Parameter("per_fold", RESULT, None, _SEARCHLIGHT),
-    Parameter("random_state", IDENTITY, "random_state", _BOTH),
-    *(
-        Parameter(name, RESOURCE, None if name in _WORDLESS else name, _BOTH)
-        for name in WITHOUT_EFFECT
-    ),
-    Parameter("samples", RESULT, "samples", _SAMPLES),
-    Parameter("t_r", IDENTITY, "t_r", _SAMPLES),
-    Parameter("check_t_r", IDENTITY, "check_t_r", _SAMPLES),
-    Parameter("exclude", RESULT, "exclude", _SAMPLES),
-    Parameter("confounds", RESULT, "confounds", _SAMPLES, own=True),
-    Parameter("sample_mask", IDENTITY, None, _SAMPLES),
-    Parameter("smoothing_fwhm", RESULT, "smoothing_fwhm", _SAMPLES),
-    Parameter("high_pass", RESULT, "high_pass", _SAMPLES),
-    Parameter("detrend", RESULT, "detrend", _SAMPLES),
-    Parameter("standardize", RESULT, "standardize", _SAMPLES),
-    Parameter("delay", RESULT, "delay", _SAMPLES),
+PARAMETERS = tuple(
+    Parameter(
+        name,
+        role.split()[0],
+        tuple(kinds.split()),
+        option,
+        section,
+        own="own" in role.split(),
+        extra="extra" in role.split(),
+    )
+    for (section, kinds, role), options in TABLE.items()
+    for name, option in options.items()
 )
 
 
@@ -91,10 +66,29 @@ def parameters(*kinds):
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
 
 
+def shared_parameters():
+    """Return the names of the parameters that every analysis of regions has."""
+    first, second = ([row.name for row in parameters(kind)] for kind in KINDS)
+    return [name for name in first if name in second]
+
+
+def path_words():
+    """Return the words of analyses and cohorts whose values are files that are read."""
+    rows = parameters(*KINDS, "stimuli", "cohort")
+    given = [row for row in rows if row.option is not None and row.role != RESOURCE]
+    return {row.word for row in given if row.option.is_path}
+
+
 def region_options(analysis):
     """Return the parameters of an analysis that choose its regions, a dict."""
-    rows = [row for row in PARAMETERS if row.chooses_regions]
+    rows = [row for row in PARAMETERS if row.section == "regions"]
     return {row.name: getattr(analysis, row.name) for row in rows}
+
+
+def plain_maps(analysis):
+    """Return the parameters that ask for more than plain maps, at their defaults."""
+    rows = [row for row in parameters(analysis.kind) if row.extra]
+    return _defaults(analysis, [row.name for row in rows])
 
 
 def of_no_places(analysis):
@@ -102,21 +96,33 @@ def of_no_places(analysis):
 
     The radius, which then means nothing, is left as it is.
     """
-    names = ["mask", *(row.name for row in PARAMETERS if row.chooses_regions)]
+    names = ["mask", *(row.name for row in PARAMETERS if row.section == "regions")]
     names.remove("radius")
     return _defaults(analysis, names)
 
 
 def of_arrays(analysis):
     """Return a copy for arrays of any few features, on one core, that keeps nothing."""
-    names = [row.name for row in PARAMETERS if row.role == RESOURCE]
+    rows = parameters(analysis.kind)
+    names = [row.name for row in rows if row.role == RESOURCE]
     names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
-    reset |= {"noise_covariance": None, "min_voxels": 1}
-    return clone(analysis).set_params(**reset)
+    return with_parameters(analysis, noise_covariance=None, **reset | {"min_voxels": 1})
+
+
+def with_parameters(analysis, **changed):
+    """Return a copy with parameters changed, those inside of value objects too."""
+    from sklearn.base import clone
+
+    from neuroextrap.maps._parameters import flat_parameters, nested_parameters
+
+    given = flat_parameters(analysis) | changed
+    return clone(analysis).set_params(**nested_parameters(type(analysis), given))
 
 
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
-    known = inspect.signature(type(analysis)).parameters
-    return {name: known[name].default for name in names}
+    from neuroextrap.maps._parameters import flat_parameters
+
+    known = flat_parameters(type(analysis)())
+    return {name: known[name] for name in names}

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +18,7 @@ from neuroextrap.analysis._presentation import (
 from neuroextrap.analysis._region_files import RegionFiles
 from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._region_lookup import find_region
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.reporting import identification_report
 from neuroextrap.reporting._summary import summary
 from neuroextrap.stats._reversed import warn_if_reversed
@@ -68,6 +70,9 @@ class RegionAnalysis(
     True searchlight
     True encoding
     """
+
+    #: Classes of the parameters that may be values, by name.
+    VALUES: ClassVar[dict] = {}
 
     @property
     @abstractmethod
@@ -255,8 +260,9 @@ class RegionAnalysis(
         """
         check_has_results(self)
         choice = self._results.choice
-        asked = self.get_params(deep=False)
-        radius = None if asked.get("n_nearest") is not None else asked.get("radius")
+        asked = flat_parameters(self)
+        near = asked.get("n_nearest") is not None
+        radius = None if near else asked.get("radius")
         return find_region(region, choice, self.masker_, radius)
 
     def accuracy_curve(self, region, set_sizes=None):

@@ -3,6 +3,7 @@
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import joined_standard_errors
+from neuroextrap.maps._parameters import flat_parameters, nested_parameters
 from neuroextrap.stats._validation import check_flags
 
 
@@ -47,8 +48,9 @@ class RegionFiles:
         """
         saved = read_analysis(path, cls.kind)
         fitted = cls()
-        known = fitted.get_params(deep=False).keys() & saved.parameters.keys()
-        fitted.set_params(**{name: saved.parameters[name] for name in known})
+        known = flat_parameters(fitted)
+        known |= {n: v for n, v in saved.parameters.items() if n in known}
+        fitted.set_params(**nested_parameters(cls, known))
         fitted._run = fitted.test_codes_ = None
         fitted._origin = saved.origin
         fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements

@@ -11,7 +11,7 @@ import numpy as np
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.images._image_hash import grid_hash
+from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._registry import record_of
@@ -101,15 +101,16 @@ class RegionRun:
     def cost(self):
         """Estimate time and memory by timing a few regions.
 
-        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`), and
-        memory in bytes.
+        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`, of the
+        part of the run that is asked for), and memory in bytes.
         """
         n_workers = self.n_workers  # what would not fit is not tried
+        seconds = estimate_seconds(*self._data) / n_workers
         return {
             "n_regions": len(self.analyzed),
             "n_features": self.rows.shape[1],
             "n_permutations": self.plan.n_permutations,
-            "seconds": estimate_seconds(*self._data) / n_workers,
+            "seconds": seconds / self._part[1],
             "memory": estimate_memory(*self._data, n_workers),
         }
 

@@ -49,7 +49,7 @@ class RegionResults:
     doubts: tuple = ()
     # (n_regions,), when the permuted statistics of every region were saved
     p_value_tail: np.ndarray | None = None
-    p_value_step_down: np.ndarray | None = None
+    p_value_fwe_step_down: np.ndarray | None = None
     null_information: np.ndarray | None = None  # mean over permutations, bits
     # (n_folds, n_regions, K), if kept; not saved
     fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
@@ -95,7 +95,7 @@ class RegionResults:
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
-        for name in ("p_value_tail", "p_value_step_down"):
+        for name in ("p_value_tail", "p_value_fwe_step_down"):
             if getattr(self, name) is not None:
                 values[name] = getattr(self, name)
         if self.null_information is not None:

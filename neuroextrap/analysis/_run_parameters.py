@@ -1,73 +1,52 @@
 """The parameters that every analysis of regions shares, and their checks."""
 
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import region_options
+from neuroextrap.analysis._parameters import (
+    PARAMETERS,
+    region_options,
+    shared_parameters,
+)
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import (
+    check_flags,
     check_flags_of,
     check_n_jobs,
     check_set_sizes,
     random_generator,
 )
 
-_INTEGERS = (("n_nearest", 1), ("stride", 1), ("min_voxels", 1), ("n_permutations", 0))
-_OPTIONAL = ("n_nearest",)
 
-
-@dataclass(frozen=True, kw_only=True)
-class RunParameters:
+class RunParameters(SimpleNamespace):
     """Parameters that every analysis of regions shares; checked when made.
 
-    They are described once, in the docstrings of the analyses.
+    The attributes are those of the table that all kinds of analysis have.
     """
-
-    radius: Any
-    n_nearest: Any
-    labels_img: Any
-    regions: Any
-    process_mask_img: Any
-    stride: Any
-    min_voxels: Any
-    set_sizes: Any
-    n_permutations: Any
-    confidence_level: Any
-    save_null: Any
-    max_memory: Any
-    checkpoint: Any
-    shard: Any
-    n_jobs: Any
-    verbose: Any
 
     @classmethod
     def of(cls, estimator):
         """Take them from an estimator, and check them before any data are read."""
         random_generator(estimator.random_state)
         check_flags_of(estimator)
-        return cls(
-            **{field.name: getattr(estimator, field.name) for field in fields(cls)}
-        )
+        given = flat_parameters(estimator)
+        check_flags(per_fold=given["per_fold"])
+        if given["per_fold"] and estimator.kind != "searchlight":
+            raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
+        return cls(**{name: given[name] for name in shared_parameters()})
 
-    def __post_init__(self):
+    def __init__(self, **values):
         """Raise ValueError if a parameter is out of range or two exclude each other."""
-        self._check_range("radius", np.inf, "a length in mm above 0")
-        self._check_range("confidence_level", 1, "a number between 0 and 1")
-        for name, least in _INTEGERS:
-            value = getattr(self, name)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if name in _OPTIONAL and value is None:
-                continue
-            if not whole or value < least:
-                raise ValueError(
-                    f"{name}={value!r} must be an integer of at least {least}"
-                )
+        super().__init__(**values)
+        for row in PARAMETERS:
+            if row.option is not None and row.name in values:
+                row.option.check(row.name, values[row.name])
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
@@ -91,13 +70,6 @@ class RunParameters:
                 f"checkpoint={str(self.checkpoint)!r} must be a folder, it is a file; "
                 "name another"
             )
-
-    def _check_range(self, name, high, allowed):
-        """Raise unless a parameter is a number above 0 and below `high`."""
-        value = getattr(self, name)
-        number = isinstance(value, (int, float, np.number))
-        if isinstance(value, bool) or not number or not 0 < value < high:
-            raise ValueError(f"{name}={value!r} must be {allowed}")
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""

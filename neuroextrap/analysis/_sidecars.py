@@ -4,9 +4,13 @@ import json
 from dataclasses import replace
 
 from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
-from neuroextrap.images._masks import mask_of
+from neuroextrap.images._maskers import mask_of
 from neuroextrap.maps._files import describe_map
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._parameters import (
+    changed_parameters,
+    described_parameters,
+    flat_parameters,
+)
 from neuroextrap.maps._provenance import provenance, versions
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
@@ -83,8 +87,7 @@ def index_content(fitted, about):
 
 def restorable_parameters(estimator):
     """Return the names of parameters that JSON holds as they are."""
-    plain = described_parameters(estimator)
-    given = estimator.get_params(deep=False)
+    plain, given = described_parameters(estimator), flat_parameters(estimator)
     return [name for name, value in plain.items() if _same(value, given[name])]
 
 

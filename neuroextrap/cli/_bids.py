@@ -1,18 +1,17 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
-from neuroextrap.cli._bids_analysis import add_encoding_options, make_analysis
-from neuroextrap.cli._configuration_values import typed_values
+from neuroextrap.analysis._options import one_of, path
+from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import size_words
-from neuroextrap.cli._dask import add_dask
 from neuroextrap.cli._parser import (
-    add_allow_mixed,
-    add_analysis_options,
-    add_cleaning_options,
-    add_n_jobs,
-    add_region_options,
+    DASK,
+    CommandParser,
+    add_options,
+    options_of,
     parameters_of,
+    word_of,
 )
+from neuroextrap.cli._results import size_words
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -38,12 +37,41 @@ examples:
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
 """
-_OF_COHORT = "task space raw overwrite dry_run report save_null shard work_dir"
-_GROUP = (
-    "task space mask two_sided cluster_threshold tfce confidence_level gamma "
-    "allow_mixed allow_native_space labels_img random_state report overwrite"
-)
-_UNUSED = ("test_runs",)
+_OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
+"""Parameters of an analysis that mean something else here, or are given by the step."""
+_CONFIG = {"config": path("options from a file; words given here win", "TOML")}
+_ANALYSIS = {
+    "analysis": one_of(
+        "what is done with every participant: conditions are identified from "
+        "responses (in spheres, or regions of an atlas), or stimuli through an "
+        "encoding model",
+        "searchlight encoding",
+        "searchlight",
+    )
+}
+_SAMPLES = {
+    "samples": {
+        "help": "what a sample is, as in neuroextrap searchlight; betas for images "
+        "that are betas already, *_betas.nii.gz with a table *_betas.tsv (trial_type, "
+        "run) or maps run-*_contrast-<condition>_stat-effect_statmap.nii.gz",
+        "choices": ("lss", "lsa", "blocks", "volumes", "betas"),
+        "default": "lss",
+    },
+    "t_r": {
+        "help": "repetition time in seconds",
+        "said": "from headers, or RepetitionTime in the .json beside each image",
+    },
+    "check_t_r": {
+        "help": "take --t-r, or else the .json, even if others say otherwise"
+    },
+    "confounds": {
+        "help": "confounds of fMRIPrep that are regressed out, by nilearn's names: "
+        "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
+        "or none",
+        "default": ["motion"],
+        "said": "motion",
+    },
+}
 
 
 def add_parser(subparsers):
@@ -63,201 +91,35 @@ def add_parser(subparsers):
 
 def _add_options(parser):
     """Add all options, which a configuration may have too."""
-    _add_input_options(parser)
-    add_region_options(
-        parser, mask="the brain masks of all runs, or computed where they lack"
+    samples = options_of("samples", **_SAMPLES)
+    add_options(parser, "input", _CONFIG | options_of("cohort", "files") | samples)
+    add_options(
+        parser,
+        "regions",
+        options_of("searchlight", "voxels", "regions", labels_img=None),
+        mask="the brain masks of all runs, or computed where they lack",
     )
-    add_analysis_options(parser)
-    add_encoding_options(parser)
-    _add_group_options(parser)
-    _add_other_options(parser)
-
-
-def _add_input_options(parser):
-    """Add the options by which files are found and samples made."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--config", metavar="TOML", help="options from a file; words given here win"
+    analysis = options_of("searchlight", "analysis")
+    add_options(parser, "analysis", analysis)
+    model = options_of("encoding", "analysis")
+    model = {word: model[word] for word in model if word not in analysis}
+    add_options(
+        parser,
+        "encoding",
+        _ANALYSIS | options_of("stimuli") | options_of("cohort", "encoding") | model,
+        features="none, needed for encoding",
+        folds="train and test stimuli as the column set of the events says",
     )
-    for name, what in (
-        ("participant", "participants"),
-        ("session", "sessions (together)"),
-    ):
-        group.add_argument(
-            f"--{name}-label",
-            nargs="+",
-            metavar="LABEL",
-            help=f"these {what} only (default: all)",
-        )
-    for name in ("task", "space"):
-        group.add_argument(
-            f"--{name}",
-            metavar="LABEL",
-            help=f"the {name} (default: the one that there is)",
-        )
-    group.add_argument(
-        "--raw",
-        metavar="DIR",
-        help="data set with the events (default: DERIVATIVES and the data set that it "
-        "lies in)",
-    )
-    group.add_argument(
-        "--samples",
-        choices=("lss", "lsa", "blocks", "volumes", "betas"),
-        default="lss",
-        help="what a sample is, as in neuroextrap searchlight; betas for images that "
-        "are betas already, *_betas.nii.gz with a table *_betas.tsv (trial_type, run) "
-        "or maps run-*_contrast-<condition>_stat-effect_statmap.nii.gz (default: "
-        "%(default)s)",
-    )
-    group.add_argument(
-        "--exclude",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="conditions that give no sample, such as rest (default: none)",
-    )
-    group.add_argument(
-        "--delay",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="seconds by which responses lag behind events, for blocks and volumes "
-        "(default: %(default)g)",
-    )
-    group.add_argument(
-        "--t-r",
-        type=float,
-        metavar="S",
-        help="repetition time in seconds (default: from headers, or RepetitionTime in "
-        "the .json beside each image)",
-    )
-    group.add_argument(
-        "--no-check-t-r",
-        action="store_false",
-        dest="check_t_r",
-        help="take --t-r, or else the .json, even if others say otherwise",
-    )
-    for name, what in (
-        ("detrend", "remove the linear trend of"),
-        ("standardize", "z-score"),
-    ):
-        group.add_argument(
-            f"--{name}",
-            action="store_true",
-            help=f"{what} every voxel in every run, for blocks and volumes",
-        )
-    add_cleaning_options(group)
-    group.add_argument(
-        "--confounds",
-        nargs="+",
-        default=["motion"],
-        metavar="NAME",
-        help="confounds of fMRIPrep that are regressed out, by nilearn's names: "
-        "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
-        "or none (default: motion)",
-    )
-
-
-def _add_group_options(parser):
-    """Add the options of the second step."""
-    group = parser.add_argument_group("group")
-    group.add_argument(
-        "--two-sided", action="store_true", help="test below chance as well as above"
-    )
-    group.add_argument(
-        "--cluster-threshold",
-        type=float,
-        metavar="P",
-        help="test clusters of voxels above this p-value of t, such as 0.001",
-    )
-    group.add_argument(
-        "--tfce", action="store_true", help="test threshold-free cluster enhancement"
-    )
-    group.add_argument(
-        "--gamma",
-        type=float,
-        default=0.5,
-        metavar="P",
-        help="prevalence under the null hypothesis of the test of prevalence, which is "
-        "done where participants have --save-null (default: %(default)s)",
-    )
-    group.add_argument(
-        "--labels-img",
-        metavar="IMG",
-        help="atlas: participant analyzes its regions instead of spheres, group names "
-        "the clusters by them",
-    )
-    group.add_argument(
-        "--labels",
-        metavar="TSV",
-        help="names of the atlas's labels on the group's page, a table with columns "
-        "index and name (default: their numbers)",
-    )
-    group.add_argument(
-        "--bg-img",
-        metavar="IMG",
-        help="image drawn under the maps of the group's page: an anatomy, mni152 or "
-        "none (default: the template if the maps are in MNI space)",
-    )
-    add_allow_mixed(group)
-    group.add_argument(
-        "--allow-native-space",
-        action="store_true",
-        help="test voxel by voxel even if maps lie in the participants' own spaces",
-    )
-
-
-def _add_other_options(parser):
-    """Add the options of files and resources."""
-    group = parser.add_argument_group("output and resources")
-    group.add_argument(
-        "--overwrite", action="store_true", help="replace results of other options"
-    )
-    group.add_argument(
-        "--no-report",
-        action="store_false",
-        dest="report",
-        help="write no page about every participant or the group",
-    )
-    group.add_argument(
-        "--save-null",
-        action="store_true",
-        help="keep the permuted maps of every participant, from which group infers the "
-        "prevalence; needs --n-permutations",
-    )
-    group.add_argument(
-        "--shard",
-        metavar="i/N",
-        help="analyze every N-th participant from the i-th on: one of N jobs",
-    )
-    group.add_argument(
-        "--work-dir",
-        metavar="DIR",
-        help="folder for work in progress, from which an interrupted participant "
-        "continues (default: none, it begins anew)",
-    )
-    group.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="find and check everything, estimate the time, write nothing",
-    )
-    add_n_jobs(group, default=1)
-    add_dask(group)
-    group.add_argument(
-        "--max-memory",
-        default="2G",
-        metavar="SIZE",
-        help="memory that the work may take (default: %(default)s)",
-    )
+    add_options(parser, "group", options_of("group", "group"))
+    resources = options_of("searchlight", "resources")
+    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
+    title = "output and resources"
+    add_options(parser, title, options_of("cohort", "output") | shared)
 
 
 def run(args):
     """Analyze participants, or the group."""
     args.given = _read_configuration(args)
-    for name in _UNUSED:
-        if getattr(args, name):
-            raise ValueError(f"--{name.replace('_', '-')} is not for neuroextrap bids")
     if args.level == "group":
         return _run_group(args)
     from neuroextrap.cohorts import analyze_participants
@@ -266,15 +128,9 @@ def run(args):
     samples = parameters_of(args, "samples")
     if args.confounds == ["none"]:
         samples["confounds"] = ()
+    asked = parameters_of(args, "cohort") | of_stimuli | samples
     outcomes = analyze_participants(
-        args.derivatives,
-        args.out,
-        analysis=analysis,
-        **of_stimuli,
-        participants=args.participant_label,
-        sessions=args.session_label,
-        **samples,
-        **{name: getattr(args, name) for name in _OF_COHORT.split()},
+        args.derivatives, args.out, analysis=analysis, **asked
     )
     return _tell(outcomes, args)
 
@@ -300,19 +156,19 @@ def _tell(outcomes, args):
 def _run_group(args):
     """Put the participants together."""
     from neuroextrap.cohorts import analyze_group
-    from neuroextrap.group._group_maps import summary
+    from neuroextrap.group._results import summary
     from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
-    options = {name: getattr(args, name) for name in _GROUP.split()}
+    options = parameters_of(args, "group")
     if args.labels is not None:
         options["names"] = read_text_table(args.labels, "--labels")
-    if args.bg_img is not None:
-        options["bg_img"] = False if args.bg_img.lower() == "none" else args.bg_img
-    if args.n_permutations:
-        options["n_permutations"] = args.n_permutations
-    maps = analyze_group(args.out, participants=args.participant_label, **options)
+    if args.bg_img is not None and args.bg_img.lower() == "none":
+        options["bg_img"] = False
+    if not args.n_permutations:
+        del options["n_permutations"]
+    maps = analyze_group(args.out, **options)
     import numpy as np
 
     n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
@@ -347,3 +203,102 @@ def _read_configuration(args):
         if f"--{name.replace('_', '-')}" not in given:
             setattr(args, name, value)
     return words
+
+
+def make_analysis(args):
+    """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
+    from neuroextrap.maps._parameters import nested_parameters
+
+    _check_given(args)
+    given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
+    if args.analysis == "encoding":
+        from neuroextrap.encoding import EncodingIdentification as Analysis
+    else:
+        from neuroextrap.decoding import IdentificationSearchLight as Analysis
+    of_stimuli = _features(args) if args.analysis == "encoding" else {}
+    return Analysis(**nested_parameters(Analysis, given)), of_stimuli
+
+
+def _check_given(args):
+    """Raise where an option belongs to the other analysis."""
+    other = "encoding" if args.analysis == "searchlight" else "searchlight"
+    own = {row.word for row in parameters(args.analysis)}
+    rows = parameters(other, "stimuli") if other == "encoding" else parameters(other)
+    words = [row.word for row in rows if row.word not in own]
+    words += ["stimulus_column"] if other == "encoding" else []
+    for option in map(word_of, words):
+        if option in args.given:
+            raise ValueError(f"{option} is for --analysis {other}; leave it out")
+
+
+def _features(args):
+    """Return features and folds as ``analyze_participants`` takes them."""
+    if args.features is not None and args.stimulus_images is not None:
+        raise ValueError("--features and --stimulus-images were both given; give one")
+    features = args.features
+    if args.stimulus_images is not None:
+        from neuroextrap.cohorts._stimuli import image_features
+
+        features = image_features(
+            args.stimulus_images, model=args.model, image_size=args.image_size
+        )
+    return {"features": features, "n_folds": args.folds}
+
+
+class _Reader(CommandParser):
+    """A parser that raises instead of leaving."""
+
+    def error(self, message):
+        """Raise ValueError; the option's name is said elsewhere."""
+        named = message.startswith("argument ")
+        raise ValueError(message.partition(": ")[2] if named else message)
+
+
+def typed_values(path, options, add_options):
+    """Return values by name, in a list where an option takes several.
+
+    `options` are those of the file at `path`, by name; `add_options` adds the options
+    of the command to a parser. ValueError, one line, if a value is not of the type of
+    its option.
+    """
+    reader, values = _Reader(is_command=False), {}
+    add_options(reader)
+    for key, value in options.items():
+        name = key.replace("-", "_")
+        is_flag = isinstance(reader.get_default(name), bool)
+        try:
+            values[name] = (_flag if is_flag else _typed)(reader, name, value)
+        except ValueError as error:
+            raise ValueError(
+                f"{path}: {key} = {value!r} cannot be used: {error}; see --help"
+            ) from error
+    return values
+
+
+def _flag(_reader, _name, value):
+    """Return a boolean."""
+    if not isinstance(value, bool):
+        raise ValueError("write true or false, without quotes")
+    return value
+
+
+def _typed(reader, name, value):
+    """Parse a value like words of the command line, and compare what comes out."""
+    values = value if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, bool) or not isinstance(each, (str, int, float)):
+            raise ValueError("write a number, or text in quotes")
+    if not values and isinstance(reader.get_default(name), (list, type(None))):
+        return value
+    if not values:
+        raise ValueError("write one value")
+    option = f"--{name.replace('_', '-')}"
+    words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
+    read = getattr(reader.parse_args(list(map(str, words))), name)
+    if isinstance(value, list) and not isinstance(read, list):
+        raise ValueError("write one value, without brackets")
+    several = isinstance(read, list)
+    for each, own in zip(values, read if several else [read], strict=True):
+        if isinstance(each, str) and not isinstance(own, str):
+            raise ValueError("write the number without quotes")
+    return values if several else value

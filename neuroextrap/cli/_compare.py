@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from neuroextrap.analysis._options import flag, text, texts, whole
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import add_n_jobs
+from neuroextrap.cli._parser import OVERWRITE, add_options
 
 _EXAMPLES = """\
 The folders were written by neuroextrap encoding (or to_directory), of the same
@@ -16,6 +17,20 @@ examples:
   neuroextrap compare results_gabor results_retinotopic comparison
   neuroextrap compare a b c --names gabor layer1 layer5 comparison
 """
+_OPTIONS = {
+    "names": texts("names of the models", said="those of their folders"),
+    "statistic": text(
+        "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
+        "candidates",
+        "accuracy",
+    ),
+    "n_permutations": whole("number of exchanges of each pair", 1000),
+    "one_sided": flag("ask only whether the model that comes first is better"),
+    "random_state": whole("seed of the exchanges", 0, "SEED"),
+    "n_jobs": whole("number of workers", 1),
+    "report": flag("write an HTML page of every pair as well"),
+    "overwrite": OVERWRITE,
+}
 
 
 def add_parser(subparsers):
@@ -35,49 +50,7 @@ def add_parser(subparsers):
         help="folders of the models' results; the last word, OUT, is the folder for "
         "the comparison",
     )
-    parser.add_argument(
-        "--names",
-        nargs="+",
-        metavar="NAME",
-        help="names of the models (default: those of their folders)",
-    )
-    parser.add_argument(
-        "--statistic",
-        default="accuracy",
-        metavar="NAME",
-        help="statistic that is compared: accuracy, pairwise_accuracy, or a number of "
-        "candidates (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--n-permutations",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="number of exchanges of each pair (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--one-sided",
-        action="store_true",
-        help="ask only whether the model that comes first is better",
-    )
-    parser.add_argument(
-        "--random-state",
-        type=int,
-        default=0,
-        metavar="SEED",
-        help="seed of the exchanges (default: %(default)s)",
-    )
-    add_n_jobs(parser, default=1)
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="write an HTML page of every pair as well",
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace results that are already in the output folder",
-    )
+    add_options(parser, None, _OPTIONS)
 
 
 def run(args):

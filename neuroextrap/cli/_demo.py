@@ -2,9 +2,10 @@
 
 import logging
 
+from neuroextrap.analysis._options import flag, whole
 from neuroextrap.cli._console import say
-from neuroextrap.cli._origin import command_record
-from neuroextrap.cli._parser import add_n_jobs
+from neuroextrap.cli._parser import OVERWRITE, add_options
+from neuroextrap.cli._results import command_record
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +22,15 @@ examples:
   neuroextrap demo demo_output
   neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
+_OPTIONS = {
+    "overwrite": OVERWRITE,
+    "quick": flag("take voxels of 10 mm instead of 3 mm, and 99 permutations"),
+    "n_permutations": whole(
+        "number of permutations in each act", said="1000, or 99 with --quick"
+    ),
+    "n_jobs": whole("number of workers", 2),
+    "random_state": whole("seed of the simulation and the permutations", 0, "SEED"),
+}
 
 
 def add_parser(subparsers):
@@ -33,30 +43,7 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace results that are already in the output folder",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="take voxels of 10 mm instead of 3 mm, and 99 permutations",
-    )
-    parser.add_argument(
-        "--n-permutations",
-        type=int,
-        metavar="N",
-        help="number of permutations in each act (default: 1000, or 99 with --quick)",
-    )
-    add_n_jobs(parser, default=2)
-    parser.add_argument(
-        "--random-state",
-        type=int,
-        default=0,
-        metavar="SEED",
-        help="seed of the simulation and the permutations (default: %(default)s)",
-    )
+    add_options(parser, None, _OPTIONS)
 
 
 def run(args):
@@ -75,9 +62,10 @@ def run(args):
         QUICK,
         WHOLE,
         compare_with_truth,
+        demo_page,
         play,
+        truth_text,
     )
-    from neuroextrap.cli._demo_page import demo_page, truth_text
     from neuroextrap.maps._provenance import Origin
 
     n_permutations = args.n_permutations

@@ -1,21 +1,19 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
+from neuroextrap.analysis._options import path, paths, real, texts
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, part_of_run
-from neuroextrap.cli._encoding_options import (
-    add_encoder_options,
-    add_feature_options,
-    add_folds,
-)
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
-    add_inference_options,
+    add_options,
     add_output_options,
-    add_region_options,
     add_resource_options,
+    options_of,
     parameters_of,
     take_last_as_output,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_of_regions,
+    origin_of_command,
 )
 
 _EXAMPLES = """\
@@ -44,6 +42,25 @@ examples:
       --stimulus-images photographs --folds 5 --extrapolate 1000 10000 results
   neuroextrap compare results_gabor results_layer5 comparison
 """
+_INPUT = {
+    "imgs": paths(
+        "images with one volume for each stimulus shown, or a .npy of volumes x "
+        "neurons",
+        required=True,
+    ),
+    "stimuli": path(
+        "table with one row for each volume, see below", "TSV", required=True
+    ),
+}
+_EXTRAPOLATION = {
+    "extrapolate": texts(
+        "predict accuracy among so many candidates, with intervals, in "
+        "extrapolation.tsv: for the strongest regions, or all of an atlas",
+        None,
+        "K",
+    ),
+    "interval_level": real("confidence level of these intervals", 0.9, "P"),
+}
 
 
 def add_parser(subparsers):
@@ -57,69 +74,23 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    _add_input_options(parser)
-    add_region_options(parser)
-    _add_model_options(parser)
-    add_resource_options(parser)
+    features = options_of("stimuli")
+    folds = {"folds": features.pop("folds")}
+    defaults = {"features": "other columns of --stimuli"}
+    add_options(parser, "input", _INPUT | features, **defaults)
+    add_options(parser, "regions", options_of("encoding", "voxels", "regions"))
+    analysis = options_of("encoding", "analysis") | folds | _EXTRAPOLATION
+    defaults = {"folds": "train and test as the column set says"}
+    add_options(parser, "analysis", analysis, **defaults)
+    add_resource_options(parser, "encoding")
     add_output_options(parser)
-
-
-def _add_input_options(parser):
-    """Add the options of responses and stimuli."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--imgs",
-        nargs="+",
-        required=True,
-        metavar="IMG",
-        help="images with one volume for each stimulus shown, or a .npy of volumes x "
-        "neurons",
-    )
-    group.add_argument(
-        "--stimuli",
-        required=True,
-        metavar="TSV",
-        help="table with one row for each volume, see below",
-    )
-    add_feature_options(group, default="other columns of --stimuli")
-
-
-def _add_model_options(parser):
-    """Add the options of the encoding model and its test."""
-    group = parser.add_argument_group("analysis")
-    add_encoder_options(group)
-    add_folds(group, default="train and test as the column set says")
-    group.add_argument(
-        "--extrapolate",
-        nargs="+",
-        metavar="K",
-        help="predict accuracy among so many candidates, with intervals, in "
-        "extrapolation.tsv: for the strongest regions, or all of an atlas",
-    )
-    group.add_argument(
-        "--interval-level",
-        type=float,
-        default=0.9,
-        metavar="P",
-        help="confidence level of these intervals (default: %(default)s)",
-    )
-    group.add_argument(
-        "--n-permutations",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of permuted pairings of stimuli and responses (default: "
-        "%(default)s, no p-values)",
-    )
-    add_inference_options(group)
 
 
 def run(args):
     """Read, fit, identify, and write maps and summary."""
-    take_last_as_output(args, args.argv, ("imgs", "extrapolate"))
-    from neuroextrap.cli._encoding_data import read_data
-    from neuroextrap.cli._extrapolation import check_extrapolation, extrapolation_table
+    take_last_as_output(args)
     from neuroextrap.cli._results import check_pictures, write_results
+    from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.maps._files import check_output_directory
 
     bids, files = bids_of_inputs(args, args.imgs)
@@ -140,7 +111,11 @@ def run(args):
     )
     data = read_data(args)
     if args.dry_run:
-        say(_cost(args, data))
+        from neuroextrap.encoding._cost import estimate_cost
+
+        stimuli = f"{len(data.tested)} stimuli, "
+        cost = estimate_cost(_model(args, data.mask), data)
+        say(cost_of_regions(cost, args.shard, stimuli))
         return
     model = data.identify(_model(args, data.mask))
     predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
@@ -170,22 +145,54 @@ def _one_file(path):
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
     from neuroextrap.encoding import EncodingIdentification
+    from neuroextrap.maps._parameters import nested_parameters
 
-    parameters = parameters_of(args, "encoding")
-    return EncodingIdentification(**parameters | {"mask": mask})
+    given = parameters_of(args, "encoding") | {"mask": mask}
+    return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
 
 
-def _cost(args, data):
-    """Describe what the run would take."""
-    from joblib import effective_n_jobs
+def check_extrapolation(args):
+    """Turn the set sizes of --extrapolate into numbers; ValueError if they are none."""
+    if args.extrapolate is None:
+        return
+    for size in args.extrapolate:
+        if not (size.isascii() and size.isdecimal() and int(size) >= 2):
+            raise ValueError(
+                f"--extrapolate {size} must be a whole number of at least 2 candidates"
+            )
+    args.extrapolate = [int(size) for size in args.extrapolate]
+    if not 0 < args.interval_level < 1:
+        raise ValueError(
+            f"--interval-level {args.interval_level} must lie between 0 and 1"
+        )
 
-    from neuroextrap.encoding._cost import estimate_cost
 
-    n_parts, part = part_of_run(args.shard)
-    cost = estimate_cost(_model(args, data.mask), data)
-    what = (
-        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{len(data.tested)} stimuli, {args.n_permutations} permutations{part}"
-    )
-    seconds = data.n_folds * (cost["fitting"] + cost["identifying"] / n_parts)
-    return cost_line(what, seconds / effective_n_jobs(args.n_jobs), cost["memory"])
+def extrapolation_table(fitted, set_sizes, confidence_level):
+    """Return predicted accuracies and the ends of their intervals as a DataFrame.
+
+    One row for every set size of the strongest regions, or of all where a fitted
+    analysis has a table. Of classifiers that see all classes in training the ends are
+    unknown (NaN). None where no set sizes are asked for.
+    """
+    if set_sizes is None:
+        return None
+    import numpy as np
+    import pandas as pd
+
+    from neuroextrap.reporting import peak_table
+
+    n_rows = 10 if fitted.table_ is None else len(fitted.wins_)
+    peaks = peak_table(fitted, n_peaks=n_rows)
+    placed = [name for name in ("region", "name", "x", "y", "z") if name in peaks]
+    rows = []
+    for peak in peaks[placed].to_dict("records"):
+        model = fitted.extrapolator(int(peak["region"]))
+        sizes = np.asarray(sorted(set(set_sizes)))
+        ends = np.full((2, len(sizes)), np.nan)
+        if fitted.results_.marginal:
+            ends = model.predict_interval(sizes, confidence_level)
+        predicted = zip(sizes, model.predict(sizes), *ends, strict=True)
+        for size, accuracy, lower, upper in predicted:
+            row = {"set_size": size, "accuracy": accuracy}
+            rows.append({**peak, **row, "lower": lower, "upper": upper})
+    return pd.DataFrame(rows)

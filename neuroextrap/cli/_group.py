@@ -1,17 +1,28 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
-from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, seconds_of
-from neuroextrap.cli._group_design import read_design
-from neuroextrap.cli._group_options import (
-    add_input_options,
-    add_test_options,
+from neuroextrap.analysis._options import (
+    flag,
+    one_of,
+    path,
+    paths,
+    real,
+    text,
+    whole,
 )
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
+from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
+    DRY_RUN,
+    add_options,
     add_output_options,
+    options_of,
     take_last_as_output,
+    word_of,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_line,
+    origin_of_command,
+    seconds_of,
 )
 
 _EXAMPLES = """\
@@ -39,6 +50,62 @@ examples:
   neuroextrap group --imgs sub-*/accuracy.nii.gz --null sub-*/null.npy \\
       --test mean --cluster-threshold 0.001 --report group_mean
 """
+_ID = "participant_id"
+_INPUT = {
+    "imgs": paths("maps, one for each subject"),
+    "subjects": paths(
+        "folders of one analysis each, instead of maps: means, spread and lower bounds "
+        "of information over subjects",
+        "DIR",
+    ),
+    "paired_imgs": paths(
+        "a second map of each subject, subtracted from the first; paired by the "
+        "sub-<label> of the maps, in any order, else in the same order"
+    ),
+    "design": path(
+        "model of the subjects: a table with one row each; if it has a column "
+        "participant_id, rows are matched to the sub-<label> of the maps, else they "
+        "are in their order",
+        "TSV",
+    ),
+    "contrast": text(
+        "what is tested of the design: a column, or an expression such as "
+        "'patients - controls'",
+        None,
+        "TEXT",
+    ),
+    "null": paths(
+        "permuted maps of every subject, written by --save-null, in the order of "
+        "--imgs; those of another run or subject are refused",
+        "NPY",
+    ),
+    "mask": path("voxels that are tested", said="those finite in all subjects"),
+}
+_TEST = {
+    "test": one_of(
+        "what is tested with --null: prevalence (in how many of the population there "
+        "is information), or mean (whether the mean is larger than means of permuted "
+        "maps; with --cluster-threshold also clusters)",
+        "prevalence mean",
+        said="prevalence",
+    ),
+    "baseline": real(
+        "mean over subjects under the null hypothesis, such as chance", said="0"
+    ),
+    "step_down": flag("add step-down p-values, never larger than the family-wise ones"),
+    "min_subjects": whole(
+        "test voxels that at least N subjects have, each over those it has",
+        said="voxels that all have",
+    ),
+    "confidence_level": real(
+        "confidence level of the bound on the prevalence", None, "P", said="0.95"
+    ),
+    "n_permutations": whole(
+        "number of sign flips (default: 1000), of permutations with a design or "
+        "clusters, or of combinations of permuted maps (both 10000)"
+    ),
+    "random_state": whole("seed of the permutations", 0, "SEED"),
+}
 
 
 def add_parser(subparsers):
@@ -58,8 +125,12 @@ def add_parser(subparsers):
         help="folders of one analysis each, as --subjects, and the folder for the "
         "results",
     )
-    add_input_options(parser)
-    add_test_options(parser)
+    shared = options_of("group", gamma={"default": None, "said": "0.5"})
+    mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
+    add_options(parser, "input", _INPUT | mixed)
+    names = ("two_sided", "cluster_threshold", "tfce", "gamma")
+    tests = {name: shared[name] for name in names}
+    add_options(parser, "test", _TEST | tests | {"dry_run": DRY_RUN})
     add_output_options(parser)
 
 
@@ -67,13 +138,14 @@ def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
-    from neuroextrap.group._group_maps import records, summary
+    from neuroextrap.group._results import summary
     from neuroextrap.maps._files import (
         check_output_directory,
         describe_map,
         write_maps,
     )
     from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._registry import GROUP_MAPS
     from neuroextrap.maps._result_files import ResultFiles
 
     bids, files = None, []
@@ -94,8 +166,7 @@ def run(args):
     maps, options = _tested(args)
     about = origin.sidecar()
     about |= provenance(parameters=options, random_state=args.random_state)
-    known = records()
-    metadata = {name: describe_map(known[name], about) for name in maps}
+    metadata = {name: describe_map(GROUP_MAPS[name], about) for name in maps}
     sidecars = write_maps(
         args.out,
         maps,
@@ -122,10 +193,9 @@ def _read_places(args):
                 f"{folders[0]} and --subjects both name folders of analyses; give one"
             )
         args.subjects = folders or args.subjects
-    several = ("imgs", "null", "subjects", "paired_imgs", "allow_mixed")
     if isinstance(args.allow_mixed, list):
         args.allow_mixed.insert(0, "")  # OUT may be all that follows
-    take_last_as_output(args, args.argv, several)
+    take_last_as_output(args)
     if isinstance(args.allow_mixed, list):
         args.allow_mixed = args.allow_mixed[1:] or True
 
@@ -134,7 +204,7 @@ def _pages(maps, args):
     """Return functions that write the report and its table of clusters, by name."""
     if not args.report:
         return {}
-    from neuroextrap.images._atlas_places import names_beside
+    from neuroextrap.images._atlas import names_beside
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     page = maps.generate_report(
@@ -206,12 +276,7 @@ def _check_kind(args):
                 text = f"does not go with {kind}"
                 if other in ("--null", "--subjects") and kind != "--test mean":
                     text = f"needs {other}"
-                raise ValueError(f"{_option(name)} {text}; leave it out")
-
-
-def _option(name):
-    """Return an option's word."""
-    return f"--{name.replace('_', '-')}"
+                raise ValueError(f"{word_of(name)} {text}; leave it out")
 
 
 def _tested(args, n_permutations=None):
@@ -238,7 +303,7 @@ def _tested(args, n_permutations=None):
         return group.sign_flip_test(args.imgs, **shared, **options), options
     given = dict(options)
     path = given.pop("design", None)
-    design = None if path is None else read_design(path, args.imgs)
+    design = None if path is None else _read_design(path, args.imgs)
     maps = group.second_level_test(args.imgs, design, **shared, **given)
     return maps, options
 
@@ -273,3 +338,51 @@ def _cost(args):
         f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"
     )
     return cost_line(what, seconds, n_bytes)
+
+
+def _read_design(path, imgs):
+    """Return the design of a table as numbers, rows in the order of the images.
+
+    With a column participant_id, rows are matched to the subject of each image's name;
+    ValueError where one is missing or twice. Without, rows are in the order of `imgs`.
+    """
+    from neuroextrap.images._opening import image_files
+    from neuroextrap.images._tables import numbers, read_text_table
+
+    table = read_text_table(path, "--design")
+    files = image_files(imgs)
+    if _ID in table.columns:
+        table = _rows_of_maps(table, files, path)
+    elif len(table) != len(files):
+        raise ValueError(
+            f"{path} has {len(table)} rows and --imgs {len(files)} maps; give a column "
+            f"{_ID}, or one row for each map in their order"
+        )
+    values = numbers(table, path)
+    return type(table)(values, columns=table.columns)
+
+
+def _rows_of_maps(table, files, path):
+    """Return the rows of the images' subjects, without the column of names."""
+    from neuroextrap.images._bids_names import loose_entities
+
+    labels = [name.removeprefix("sub-") for name in table[_ID]]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise ValueError(f"{path} has sub-{twice[0]} in two rows; leave one")
+    rows = []
+    for file in files:
+        label = loose_entities(file).get("sub")
+        if label is None:
+            raise ValueError(
+                f"{file} has no sub-<label> in its name, so no row of {path} can be "
+                f"matched to it; rename it, or drop the column {_ID}"
+            )
+        if label not in labels:
+            raise ValueError(f"{path} has no row for sub-{label} ({file}); add it")
+        rows.append(labels.index(label))
+    if len(set(rows)) < len(rows):
+        raise ValueError(
+            "--imgs hold several maps of one subject; give one map of each"
+        )
+    return table.iloc[rows].drop(columns=_ID).reset_index(drop=True)

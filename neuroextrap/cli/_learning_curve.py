@@ -2,15 +2,28 @@
 
 import logging
 
+from neuroextrap.analysis._options import (
+    number_or_name,
+    one_of,
+    path,
+    paths,
+    real,
+    text,
+    texts,
+    whole,
+)
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, seconds_of
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
-    add_dry_run,
-    add_n_jobs,
+    DRY_RUN,
+    add_options,
     add_output_options,
     take_last_as_output,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_line,
+    origin_of_command,
+    seconds_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -26,6 +39,67 @@ examples:
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
       --train-sizes 4 8 12 --labels condition agnostic results
 """
+_SOURCES = {
+    "imgs": paths("3-D or 4-D images of scans"),
+    "array": path(".npy of scans x features", "NPY"),
+}
+_INPUT = {
+    "scans": path("table with one row for each scan, see below", "TSV", required=True),
+    "labels": texts(
+        "columns of labels, one curve for each; 'agnostic' labels every scan of a "
+        "subject by its position",
+        ["trial_type"],
+        "COLUMN",
+        said="trial_type",
+    ),
+    "groups": text("column of subjects or runs", "subject", "COLUMN"),
+    "exclude": texts("labels whose scans are left out", [], said="none"),
+    "mask": path("brain mask", said="computed from the images"),
+}
+_MODEL = {
+    "n_components": whole(
+        "number of principal components", None, "P", said="scans per subject"
+    ),
+    "basis": one_of(
+        "use singular values as they are (svd), or re-estimate them with each group "
+        "left out (generalizable)",
+        "svd generalizable",
+        "svd",
+    ),
+    "significance_level": real(
+        "keep only canonical directions that are significant at this level",
+        None,
+        "P",
+        said="keep all",
+    ),
+}
+_CURVE = {
+    "center": one_of(
+        "subtract each group's mean scan, or nothing", "group none", "group"
+    ),
+    "scale": one_of("divide each scan by its mean, or leave it", "mean none", "none"),
+    "pattern": one_of(
+        "map whose reproducibility is measured",
+        "sensitivity log_sensitivity canonical none",
+        "sensitivity",
+    ),
+    "prior_weight": text(
+        "weight of the prior in predicted probabilities: a number, cross-validated, or "
+        "none for no regularization",
+        "cross-validated",
+        "E",
+        kind=number_or_name,
+    ),
+    "train_sizes": whole(
+        "numbers of training subjects",
+        many=True,
+        said="all sizes that leave twice as many residual degrees of freedom as "
+        "components",
+    ),
+    "n_splits": whole("number of random splits at every size", 150),
+    "random_state": whole("seed of the splits", 0, "SEED"),
+    "n_jobs": whole("number of workers", 1),
+}
 
 
 def add_parser(subparsers):
@@ -40,138 +114,17 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    _add_input_options(parser)
-    _add_model_options(parser)
-    _add_curve_options(parser)
-    add_output_options(parser, maps=False)
-
-
-def _add_input_options(parser):
-    """Add the options of the scans that are analyzed."""
-    group = parser.add_argument_group("input")
+    group = add_options(parser, "input", _INPUT)
     source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--imgs", nargs="+", metavar="IMG", help="3-D or 4-D images of scans"
-    )
-    source.add_argument("--array", metavar="NPY", help=".npy of scans x features")
-    group.add_argument(
-        "--scans",
-        required=True,
-        metavar="TSV",
-        help="table with one row for each scan, see below",
-    )
-    group.add_argument(
-        "--labels",
-        nargs="+",
-        default=["trial_type"],
-        metavar="COLUMN",
-        help="columns of labels, one curve for each; 'agnostic' labels every scan of "
-        "a subject by its position (default: trial_type)",
-    )
-    group.add_argument(
-        "--groups",
-        default="subject",
-        metavar="COLUMN",
-        help="column of subjects or runs (default: %(default)s)",
-    )
-    group.add_argument(
-        "--exclude",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="labels whose scans are left out (default: none)",
-    )
-    group.add_argument(
-        "--mask",
-        metavar="IMG",
-        help="brain mask (default: computed from the images)",
-    )
-    group.add_argument(
-        "--center",
-        choices=("group", "none"),
-        default="group",
-        help="subtract each group's mean scan, or nothing (default: %(default)s)",
-    )
-    group.add_argument(
-        "--scale",
-        choices=("mean", "none"),
-        default="none",
-        help="divide each scan by its mean, or leave it (default: %(default)s)",
-    )
-
-
-def _add_model_options(parser):
-    """Add the options of canonical variates."""
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "--n-components",
-        type=int,
-        metavar="P",
-        help="number of principal components (default: scans per subject)",
-    )
-    group.add_argument(
-        "--basis",
-        choices=("svd", "generalizable"),
-        default="svd",
-        help="use singular values as they are (svd), or re-estimate them with each "
-        "group left out (generalizable) (default: %(default)s)",
-    )
-    group.add_argument(
-        "--significance-level",
-        type=float,
-        metavar="P",
-        help="keep only canonical directions that are significant at this level "
-        "(default: keep all)",
-    )
-    group.add_argument(
-        "--prior-weight",
-        type=_number_or_name,
-        metavar="E",
-        default="cross-validated",
-        help="weight of the prior in predicted probabilities: a number, "
-        "cross-validated, or none for no regularization (default: %(default)s)",
-    )
-
-
-def _add_curve_options(parser):
-    """Add the options of splits and of what is measured."""
-    group = parser.add_argument_group("curve")
-    group.add_argument(
-        "--train-sizes",
-        nargs="+",
-        type=int,
-        metavar="N",
-        help="numbers of training subjects (default: all sizes that leave twice as "
-        "many residual degrees of freedom as components)",
-    )
-    group.add_argument(
-        "--n-splits",
-        type=int,
-        default=150,
-        metavar="N",
-        help="number of random splits at every size (default: %(default)s)",
-    )
-    group.add_argument(
-        "--pattern",
-        choices=("sensitivity", "log_sensitivity", "canonical", "none"),
-        default="sensitivity",
-        help="map whose reproducibility is measured (default: %(default)s)",
-    )
-    group.add_argument(
-        "--random-state",
-        type=int,
-        default=0,
-        metavar="SEED",
-        help="seed of the splits (default: %(default)s)",
-    )
-    add_n_jobs(group, default=1)
-    add_dry_run(group)
+    add_options(source, None, _SOURCES)
+    add_options(parser, "model", _MODEL)
+    add_options(parser, "curve", _CURVE | {"dry_run": DRY_RUN})
+    add_output_options(parser, maps=False)
 
 
 def run(args):
     """Read the scans, compute the curves, write tables, figure and maps."""
-    lists = ("labels", "imgs", "exclude", "train_sizes")
-    take_last_as_output(args, args.argv, lists)
+    take_last_as_output(args)
     from neuroextrap.cli._learning_curve_files import write_curves
     from neuroextrap.learning_curves._scans import read_scans
     from neuroextrap.maps._files import check_output_directory
@@ -238,7 +191,7 @@ def _cost(args, X, labels, groups):
 
 def _source(args):
     """Return images, or the array."""
-    from neuroextrap.images._arrays import load_array
+    from neuroextrap.images._tables import load_array
 
     if args.array is not None:
         array = load_array(args.array)
@@ -295,32 +248,9 @@ def _classifier(args):
     """Return canonical variates as asked for."""
     from neuroextrap.learning_curves import CanonicalVariates
 
-    return CanonicalVariates(
-        args.n_components,
-        basis=args.basis,
-        significance_level=args.significance_level,
-    )
+    return CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
 
 
 def _options(args):
     """Return what the curve function is told."""
-    return {
-        "center": None if args.center == "none" else args.center,
-        "scale": None if args.scale == "none" else args.scale,
-        "pattern": None if args.pattern == "none" else args.pattern,
-        "prior_weight": args.prior_weight,
-        "train_sizes": args.train_sizes,
-        "n_splits": args.n_splits,
-        "random_state": args.random_state,
-        "n_jobs": args.n_jobs,
-    }
-
-
-def _number_or_name(text):
-    """Read a number or a name; "none" is None."""
-    if text == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}

@@ -1,15 +1,15 @@
 """The entry point: parse, run one command, turn bad input into one line."""
 
+import argparse
 import importlib
 import importlib.util
 import logging
 import sys
 
-from neuroextrap.cli._completion import add_print_completion
-from neuroextrap.cli._console import console, one_line
-from neuroextrap.cli._dask import dask_cluster
+from neuroextrap.analysis._options import FILES, FOLDERS
+from neuroextrap.cli._console import console, one_line, say
 from neuroextrap.cli._parser import CommandParser
-from neuroextrap.cli._termination import Terminated, ending_on_sigterm
+from neuroextrap.cli._running import Terminated, dask_cluster, ending_on_sigterm
 
 logger = logging.getLogger(__name__)
 
@@ -125,3 +125,49 @@ def main(argv=None):
             end, code = _ENDS[type(interrupt)]
             logger.warning("%s; %s", end, str(interrupt) or "no results were written")
             return code
+
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_print_completion(parser):
+    """Add the option that prints a script for the shell, and leaves."""
+    parser.add_argument(
+        "--print-completion",
+        choices=SHELLS,
+        action=_PrintCompletion,
+        default=argparse.SUPPRESS,
+        help="print a script by which this shell completes commands, options and "
+        "files, and exit (needs shtab)",
+    )
+
+
+class _PrintCompletion(argparse.Action):
+    """Print the script of a shell, and leave."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Make the script of all commands from the parser."""
+        try:
+            import shtab
+        except ModuleNotFoundError:
+            parser.error(
+                f"{option_string} needs shtab; install it (python -m pip install "
+                "shtab), or neuroextrap with the extra completion"
+            )
+        del namespace  # nothing is parsed after this
+        _mark_paths(parser, shtab)
+        say(shtab.complete(parser, values))
+        parser.exit()
+
+
+def _mark_paths(parser, shtab):
+    """Tell for every option and argument whether it is a file or a folder."""
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                _mark_paths(command, shtab)
+        elif action.choices is None and action.nargs != 0:
+            if action.metavar in FOLDERS:
+                action.complete = shtab.DIRECTORY
+            elif action.metavar in FILES:
+                action.complete = shtab.FILE

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from neuroextrap.analysis._options import flag
 from neuroextrap.cli._console import say
-from neuroextrap.cli._origin import command_record
-from neuroextrap.cli._parser import add_output_options
+from neuroextrap.cli._parser import add_options, add_output_options
+from neuroextrap.cli._results import command_record
 
 _EXAMPLES = """\
 examples:
@@ -19,6 +20,12 @@ Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
 a folder holds several.
 """
+_OPTIONS = {
+    "allow_missing": flag(
+        "join the parts that are there although others are missing, and mark the "
+        "results as partial"
+    )
+}
 
 
 def add_parser(subparsers):
@@ -33,12 +40,7 @@ def add_parser(subparsers):
     )
     parser.add_argument("parts", nargs="+", metavar="PART", help="folders of the parts")
     parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="join the parts that are there although others are missing, and mark the "
-        "results as partial",
-    )
+    add_options(parser, None, _OPTIONS)
     add_output_options(parser)
 
 

@@ -1,8 +1,10 @@
-"""Write a fitted analysis and print its strongest regions."""
+"""What commands say and write: names, origin and files of results, and dry runs."""
 
+import logging
 import textwrap
+import time
 
-import numpy as np
+logger = logging.getLogger(__name__)
 
 _PRINTED = (
     "name",
@@ -49,7 +51,7 @@ def _check_atlas(args):
             f"--atlas {args.atlas} names the centers of spheres, but --labels-img has "
             "regions instead; give one of them"
         )
-    from neuroextrap.images._atlas_places import atlas_names_at
+    from neuroextrap.images._atlas import atlas_names_at
 
     atlas_names_at(args.atlas, [(0.0, 0.0, 0.0)])
 
@@ -107,6 +109,8 @@ def summary(fitted, peaks):
 
     Coordinates are in mm, accuracies and their bounds proportions, information in bits.
     """
+    import numpy as np
+
     n_classes = len(fitted.classes_)
     n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
     lines = [
@@ -128,7 +132,8 @@ def text_table(frame, columns):
     if isinstance(columns, dict):
         heads = [[columns[name]] for name in names]
     else:
-        heads = [_break_words(name) for name in names]
+        words = [name.replace("_", " ") for name in names]
+        heads = [textwrap.wrap(text, 9, break_long_words=False) for text in words]
     return align_columns(heads, [frame[name] for name in names])
 
 
@@ -152,12 +157,6 @@ def align_columns(heads, columns):
     return "\n".join("  ".join(row).rstrip() for row in zip(*laid_out, strict=True))
 
 
-def _break_words(name):
-    """Break a column's name into lines of at most nine characters or one word."""
-    words = name.replace("_", " ")
-    return textwrap.wrap(words, 9, break_long_words=False)
-
-
 def _aligned_cells(values):
     """Return the cells of one column, points in line, and whether they are text."""
     from neuroextrap.reporting._rendering import format_number
@@ -170,3 +169,116 @@ def _aligned_cells(values):
         cell + " " * (max(tails, default=0) - tail)
         for cell, tail in zip(cells, tails, strict=True)
     ], False
+
+
+def bids_of_inputs(args, imgs, *, keep_desc=False):
+    """Return the entities that name the results of images (or None), and their files.
+
+    ``args.bids`` is True, False, or None for "if the images have BIDS names"; True
+    raises where an image has none. Patterns in `imgs` stand for the files they match.
+    With `keep_desc`, the ``desc`` of the images (maps of results) stays beside that of
+    the results; otherwise ("preproc") it is dropped.
+    """
+    from neuroextrap.images._opening import image_files
+    from neuroextrap.maps._bids import file_entities, shared_entities
+    from neuroextrap.maps._result_files import ResultFiles
+
+    files = image_files(imgs)
+    bids = None if args.bids is False else shared_entities(files)
+    if bids is None:
+        if args.bids:
+            odd = next(path for path in files if file_entities(path) is None)
+            raise ValueError(
+                f"--bids: {odd} has no BIDS name (sub-<label>_..._<suffix>.<extension>)"
+                "; rename it, or use --no-bids"
+            )
+        return None, files
+    if not keep_desc:
+        bids.pop("desc", None)
+    example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")
+    logger.info("results are named like %s", example)
+    return bids, files
+
+
+def origin_of_command(args, **sources):
+    """Return the Origin of a command's results.
+
+    `sources` are lists of paths by role, or one path, or None. Options by which samples
+    are made are taken from `args`, those that the command has. Call it before files are
+    read: one that is changed later is noticed.
+    """
+    from neuroextrap.analysis._parameters import parameters
+    from neuroextrap.maps._provenance import Origin, SourceFile
+
+    files = {
+        role: list(map(SourceFile.of, [paths] if isinstance(paths, str) else paths))
+        for role, paths in sources.items()
+        if paths
+    }
+    words = [*(row.word for row in parameters("samples") if row.word), "test_runs"]
+    options = {word: getattr(args, word) for word in words if hasattr(args, word)}
+    return Origin(files, options, command_record(args))
+
+
+def command_record(args):
+    """Return the command, without absolute paths, for the record of provenance."""
+    from neuroextrap.maps._provenance import relative_words
+
+    return {"command": ["neuroextrap", *relative_words(args.argv)]}
+
+
+def cost_line(what, seconds, n_bytes):
+    """Describe size, time and memory (bytes at the peak) of a run in one line.
+
+    >>> cost_line("168 regions", 3905, 2**29)
+    'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
+    """
+    whole = round(seconds)
+    size = size_words(n_bytes)
+    return (
+        f"dry run: {what}; about {whole // 3600}:{whole // 60 % 60:02d}:"
+        f"{whole % 60:02d} (h:mm:ss), {size} of data; nothing written"
+    )
+
+
+def size_words(n_bytes):
+    """Write a number of bytes.
+
+    >>> size_words(2**29), size_words(3 * 2**30)
+    ('512 MiB', '3.0 GiB')
+    """
+    if n_bytes < 2**30:
+        return f"{n_bytes / 2**20:.0f} MiB"
+    return f"{n_bytes / 2**30:.1f} GiB"
+
+
+def cost_of_regions(cost, shard, stimuli=""):
+    """Describe the cost of an analysis of regions, or of its part, in one line.
+
+    `cost` is what ``estimate_cost`` returned; `stimuli` are words for those tested.
+    """
+    part = "" if shard is None else f", of which part {shard}"
+    what = (
+        f"{cost['n_regions']} regions, {cost['n_features']} voxels, {stimuli}"
+        f"{cost['n_permutations']} permutations{part}"
+    )
+    return cost_line(what, cost["seconds"], cost["memory"])
+
+
+def seconds_of(run, n, *, few=(2, 12)):
+    """Time ``run(few[0])`` and ``run(few[1])``; return seconds of ``run(n)``.
+
+    The time is taken to grow linearly; the numbers that are timed do not exceed `n`.
+    """
+    from neuroextrap.margins._resources import continue_line
+
+    run(few[0])  # imports and compilation
+    fewer, more = ((size, _timed(run, min(n, size))) for size in few)
+    return continue_line(fewer, more, n)
+
+
+def _timed(run, n):
+    """Seconds of one call."""
+    start = time.perf_counter()
+    run(n)
+    return time.perf_counter() - start

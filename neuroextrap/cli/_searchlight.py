@@ -2,18 +2,20 @@
 
 import logging
 
+from neuroextrap.analysis._options import paths, texts
 from neuroextrap.cli._console import say
-from neuroextrap.cli._cost import cost_line, part_of_run
-from neuroextrap.cli._naming import bids_of_inputs
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import (
-    add_analysis_options,
-    add_cleaning_options,
+    add_options,
     add_output_options,
-    add_region_options,
     add_resource_options,
+    options_of,
     parameters_of,
     take_last_as_output,
+)
+from neuroextrap.cli._results import (
+    bids_of_inputs,
+    cost_of_regions,
+    origin_of_command,
 )
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,22 @@ examples:
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
 """
+_INPUT = {
+    "imgs": paths("images, one for each run, or one of all runs", required=True),
+    "events": paths(
+        "tables of events, one for each image, or one for all, see below",
+        "TSV",
+        required=True,
+    ),
+}
+_TESTED = {
+    "test_runs": texts(
+        "test on these runs, train on the others",
+        None,
+        "RUN",
+        said="leave one run out",
+    )
+}
 
 
 def add_parser(subparsers):
@@ -54,91 +72,22 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    _add_input_options(parser)
-    add_region_options(parser)
-    add_analysis_options(parser)
-    add_resource_options(parser)
+    add_options(parser, "input", _INPUT | options_of("samples"))
+    add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
+    add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
+    add_resource_options(parser, "searchlight")
     add_output_options(parser)
-
-
-def _add_input_options(parser):
-    """Add the options of the samples that are analyzed."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--imgs",
-        nargs="+",
-        required=True,
-        metavar="IMG",
-        help="images, one for each run, or one of all runs",
-    )
-    group.add_argument(
-        "--events",
-        nargs="+",
-        required=True,
-        metavar="TSV",
-        help="tables of events, one for each image, or one for all, see below",
-    )
-    group.add_argument(
-        "--t-r",
-        type=float,
-        metavar="S",
-        help="repetition time in seconds, for BIDS events (default: from the header of "
-        "each image, or RepetitionTime in its .json)",
-    )
-    group.add_argument(
-        "--no-check-t-r",
-        action="store_false",
-        dest="check_t_r",
-        help="take --t-r even if header or .json say otherwise",
-    )
-    group.add_argument(
-        "--exclude",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="conditions that are left out, such as rest (default: none)",
-    )
-    group.add_argument(
-        "--samples",
-        choices=("blocks", "volumes", "lsa", "lss"),
-        default="blocks",
-        help="what a sample is: the average of a condition in a run (blocks), a volume "
-        "(volumes), or a trial's beta by least squares all (lsa) or separate (lss) "
-        "(default: %(default)s)",
-    )
-    group.add_argument(
-        "--delay",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="seconds by which responses lag behind BIDS events, for blocks and "
-        "volumes (default: %(default)g)",
-    )
-    group.add_argument(
-        "--detrend",
-        action="store_true",
-        help="remove the linear trend of every voxel in every run",
-    )
-    group.add_argument(
-        "--standardize",
-        action="store_true",
-        help="z-score every voxel in every run",
-    )
-    add_cleaning_options(group)
 
 
 def run(args):
     """Read the samples, fit the searchlight, write maps and summary."""
-    take_last_as_output(
-        args,
-        args.argv,
-        ("events", "imgs", "exclude", "classes", "test_runs", "confounds"),
-    )
+    take_last_as_output(args)
     bids, files = bids_of_inputs(args, args.imgs)
     _check_arguments(args, bids)
     from neuroextrap.cli._results import write_results
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
+    from neuroextrap.maps._parameters import nested_parameters
 
     origin = origin_of_command(
         args,
@@ -158,11 +107,14 @@ def run(args):
         len(set(samples.runs.tolist())),
         samples.data.shape[1],
     )
-    light = IdentificationSearchLight(**parameters_of(args, "searchlight"))
+    given = parameters_of(args, "searchlight")
+    light = IdentificationSearchLight(
+        **nested_parameters(IdentificationSearchLight, given)
+    )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker), samples.y, samples.runs
     if args.dry_run:
-        say(_cost(light.estimate_cost(*data), args.shard))
+        say(cost_of_regions(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data, order=samples.order)
     # of the images themselves, before any cleaning
@@ -173,15 +125,12 @@ def run(args):
 def _check_arguments(args, bids):
     """Raise before any work if options do not go together."""
     from neuroextrap.cli._results import check_pictures
-    from neuroextrap.images._event_samples import check_event_options
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    check_event_options(
-        args.samples, args.detrend, args.standardize, args.delay, args.high_pass
-    )
+    _sample_options(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -203,24 +152,31 @@ def _check_runs(args, samples):
 
 def _read(args, files):
     """Read images and events into samples."""
-    from neuroextrap.images._event_samples import event_samples
-    from neuroextrap.images._fmriprep import fmriprep_confounds
+    from dataclasses import replace
 
-    options = parameters_of(args, "samples")
+    from neuroextrap.images._cleaning import fmriprep_confounds
+    from neuroextrap.images._event_samples import event_samples
+
+    options = _sample_options(args)
     if _is_strategy(args.confounds):
         confounds, sample_mask = fmriprep_confounds(files, args.confounds)
-        options |= {"confounds": confounds, "sample_mask": sample_mask}
-    return event_samples(
-        args.imgs if len(args.imgs) > 1 else args.imgs[0],
-        args.events if len(args.events) > 1 else args.events[0],
-        args.mask,
-        **options,
+        options = replace(options, confounds=confounds, sample_mask=sample_mask)
+    imgs, events = (
+        given if len(given) > 1 else given[0] for given in (args.imgs, args.events)
     )
+    return event_samples(imgs, events, args.mask, options)
+
+
+def _sample_options(args):
+    """Return the SampleOptions of a command; ValueError where they do not fit."""
+    from neuroextrap.images._sample_options import SampleOptions
+
+    return SampleOptions(**parameters_of(args, "samples"))
 
 
 def _is_strategy(confounds):
     """Return whether --confounds names strategies of nilearn, not files."""
-    from neuroextrap.images._fmriprep import STRATEGIES
+    from neuroextrap.images._cleaning import STRATEGIES
 
     return confounds is not None and set(confounds) <= set(STRATEGIES)
 
@@ -245,13 +201,3 @@ def _single_split(args, samples):
     if tested.all():
         raise ValueError("--test-runs names every run; leave some to train on")
     return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
-
-
-def _cost(cost, shard):
-    """Describe what the run, or its part, would take."""
-    n_parts, part = part_of_run(shard)
-    what = (
-        f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{cost['n_permutations']} permutations{part}"
-    )
-    return cost_line(what, cost["seconds"] / n_parts, cost["memory"])

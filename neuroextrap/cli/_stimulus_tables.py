@@ -1,17 +1,21 @@
 """Read the tables, features and responses of ``neuroextrap encoding``."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.encoding._trials import EncodingData, FoldData
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._arrays import load_array
-from neuroextrap.images._photographs import photograph_files, read_photographs
+from neuroextrap.images._feature_files import photograph_files, read_photographs
 from neuroextrap.images._tables import (
+    load_array,
     numbers,
     read_text_table,
     text_column,
 )
+
+logger = logging.getLogger(__name__)
 
 _NAMES = ("set", "run", "stimulus", "stim_file")
 # of the largest feature of a column: by this much single precision may round it
@@ -209,3 +213,41 @@ def _check_rows(values, n_rows, name):
             "row (volume) for each"
         )
     return values
+
+
+def read_data(args):
+    """Return the EncodingData, or the FoldData, that a command describes."""
+    in_folds = args.folds is not None
+    table, is_train = read_table(args.stimuli, in_folds=in_folds)
+    features = read_features(table, is_train, args.stimuli, args)
+    names = table["stimulus"].to_numpy(dtype=str) if "stimulus" in table else None
+    unique, rows = unique_stimuli(features, names)  # repeats agree, before work
+    train, test, mask = read_responses(args.imgs, args.mask, is_train)
+    runs = table["run"].to_numpy(dtype=str) if "run" in table else None
+    if in_folds:
+        logger.info("%d volumes, %d features", len(table), features.shape[1])
+        every = named(unique, rows, names)
+        return FoldData(
+            None, None, None, every, train, rows, runs, mask, n_folds=args.folds
+        )
+    counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
+    logger.info("%d training and %d test volumes, %d features", *counts)
+    test_names = None if names is None else names[~is_train]
+    tested, stimuli = unique_stimuli(features[~is_train], test_names)
+    return EncodingData(
+        features=features[is_train],
+        train=train,
+        repeated=_repeated(names, is_train),
+        tested=named(tested, stimuli, test_names),
+        test=test,
+        stimuli=stimuli,
+        runs=None if runs is None else runs[~is_train],
+        mask=mask,
+    )
+
+
+def _repeated(names, is_train):
+    """Return the stimuli of training volumes if some are repeated, else None."""
+    if names is None or len(set(names[is_train])) == is_train.sum():
+        return None
+    return names[is_train]

@@ -9,7 +9,7 @@ import numpy as np
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._encoding import encoding_data, stimulus_rows
 from neuroextrap.cohorts._group_members import of_majority
-from neuroextrap.cohorts._outcomes import entry_of, one_line, tell_missing_runs
+from neuroextrap.cohorts._records import entry_of, one_line, tell_missing_runs
 from neuroextrap.cohorts._request import find_participant, labels_of, samples_of
 from neuroextrap.encoding._cost import estimate_cost
 from neuroextrap.images import to_img
@@ -111,13 +111,6 @@ def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the oth
 
 def _cost_of_stimuli(request, participant, samples):
     """Return the cost of an EncodingIdentification, a dict."""
-    from joblib import effective_n_jobs
-
-    data, analysis = encoding_data(request, participant, samples), request.analysis
-    cost = estimate_cost(analysis, data)
-    seconds = data.n_folds * (cost["fitting"] + cost["identifying"])
-    return cost | {
-        "seconds": seconds / effective_n_jobs(analysis.n_jobs),
-        "n_permutations": analysis.n_permutations,
-        "n_tested": 2 * len(data.tested),
-    }
+    data = encoding_data(request, participant, samples)
+    cost = estimate_cost(request.analysis, data)
+    return cost | {"n_tested": 2 * len(data.tested)}

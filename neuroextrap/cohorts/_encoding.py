@@ -91,7 +91,7 @@ def beta_tables(request, participant):
     if participant.conditions is not None:
         return participant.events
     design = request.stimuli
-    excluded = request.options["exclude"]
+    excluded = request.options.exclude
     tables = []
     for path in participant.events:
         table, name = read_events(path)

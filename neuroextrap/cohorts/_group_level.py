@@ -9,14 +9,13 @@ from neuroextrap.cohorts._group_members import NULL, beside, differences, member
 from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
-from neuroextrap.group._group_maps import records
-from neuroextrap.group._prevalence import PrevalenceOptions
+from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.group._results import group_report
-from neuroextrap.group._saved_prevalence import saved_prevalence
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_together
 from neuroextrap.stats._validation import check_flags
@@ -178,11 +177,12 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         if page is not None:
             coming.append(places[_PAGE])
             (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
-        going = _written_before(files) | {places[_PAGE]}
-        text = index_text(
-            out, left_out, coming=coming, going=going - {*coming}, mixed=mixed
+        written = {each.folder / n for each in files.values() for n in each.written()}
+        going = {places[_PAGE], *written} - {*coming}
+        (folders[0] / INDEX).write_text(
+            index_text(out, left_out, coming=coming, going=going, mixed=mixed),
+            encoding="utf-8",
         )
-        (folders[0] / INDEX).write_text(text, encoding="utf-8")
     return _joined(made)
 
 
@@ -194,13 +194,8 @@ def _files(out, entities, overwrite):
     return files
 
 
-def _written_before(files):
-    """Return the paths of what is there of the kinds of maps."""
-    return {each.folder / name for each in files.values() for name in each.written()}
-
-
 def _tested(found, imgs, options, shared, random_state):
-    """Return the GroupMaps of every analysis of the group, by its kind."""
+    """Return the RegionMaps of every analysis of the group, by its kind."""
     indices = [index for index, _ in found.values()]
     seed = {"random_state": random_state}
     made = {
@@ -261,9 +256,9 @@ def _replaced(out, files, told, entities, overwrite):
 
 def _stage(made, files, told, folders):
     """Write the maps of every kind to its folder; return where they will be."""
-    known, coming = records(), []
+    coming = []
     for (kind, maps), folder in zip(made.items(), folders, strict=True):
-        sidecars = {name: describe_map(known[name], told[kind]) for name in maps}
+        sidecars = {name: describe_map(GROUP_MAPS[name], told[kind]) for name in maps}
         check_maps(maps, sidecars, files[kind])
         stage_maps(folder, maps, sidecars, files[kind])
         coming += [files[kind].path(f"{name}.nii.gz") for name in maps]

@@ -8,21 +8,18 @@ from functools import partial
 from pathlib import Path
 
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.cohorts._analysis_choice import analysis_of
-from neuroextrap.cohorts._configuration import configuration
 from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._index_page import write_index
-from neuroextrap.cohorts._outcomes import (
+from neuroextrap.cohorts._records import (
+    configuration,
     entry_of,
     one_line,
     outcome_table,
-    tell_missing_runs,
-)
-from neuroextrap.cohorts._records import (
     prepare_dataset,
     read_outcome,
     record_path,
     record_text,
+    tell_missing_runs,
     write_record,
 )
 from neuroextrap.cohorts._request import (
@@ -32,9 +29,9 @@ from neuroextrap.cohorts._request import (
     fit_participant,
     working_folder,
 )
+from neuroextrap.cohorts._stimuli import analysis_of
 from neuroextrap.images._bids_runs import find_participants, find_raw
-from neuroextrap.images._event_samples import check_event_options
-from neuroextrap.images._smoothing import check_fwhm
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
@@ -45,6 +42,7 @@ from neuroextrap.stats._validation import check_flags
 logger = logging.getLogger(__name__)
 
 
+@takes_sample_options(without="samples confounds sample_mask label_column")
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     derivatives,
     out,
@@ -60,20 +58,13 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     raw=None,
     samples="lss",
     confounds=("motion",),
-    exclude=(),
-    smoothing_fwhm=None,
-    high_pass=None,
-    detrend=False,
-    standardize=False,
-    delay=0.0,
-    t_r=None,
-    check_t_r=True,
     save_null=False,
     report=True,
     shard=None,
     work_dir=None,
     overwrite=False,
     dry_run=False,
+    **options,
 ):
     """Analyze every participant of a folder of BIDS derivatives.
 
@@ -127,28 +118,6 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Confounds of fMRIPrep that are regressed out, by nilearn's names
         (``load_confounds``): "motion", "wm_csf", "global_signal", "high_pass",
         "compcor", "scrub", "ica_aroma", "tedana". Empty for none.
-    exclude : str or sequence of str, default=()
-        Conditions that give no sample, such as "rest".
-    smoothing_fwhm : float or None, default=None
-        Full width at half maximum in mm of a Gaussian that smooths the volumes. If
-        None, they are not smoothed.
-    high_pass : float or None, default=None
-        Frequency in Hz below which drifts are removed. If None, 0.01 Hz for betas, and
-        none for blocks and volumes.
-    detrend : bool, default=False
-        Whether to remove a straight line from every voxel of every run (blocks and
-        volumes).
-    standardize : bool, default=False
-        Whether to give every voxel mean 0 and standard deviation 1 within every run
-        (blocks and volumes).
-    delay : float, default=0.0
-        Seconds by which responses lag behind events (blocks and volumes).
-    t_r : float or None, default=None
-        Time between volumes in seconds. If None, it is taken from headers and JSON
-        files.
-    check_t_r : bool, default=True
-        Whether ``t_r``, headers and JSON files must agree. If False, ``t_r`` counts,
-        or else the JSON file.
     save_null : bool, default=False
         Whether to keep every participant's permuted maps, from which the group's
         prevalence is inferred; needs permutations.
@@ -163,6 +132,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Whether to replace results of other files or options.
     dry_run : bool, default=False
         Whether to find and check everything, estimate time, and write nothing.
+    **options
 
     Returns
     -------
@@ -194,12 +164,12 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
     check_flags(save_null=save_null, report=report)
-    check_flags(overwrite=overwrite, dry_run=dry_run, check_t_r=check_t_r)
-    if samples == "betas":
-        confounds = ()
-    made_as = "volumes" if samples == "betas" else samples
-    check_event_options(made_as, detrend, standardize, delay, high_pass)
-    check_fwhm(smoothing_fwhm, "smoothing_fwhm")
+    check_flags(overwrite=overwrite, dry_run=dry_run)
+    of_betas = samples == "betas"
+    options = as_sample_options(
+        analyze_participants, options, samples="volumes" if of_betas else samples
+    )
+    confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
     labels = _labels(participants, find_participants(derivatives))
     part = parse_shard(shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
@@ -212,20 +182,11 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         sessions=sessions,
         task=task,
         space=space,
-        confounds=(confounds,) if isinstance(confounds, str) else tuple(confounds),
+        confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
-        options={
-            "samples": samples,
-            "exclude": (exclude,) if isinstance(exclude, str) else tuple(exclude),
-            "smoothing_fwhm": smoothing_fwhm,
-            "high_pass": high_pass,
-            "detrend": detrend,
-            "standardize": standardize,
-            "delay": delay,
-            **({} if t_r is None else {"t_r": t_r}),
-            **({} if check_t_r else {"check_t_r": False}),
-        },
+        options=replace(options, exclude=options.excluded),
+        of_betas=of_betas,
         save_null=save_null,
         work_dir=work_dir,
     )

@@ -1,12 +1,26 @@
 """What is on record of every participant: options, files, and how it ended."""
 
 import json
+import logging
 import os
+import time
 import tomllib
 import uuid
+from collections import Counter
 from pathlib import Path
 
+from neuroextrap.analysis._parameters import parameters, path_words
+from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
+from neuroextrap.maps._parameters import (
+    changed_parameters,
+    described_parameters,
+    flat_parameters,
+)
+from neuroextrap.maps._provenance import described_value
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "code"
 """Where BIDS has room for how data were made."""
@@ -15,15 +29,6 @@ FAILED = "failed"
 _IGNORED = "index.html"
 _RECORD = ("runs", "python", "outcome")
 """Tables of a record that are no options."""
-_PATHS = (
-    "raw",
-    "mask",
-    "process_mask",
-    "labels_img",
-    "features",
-    "stimulus_images",
-)
-"""Options that are paths; relative ones begin at the folder of the configuration."""
 
 
 def prepare_dataset(out, derivatives):
@@ -54,7 +59,7 @@ def record_text(path, options, runs, outcome, folders):
     that they lie in, and options that are paths at the folder of the record's `path`.
     """
     plain = {name: value for name, value in options.items() if name != "python"}
-    for name in _PATHS:
+    for name in path_words():
         if plain.get(name) is not None:
             plain[name] = _relative(plain[name], path.parent)
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
@@ -97,8 +102,9 @@ def read_configuration(path):
     """
     options = {k: value for k, value in read_toml(path).items() if k not in _RECORD}
     folder = Path(path).absolute().parent
+    words = path_words()
     for name, value in options.items():
-        if name.replace("-", "_") in _PATHS and isinstance(value, str):
+        if name.replace("-", "_") in words and isinstance(value, str):
             options[name] = os.path.normpath(folder / Path(value).expanduser())
     return options
 
@@ -177,3 +183,124 @@ def _value(value):
         return f"{value:.1f}"
     # JSON leaves the one control character that TOML wants escaped
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
+
+
+def one_line(error):
+    """Return an exception's message on one line, or its type's name."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def entry_of(label, status, participant, start, reason=""):
+    """Return what the table of outcomes says of a participant.
+
+    The reason is that of a failure, or why runs are left out.
+    """
+    if not reason and participant is not None:
+        reason = "; ".join(participant.left_out)
+    n_runs = 0 if participant is None else len(participant.runs)
+    seconds = round(time.monotonic() - start, 1)
+    return dict(
+        zip(_COLUMNS, (f"sub-{label}", status, n_runs, seconds, reason), strict=True)
+    )
+
+
+def tell_missing_runs(outcomes):
+    """Log who has fewer runs than most."""
+    counts = Counter(entry["n_runs"] for entry in outcomes if entry["n_runs"])
+    if not counts:
+        return
+    usual = max(counts, key=lambda n: (counts[n], n))
+    for entry in outcomes:
+        if 0 < entry["n_runs"] < usual:
+            logger.warning(
+                "%s has %d runs, most have %d",
+                entry["participant_id"],
+                entry["n_runs"],
+                usual,
+            )
+
+
+def outcome_table(outcomes, more=()):
+    """Return outcomes as a data frame."""
+    import pandas as pd
+
+    return pd.DataFrame(outcomes, columns=[*_COLUMNS, *more])
+
+
+def configuration(request, runs):
+    """Return options as a configuration has them, with those that were inferred.
+
+    Settings that no option says are in the dict `python`, as text.
+    """
+    own = runs[0].entities if runs else {}
+    raw = None if request.raw is None else request.raw.absolute()
+    if raw == find_raw(request.derivatives):
+        raw = None  # it will be found again
+    options, python = _of_analysis(request.analysis)
+    stimuli, more = _of_stimuli(request.stimuli)
+    sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
+    return {
+        "task": request.task or own.get("task"),
+        "space": request.space or own.get("space"),
+        "session_label": sessions or None,
+        "raw": None if raw is None else str(raw),
+        "confounds": list(request.confounds) or ["none"],
+        **{name: _plain(value) for name, value in request.made_by.items()},
+        "save_null": request.save_null or None,
+        **stimuli,
+        **options,
+        "python": python | more,
+    }
+
+
+def _of_analysis(analysis):
+    """Return the parameters of an analysis as options, and those that are none."""
+    decisive = described_parameters(analysis)
+    kept = {n: v for n, v in changed_parameters(analysis).items() if n in decisive}
+    flat = flat_parameters(analysis)
+    given = {name: _plain(flat[name]) for name in kept}
+    if "encoder" in given:
+        given["encoder"] = _encoder_word(analysis.encoder)
+    words = {row.name: row.word for row in parameters(analysis.kind)}
+    plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}
+    if "bounds" in given and given["bounds"] is None:
+        plain["bounds"] = "none"
+    python = {name: str(kept[name]) for name in kept if words.get(name) not in plain}
+    return plain, python
+
+
+def _of_stimuli(stimuli):
+    """Return a StimulusDesign as options, and what of it no option says."""
+    if stimuli is None:
+        return {}, {}
+    options = {
+        "analysis": "encoding",
+        **stimuli.source,
+        "stimulus_column": stimuli.column,
+        "folds": stimuli.n_folds,
+    }
+    shape = " x ".join(map(str, stimuli.features.shape))
+    return options, {} if stimuli.source else {"features": f"a table of {shape}"}
+
+
+def _encoder_word(encoder):
+    """Return the command line's word for an encoder, None where it has none."""
+    for word, known in (
+        ("elastic-net", ElasticNetEncoder()),
+        ("ridge", RidgeEncoder()),
+    ):
+        if described_value(encoder) == described_value(known):
+            return word
+    return None
+
+
+def _plain(value):
+    """Return a value that TOML can hold, None for others (images, arrays)."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (bool, int, float, str)) else None

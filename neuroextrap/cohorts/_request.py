@@ -5,22 +5,22 @@ import logging
 import shutil
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import neuroextrap
 from neuroextrap.analysis._origin import origin_of, recorded_options
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._encoding import beta_tables, encoding_data
-from neuroextrap.images._bids_betas import find_betas
-from neuroextrap.images._bids_runs import find_runs
+from neuroextrap.images._bids_runs import find_betas, find_runs
+from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import (
     event_samples,
     labels_of_samples,
     late_events,
 )
 from neuroextrap.images._events import read_events, read_runs
-from neuroextrap.images._fmriprep import fmriprep_confounds
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._parameters import described_parameters
@@ -41,7 +41,7 @@ class Request:
     `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign), an
     EncodingIdentification, is not fitted; its mask None stands for the brain masks
     beside the images. `confounds` are strategies of nilearn's ``load_confounds``;
-    `options` are further options of ``fit_events``.
+    `options` are SampleOptions. With `of_betas` the images are betas already.
     """
 
     derivatives: Any
@@ -51,15 +51,22 @@ class Request:
     space: str | None
     confounds: tuple
     analysis: Any
+    options: Any
     stimuli: Any = None
-    options: dict = field(default_factory=dict)
+    of_betas: bool = False
     save_null: bool = False
     work_dir: Any = None
 
     @property
-    def of_betas(self):
-        """Whether the images are betas already."""
-        return self.options["samples"] == "betas"
+    def made_by(self):
+        """How samples are made, by name, as it is put on record; confounds apart."""
+        given = self.options.given(without="confounds sample_mask label_column")
+        t_r, check_t_r = given.pop("t_r"), given.pop("check_t_r")
+        if self.of_betas:
+            given["samples"] = "betas"
+        if t_r is not None:
+            given["t_r"] = t_r
+        return given if check_t_r else given | {"check_t_r": False}
 
 
 @dataclass(frozen=True)
@@ -145,11 +152,8 @@ def _with_events(request, label, runs):
     found = [run for run in runs if run.events is not None]
     if reasons and len(found) < 2:
         raise ValueError(next(iter(reasons.values())))
-    names = {"samples", "delay", "t_r", "check_t_r"} & request.options.keys()
     told = late_events(
-        [run.bold for run in found],
-        [run.events for run in found],
-        **{name: request.options[name] for name in names},
+        [run.bold for run in found], [run.events for run in found], request.options
     )
     kept = [run for run, reason in zip(found, told, strict=True) if not reason]
     if len(kept) < 2:
@@ -173,10 +177,10 @@ def fit_participant(request, participant, folder):
     if request.work_dir is not None:
         analysis.set_params(checkpoint=folder / "checkpoint")
     if request.save_null:
-        analysis.set_params(save_null=folder / NULL_FILE)
+        analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
     if request.stimuli is not None:
         return fit_encoding(request, participant, analysis)
-    options = sample_options(request, participant)
+    options = sample_options(request, participant).given(without="label_column")
     analysis.set_params(mask=mask_of(request, participant))
     analysis.fit_events(participant.imgs, participant.events, **options)
     return analysis, analysis.origin_
@@ -184,11 +188,15 @@ def fit_participant(request, participant, folder):
 
 def fit_encoding(request, participant, analysis):
     """Train an EncodingIdentification and identify; return it and its Origin."""
-    options = sample_options(request, participant)
     sources = {"imgs": participant.imgs, "events": participant.events}
     if request.stimuli.files:
         sources["features"] = request.stimuli.files
-    made_by = {"n_folds": request.stimuli.n_folds, **options}
+    options = sample_options(request, participant)
+    made_by = {"n_folds": request.stimuli.n_folds, **request.made_by}
+    made_by |= {"samples": options.samples, "exclude": options.exclude}
+    names = [] if request.of_betas else ["label_column"]
+    names += ["confounds", "sample_mask"] if request.confounds else []
+    made_by |= {name: getattr(options, name) for name in names}
     origin = origin_of(sources, recorded_options(made_by))
     samples = samples_of(request, participant)
     data = encoding_data(request, participant, samples)
@@ -229,7 +237,7 @@ def samples_of(request, participant):
         participant.imgs,
         tables_of(request, participant),
         mask_of(request, participant),
-        **sample_options(request, participant),
+        sample_options(request, participant),
     )
 
 
@@ -237,10 +245,9 @@ def labels_of(request, participant):
     """Return label and run of every sample, no data of the images read."""
     from neuroextrap.images import resolve_masker
 
-    options = sample_options(request, participant)
-    options.pop("smoothing_fwhm")
     tables = tables_of(request, participant)
-    found = labels_of_samples(participant.imgs, tables, **options)
+    options = sample_options(request, participant)
+    found = labels_of_samples(participant.imgs, tables, options)
     mask = mask_of(request, participant)
     if mask is not None:
         resolve_masker(mask, participant.imgs)  # checks that images lie on its grid
@@ -255,22 +262,16 @@ def tables_of(request, participant):
 
 
 def sample_options(request, participant):
-    """Return the options by which a participant's samples are made: betas are volumes.
-
-    Of confounds they have the tables, as ``fit_events`` takes them.
-    """
-    options = dict(request.options)
-    if request.of_betas:
-        options["samples"] = "volumes"
-    elif request.stimuli is not None:
-        options["label_column"] = request.stimuli.column
-    with_tables = participant.conditions is None
-    if request.of_betas and request.stimuli is not None and with_tables:
-        options["exclude"] = ()  # the tables have no label for these
+    """Return the SampleOptions of a participant, confounds as tables."""
+    changed = {}
+    if request.stimuli is not None and not request.of_betas:
+        changed["label_column"] = request.stimuli.column
+    elif request.stimuli is not None and participant.conditions is None:
+        changed["exclude"] = ()  # the tables have no label for these
     if request.confounds:
         confounds, kept = fmriprep_confounds(participant.imgs, request.confounds)
-        options |= {"confounds": confounds, "sample_mask": kept}
-    return options
+        changed |= {"confounds": confounds, "sample_mask": kept}
+    return replace(request.options, **changed)
 
 
 def mask_of(request, participant):
@@ -284,7 +285,7 @@ def mask_of(request, participant):
             participant.label,
         )
         return None
-    from neuroextrap.images._masks import shared_mask
+    from neuroextrap.images._maskers import shared_mask
 
     return shared_mask(masks)
 
@@ -302,7 +303,7 @@ def _identity(request, runs):
     about = {
         "files": files,
         "confounds": list(request.confounds),
-        "options": described_value(request.options),
+        "options": described_value(request.made_by),
         "parameters": described_parameters(request.analysis),
         **_of_stimuli(request.stimuli),
         "version": neuroextrap.__version__,

@@ -1,9 +1,8 @@
 """Identification from brain to label: searchlights, atlases, time, ensembles."""
 
 from neuroextrap.decoding._comparison import compare_decoders
-from neuroextrap.decoding._decoder_comparison import DecoderComparison
 from neuroextrap.decoding._ensemble import ensemble_information
-from neuroextrap.decoding._lesion import LesionIdentification, lesion_identification
+from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._temporal_generalization import (
@@ -16,10 +15,8 @@ from neuroextrap.decoding._time_resolved import (
 )
 
 __all__ = [
-    "DecoderComparison",
     "IdentificationScorer",
     "IdentificationSearchLight",
-    "LesionIdentification",
     "TemporalGeneralization",
     "TimeResolvedIdentification",
     "compare_decoders",

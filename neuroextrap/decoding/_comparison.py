@@ -3,14 +3,17 @@
 import numpy as np
 
 from neuroextrap.analysis._presentation import region_images
-from neuroextrap.decoding._decoder_comparison import DecoderComparison
+from neuroextrap.analysis._region_maps import (
+    RegionMaps,
+    comparison_page,
+    exchange_test,
+)
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
 from neuroextrap.margins._observed import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places
-from neuroextrap.stats._null_counts import round_ties, spread_known
-from neuroextrap.stats._sign_flips import SignFlipCounts, sign_flips
+from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
@@ -60,8 +63,7 @@ def compare_decoders(  # noqa: PLR0913
         better.
     step_down : bool, default=False
         Whether to compute step-down p-values too, which are never larger than the
-        family-wise ones; they take 8 bytes for every exchange and region (0.6 GB for
-        70,000 regions and 1,000 exchanges).
+        family-wise ones.
     n_jobs : int, default=1
         Number of joblib threads over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -69,11 +71,14 @@ def compare_decoders(  # noqa: PLR0913
 
     Returns
     -------
-    comparison : DecoderComparison
-        Its ``maps_`` are ``first_accuracy`` and ``second_accuracy``,
-        ``accuracy_difference`` (first minus second, of the statistic),
-        ``information_difference`` (implied, bits), ``p_value``, ``p_value_fwe`` and,
-        where asked for, ``p_value_step_down``.
+    comparison : neuroextrap.analysis.RegionMaps
+        Its maps (arrays of regions for arrays and for pairs of ``regions``) are
+        ``first_accuracy`` and ``second_accuracy``, ``accuracy_difference`` (first minus
+        second, of the statistic), ``information_difference`` (implied, bits),
+        ``p_value``, ``p_value_fwe`` and, where asked for, ``p_value_fwe_step_down``.
+        ``region_scores_`` are the same by region, ``table_`` has a row for every
+        compared pair, ``pairs_`` (n_regions, 2) are their numbers, ``n_units_`` units
+        were exchanged ``n_permutations_`` times. It makes files and a page.
 
     Raises
     ------
@@ -114,9 +119,9 @@ def compare_decoders(  # noqa: PLR0913
     ...     for name in ("lda", "nearest_centroid")
     ... )
     >>> found = compare_decoders(lda, centroid, n_permutations=199)
-    >>> bool(found.maps_["accuracy_difference"][0] > 0.3)
+    >>> bool(found["accuracy_difference"][0] > 0.3)
     True
-    >>> float(found.maps_["p_value_fwe"][0])
+    >>> float(found["p_value_fwe"][0])
     0.025
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
@@ -128,41 +133,33 @@ def compare_decoders(  # noqa: PLR0913
     known = ~np.isnan(first.wins_[pairs[0], 0]) & ~np.isnan(second.wins_[pairs[1], 0])
     if not known.any():
         raise ValueError("no region was analyzed by both searchlights")
-    n_units = int(place.max()) + 1
-    flips = sign_flips(
-        n_units, n_permutations, two_sided=two_sided, random_state=random_state
+    accuracy, differences = _outcomes(
+        runs, [rows[known] for rows in pairs], size, place, n_jobs
     )
-    counts = SignFlipCounts(
-        flips, int(known.sum()), two_sided=two_sided, step_down=step_down
-    )
-    accuracy = _count_outcomes(
-        runs, [rows[known] for rows in pairs], size, place, counts, n_jobs
-    )
-    tested = counts.test()
     information = [
         light.region_scores_["implied_information"][rows]
         for light, rows in zip((first, second), pairs, strict=True)
     ]
-    values = {
-        "first_accuracy": accuracy[0],
-        "second_accuracy": accuracy[1],
-        "accuracy_difference": tested.score,
-        "information_difference": (information[0] - information[1])[known],
-        "p_value": tested.p_value,
-        "p_value_fwe": tested.p_value_fwe,
-    }
-    if step_down:
-        values["p_value_step_down"] = tested.p_value_step_down
-    scores = spread_known(known, values)
-    choice = first.results_.choice
-    masker = first.masker_ if regions is None else None
-    return DecoderComparison(
-        region_scores_=scores,
-        maps_=region_images(scores, choice, masker),
-        pairs_=np.stack(pairs, axis=1),
-        masker_=masker,
-        n_permutations_=tested.n_permutations,
-        n_units_=n_units,
+    scores, tested = exchange_test(
+        known,
+        accuracy,
+        differences,
+        information,
+        n_permutations=n_permutations,
+        two_sided=two_sided,
+        step_down=step_down,
+        random_state=random_state,
+    )
+    paired = regions is not None
+    masker = None if paired else first.masker_
+    maps = region_images(scores, first.results_.choice, masker)
+    places = None if paired else region_places(first)
+    names, n_units = _names(first, second, pairs, paired=paired), differences.shape[1]
+    return RegionMaps(
+        maps or scores,
+        masker=masker if maps else None,
+        region_scores=scores,
+        table=_table(pairs, names, places, scores),
         parameters={
             "statistic": statistic,
             "unit": what,
@@ -171,11 +168,30 @@ def compare_decoders(  # noqa: PLR0913
             "step_down": step_down,
             "first": repr(first),
             "second": repr(second),
+            "n_units": n_units,
         },
         random_state=random_state if isinstance(random_state, int) else None,
-        names_=_names(first, second, pairs, paired=regions is not None),
-        places_=region_places(first) if regions is None else None,
+        page=comparison_page,
+        pairs_=np.stack(pairs, axis=1),
+        n_permutations_=tested.n_permutations,
+        n_units_=n_units,
+        names_=names,
+        places_=places,
+        table_file="comparison.tsv",
+        rows="compared pairs of regions",
     )
+
+
+def _table(pairs, names, places, scores):
+    """Return the numbers as a table, one row for every compared pair of regions."""
+    import pandas as pd
+
+    columns = {"first_region": pairs[0], "second_region": pairs[1]}
+    if names is not None:
+        columns["name"] = names
+    if places is not None:
+        columns |= dict(zip("xyz", places.T, strict=True))
+    return pd.DataFrame(columns | scores)
 
 
 def _check_pair(first, second):
@@ -288,8 +304,8 @@ def _default_unit(labels):
     return "sample" if labels.blocks is None else "block"
 
 
-def _count_outcomes(runs, pairs, size, place, counts, n_jobs):
-    """Count the exchanged differences of all regions; return both accuracies."""
+def _outcomes(runs, pairs, size, place, n_jobs):
+    """Return both accuracies (2, n_pairs), and differences (n_pairs, n_units)."""
     codes = runs[0].test_codes
     weights = class_weights(codes[:, None], len(runs[0].classes))[:, 0]
     # what each test point adds to its unit, (n_test, n_units)
@@ -302,7 +318,8 @@ def _count_outcomes(runs, pairs, size, place, counts, n_jobs):
         for run, rows in zip(runs, pairs, strict=True)
     ]
     accuracy = np.empty((2, len(pairs[0])))
+    differences = np.empty((len(pairs[0]), share.shape[1]))
     for (part, one), (_, two) in zip(*streams, strict=True):
         accuracy[:, part] = round_ties(np.stack([one @ weights, two @ weights]))
-        counts.add((one - two) @ share, np.arange(part.start, part.stop))
-    return accuracy
+        differences[part] = (one - two) @ share
+    return accuracy, differences

@@ -3,8 +3,10 @@
 import numpy as np
 import scipy.sparse
 
+from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._parameters import value_of
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import random_generator
 
@@ -114,12 +116,13 @@ def _check_options(n_voxels, n_draws):
 def _parts(searchlight, samples):
     """Return the usable features of every region, and the regions' names."""
     masker, n_features = samples.masker, samples.X.shape[1]
-    given = searchlight.labels_img is not None or searchlight.regions is not None
+    regions = value_of(Regions, searchlight.regions).regions
+    given = searchlight.labels_img is not None or regions is not None
     choice = choose_regions(
         masker if given else None,
         n_features,
         labels_img=searchlight.labels_img,
-        regions=searchlight.regions,
+        regions=regions,
     )
     members = usable_regions(choice.regions, samples.usable, 1).regions
     names = choice.names or [str(i) for i in range(choice.n_regions)]

@@ -25,7 +25,6 @@ def read_labeled_samples(searchlight, kernel, imgs, labels):
         center=not kernel.as_given,
         dtype=None if kernel.as_given else np.float32,
         memory=searchlight.memory,
-        memory_level=searchlight.memory_level,
     )
     if how is not None:
         read = within_runs(read, labels.groups, how)

@@ -1,56 +1,23 @@
 """What is lost when a region is taken away."""
 
-from typing import NamedTuple
-
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
-
-
-class LesionIdentification(NamedTuple):
-    """Identification from the whole mask with and without each region.
-
-    :func:`lesion_identification` returns it. With permutations maps and table have
-    ``p_value`` and ``p_value_fwe`` of the accuracy without the region, ``loss_p_value``
-    and ``loss_p_value_fwe`` of what its absence costs, and ``whole`` has ``p_value``
-    and ``p_value_fwe``.
-
-    Parameters
-    ----------
-    maps : dict of images (of ndarray for array input), or None
-        ``accuracy``, ``pairwise_accuracy`` and ``implied_information`` (bits) of all
-        voxels but the region's; ``accuracy_loss`` and ``information_loss`` (bits), the
-        whole minus that; ``n_voxels`` taken away. None when the regions are a matrix
-        whose rows have no place in an image.
-    table : pandas.DataFrame
-        The same, one row for every region: name, n_voxels, accuracy, pairwise_accuracy,
-        implied_information, accuracy_loss, information_loss.
-    whole : dict of float
-        Accuracy, pairwise_accuracy and implied_information (bits) of all voxels.
-
-    Examples
-    --------
-    >>> from neuroextrap.decoding import LesionIdentification
-    >>> LesionIdentification(None, None, {"accuracy": 0.8}).whole
-    {'accuracy': 0.8}
-    """
-
-    maps: dict | None
-    table: object
-    whole: dict
 
 
 def lesion_identification(searchlight, imgs, y, groups=None):
@@ -76,8 +43,15 @@ def lesion_identification(searchlight, imgs, y, groups=None):
 
     Returns
     -------
-    LesionIdentification
-        Named tuple of ``maps``, ``table`` and ``whole``; NaN where a region has fewer
+    lesions : neuroextrap.analysis.RegionMaps
+        Its maps (arrays of regions for array input, and where a region of a matrix has
+        no place in an image) are ``accuracy``, ``pairwise_accuracy`` and
+        ``implied_information`` (bits) of all voxels but the region's;
+        ``accuracy_loss`` and ``information_loss`` (bits), the whole minus that;
+        ``n_voxels`` taken away; with permutations ``p_value`` and ``p_value_fwe`` of
+        the accuracy without the region, ``loss_p_value`` and ``loss_p_value_fwe`` of
+        what its absence costs. ``table_`` holds the same, one row for every region, and
+        ``whole`` is a dict of the numbers of all voxels. NaN where a region has fewer
         than ``min_voxels`` usable voxels, or leaves fewer.
 
     Raises
@@ -132,14 +106,15 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     >>> lesions = lesion_identification(
     ...     IdentificationSearchLight(regions=regions), X, y, runs
     ... )
-    >>> lesions.table["accuracy_loss"].round(2).tolist()
+    >>> lesions["accuracy_loss"].round(2).tolist()
     [0.0, 0.0, 0.5]
     """
     sample_set = read_sample_set(searchlight, imgs, y, groups, permuted=True)
     masker, usable = sample_set.samples.masker, sample_set.samples.usable
-    choice = RunParameters.of(searchlight).choose_regions(masker, len(usable))
+    parameters = RunParameters.of(searchlight)
+    choice = parameters.choose_regions(masker, len(usable))
     removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
-    least = max(1, searchlight.min_voxels)
+    least = max(1, parameters.min_voxels)
     lesioned = np.flatnonzero(removed >= least)
     if len(lesioned) == 0:
         raise ValueError(
@@ -153,7 +128,7 @@ def lesion_identification(searchlight, imgs, y, groups=None):
     run, scores, values = score_sets(sample_set, members, min_voxels=least)
     if searchlight.n_permutations:
         values |= _p_values(searchlight, run, scores)
-    return _result(values, choice, lesioned, removed, masker)
+    return _result(searchlight, values, choice, lesioned, removed, masker)
 
 
 def _check_memory(n_regions, n_usable, max_memory):
@@ -226,7 +201,7 @@ def _differences(searchlight, run, sets):
     return np.array(differences).reshape(len(rests), place.max() + 1)
 
 
-def _result(statistics, choice, lesioned, removed, masker):
+def _result(searchlight, statistics, choice, lesioned, removed, masker):
     """Place the lesions' statistics, and what they lost, among all regions."""
     import pandas as pd
 
@@ -243,13 +218,18 @@ def _result(statistics, choice, lesioned, removed, masker):
         whole["implied_information"] - values["implied_information"]
     )
     values["n_voxels"] = np.where(np.isfinite(values["accuracy"]), removed, np.nan)
-    maps = None
-    if masker is None or choice.has_place:
-        maps = region_images(values, choice, masker)
+    placed = masker is not None and choice.has_place
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information"]
     columns += ["accuracy_loss", "information_loss"]
     columns += [name for name in statistics if "p_value" in name]
     table = {"name": names, "n_voxels": removed}
-    table = pd.DataFrame(table | {name: values[name] for name in columns})
-    return LesionIdentification(maps, table, whole)
+    return RegionMaps(
+        region_images(values, choice, masker if placed else None),
+        masker=masker if placed else None,
+        region_scores=values,
+        table=pd.DataFrame(table | {name: values[name] for name in columns}),
+        parameters=described_parameters(searchlight),
+        random_state=searchlight.random_state,
+        whole=whole,
+    )

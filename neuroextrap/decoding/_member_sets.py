@@ -4,21 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import of_no_places
+from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
 from neuroextrap.analysis._samples import Samples
 from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins.classifiers._registry import resolve_classifier
-
-_WHOLE_RUNS = {
-    "n_permutations": 0,
-    "shard": None,
-    "save_null": None,
-    "per_fold": False,
-}
 
 
 class SampleSet(NamedTuple):
@@ -42,8 +36,8 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
             f"searchlight must be an IdentificationSearchLight, got "
             f"{type(searchlight).__name__}; give one with its options"
         )
-    parameters = searchlight.get_params(deep=False)
-    for name, plain in _WHOLE_RUNS.items():
+    parameters = flat_parameters(searchlight)
+    for name, plain in plain_maps(searchlight).items():
         if parameters[name] != plain and not (permuted and name == "n_permutations"):
             raise ValueError(
                 f"searchlight has {name}={parameters[name]!r}, which this analysis "
@@ -66,7 +60,7 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
         samples,
         labels.classes[labels.codes],
         labels.groups,
-        type(searchlight)(**parameters),
+        with_parameters(searchlight, **parameters),
     )
 
 
@@ -79,7 +73,7 @@ def score_sets(sample_set, members, *, min_voxels):
     (n_sets,).
     """
     searchlight = sample_set.searchlight
-    searchlight.set_params(regions=members, min_voxels=min_voxels)
+    searchlight = with_parameters(searchlight, regions=members, min_voxels=min_voxels)
     run = plan_decoding(
         searchlight, sample_set.samples.X, sample_set.y, sample_set.groups
     )

@@ -10,6 +10,7 @@ from neuroextrap.decoding._whitening import make_whitener
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins._engine import why_untrainable, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
@@ -33,7 +34,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     DecodingRun. ValueError when they do not fit one another. Doubts about the design
     are warned of.
     """
-    parameters = RunParameters.of(searchlight)
+    parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks, order)
     n_classes, n_labels = len(labels.classes), len(labels.codes)
@@ -43,7 +44,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     check_labelings_fit(searchlight.n_permutations, n_labels, searchlight.max_memory)
     tests = Tests.of(
         labels,
-        BoundOptions.of(searchlight, kernel),
+        BoundOptions.of(given, kernel),
         cv=searchlight.cv,
         n_permutations=searchlight.n_permutations,
         random_state=searchlight.random_state,
@@ -62,7 +63,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         whitener=make_whitener(
             searchlight.noise_covariance, samples.masker, samples.X.shape[1]
         ),
-        keep_null=searchlight.save_null is not None,
+        keep_null=parameters.save_null is not None,
         forward=tests.forward,
     )
     reason = why_untrainable(samples.X, usable.regions, plan)
@@ -71,7 +72,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     plan = replace(
         plan,
         forward=tests.forward,
-        weightings=tests.weightings(searchlight.per_fold),
+        weightings=tests.weightings(given["per_fold"]),
     )
     of_all = () if kernel.marginal or n_classes == 2 else (trained_on_all(n_classes),)
     return DecodingRun(

@@ -1,13 +1,20 @@
 """Identification in every region of a brain."""
 
+from copy import copy
+from typing import ClassVar
+
 import numpy as np
 
+from neuroextrap.analysis._origin import recorded_options, source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.decoding._fit_events import EventAnalysis
+from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.images import to_img
+from neuroextrap.images._event_samples import event_samples
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 
 
-class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
+class IdentificationSearchLight(RegionAnalysis):
     """Measure how much every region tells about which class was shown.
 
     Every region's classifier is cross-validated. Its margins (scores of the classes)
@@ -24,20 +31,17 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     radius : float, default=8.0
         Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
         is at exactly the radius belongs to the sphere.
-    n_nearest : int or None, default=None
-        If given, regions are the n_nearest voxels to each center, instead of spheres.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background. An
         atlas as nilearn fetches it brings its names.
-    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
-        Members of the regions, if they are neither spheres nor those of an atlas.
+    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
+            default=None
+        Members of the regions, if they are neither spheres nor those of an atlas; or
+        nearest voxels, every n-th center and fewest voxels, see
+        :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
         Where centers of regions may lie; their voxels may reach beyond. If None,
         everywhere in the mask.
-    stride : int, default=1
-        Every stride-th voxel along each axis is the center of a region.
-    min_voxels : int, default=2
-        Regions with fewer usable voxels are NaN.
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
@@ -72,34 +76,16 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     blocks : array-like of shape (n_samples,) or None, default=None
         Samples whose labels move together in permutations (scans of one block or
         trial). If None, every sample moves by itself.
-    confidence_level : float, default=0.95
-        Confidence level of the lower bounds.
-    bounds : {"auto", "forward", "folds", None}, default="auto"
-        Where the lower bounds come from. "forward": additional tests that train on the
-        earlier runs and test on the next, in every cyclic order of the runs, so that
-        every run counts; runs that lack a class are joined with the next. "folds": the
-        folds of ``cv``, which count as a single test because they share training data.
-        "auto" is "forward" if folds leave out whole runs or partition the samples, and
-        "folds" otherwise (``notes_`` says so); a single train/test split is tested as
-        it is. None computes no bounds.
-    test_units : {"samples", "runs"}, default="samples"
-        Units that the bounds treat as independent given the classes: every test sample
-        (or block), or only whole runs, for trials that depend on others of their run.
-        With ``within_runs``, whole runs are always used.
-    e_value_order : {"cyclic", "chronological"}, default="cyclic"
-        Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
-        the order of the samples. In the latter every run but the first is tested,
-        however many there are (the first runs that together hold every class count as
-        one), so that e-values stay valid when more runs are added after looking. It
-        needs ``groups`` and, with a penalty, a number as ``shrinkage``.
-    save_null : path-like or None, default=None
-        A .npy file for every region's permuted statistics, float32 of shape
-        (n_permutations, n_regions), for group inference and for the maps that need
-        them (p_value_step_down and others); 280 MB for 70,000 regions and 1,000
-        permutations, of which a few rows at a time are in memory. The file beside it
-        (``null.npy.json``) identifies the analysis; keep the two together.
-    per_fold : bool, default=False
-        Whether to keep every fold's wins in ``fold_wins_``.
+    bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
+        Where the lower confidence bounds come from: additional tests that train on the
+        earlier runs and test on the next ("forward"), or the folds of ``cv``, which
+        count as a single test ("folds"). "auto" is "forward" if folds leave out whole
+        runs or partition the samples, and "folds" otherwise (``notes_`` says so). None
+        computes no bounds. Test units, confidence level and order of e-values: see
+        :class:`neuroextrap.analysis.Bounds`.
+    keep : None, path-like or Keep, default=None
+        What is kept beside the maps: the file of permuted statistics, wins of every
+        fold. See :class:`neuroextrap.analysis.Keep`.
     max_memory : str or int, default="2G"
         Memory budget of samples, regions and results, such as "2G" or a number of
         bytes. Fewer workers start if need be, and a budget that is too small for one is
@@ -115,8 +101,6 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         mesh and radius; a changed file is read again. joblib keeps pickles there, so a
         folder that others can write to is refused. If None, nothing is cached. Does
         not affect results.
-    memory_level : int, default=1
-        Caching happens at level 1 and above, as in nilearn; 0 caches nothing.
     n_jobs : int, default=1
         Number of joblib workers. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -131,15 +115,15 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         accuracy, pairwise_accuracy, implied_information (bits), bounds where they hold,
         e_value and e_value_fdr where these are by forward testing, n_voxels, and after
         permutations p_value, p_value_fwe, p_value_fwe_tail, p_value_fdr,
-        neg_log10_p_fwe, z; with ``save_null`` p_value_tail and p_value_step_down too,
-        and, where ``statistic`` is "implied_information",
+        neg_log10_p_fwe, z; with ``keep`` p_value_tail and p_value_fwe_step_down
+        too, and, where ``statistic`` is "implied_information",
         implied_information_corrected.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
         Win distributions.
     fold_wins_ : ndarray of shape (n_folds, n_regions, K) or None
-        Win distributions of every fold, if ``per_fold``.
+        Win distributions of every fold, if ``Keep(per_fold=True)``.
     null_maxima_ : ndarray of shape (n_permutations_,)
         Largest permuted statistic over regions.
     table_ : pandas.DataFrame or None
@@ -186,18 +170,16 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
     """
 
     kind = "searchlight"
+    VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
-    def __init__(  # noqa: PLR0913, PLR0915
+    def __init__(  # noqa: PLR0913
         self,
         mask=None,
         *,
         radius=8.0,
-        n_nearest=None,
         labels_img=None,
         regions=None,
         process_mask_img=None,
-        stride=1,
-        min_voxels=2,
         estimator="nearest_centroid",
         shrinkage="auto",
         noise_covariance=None,
@@ -208,29 +190,21 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         statistic="accuracy",
         n_permutations=0,
         blocks=None,
-        confidence_level=0.95,
         bounds="auto",
-        test_units="samples",
-        e_value_order="cyclic",
-        save_null=None,
-        per_fold=False,
+        keep=None,
         max_memory="2G",
         checkpoint=None,
         shard=None,
         memory=None,
-        memory_level=1,
         n_jobs=1,
         random_state=0,
         verbose=0,
     ):
         self.mask = mask
         self.radius = radius
-        self.n_nearest = n_nearest
         self.labels_img = labels_img
         self.regions = regions
         self.process_mask_img = process_mask_img
-        self.stride = stride
-        self.min_voxels = min_voxels
         self.estimator = estimator
         self.shrinkage = shrinkage
         self.noise_covariance = noise_covariance
@@ -241,17 +215,12 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         self.statistic = statistic
         self.n_permutations = n_permutations
         self.blocks = blocks
-        self.confidence_level = confidence_level
         self.bounds = bounds
-        self.test_units = test_units
-        self.e_value_order = e_value_order
-        self.save_null = save_null
-        self.per_fold = per_fold
+        self.keep = keep
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.shard = shard
         self.memory = memory
-        self.memory_level = memory_level
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -285,6 +254,63 @@ class IdentificationSearchLight(EventAnalysis, RegionAnalysis):
         """
         run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
+
+    @takes_sample_options(without="label_column")
+    def fit_events(self, imgs, events, **options):
+        """Make samples of BOLD series and their events, and analyze every region.
+
+        What ``neuroextrap searchlight`` does, in one call: one series and one table of
+        events per run; the samples of a run are left out together.
+
+        Parameters
+        ----------
+        imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
+            BOLD series, one per run, or all runs in one.
+        events : path-like, DataFrame, or list of these
+            One table per series: BIDS events (``onset``, ``duration`` in seconds,
+            ``trial_type``). Or one row per volume (``trial_type`` and ``run``), in one
+            table or one per series.
+        **options
+
+        Returns
+        -------
+        self : IdentificationSearchLight
+            Fitted; the folder of its results says which files and options were used.
+
+        Raises
+        ------
+        ValueError
+            When images, tables, confounds and options do not fit one another.
+
+        Examples
+        --------
+        >>> import numpy as np, nibabel, pandas
+        >>> from neuroextrap.decoding import IdentificationSearchLight
+        >>> rng = np.random.default_rng(0)
+        >>> patterns = rng.normal(size=(2, 3, 3, 3)).repeat(4, axis=0)
+        >>> series = [patterns + rng.normal(size=patterns.shape) for _ in range(3)]
+        >>> imgs = [
+        ...     nibabel.Nifti1Image(np.moveaxis(s, 0, 3), np.eye(4)) for s in series
+        ... ]
+        >>> events = pandas.DataFrame(
+        ...     {"onset": [0, 8], "duration": 8, "trial_type": ["face", "cat"]}
+        ... )
+        >>> mask = nibabel.Nifti1Image(np.ones((3, 3, 3)), np.eye(4))
+        >>> light = IdentificationSearchLight(mask, radius=2.0, bounds=None)
+        >>> light.fit_events(imgs, [events] * 3, t_r=2.0).classes_
+        array(['cat', 'face'], dtype='<U4')
+        """
+        options = as_sample_options(IdentificationSearchLight.fit_events, options)
+        given = options.given(without="label_column")
+        sources = {"imgs": source_files(imgs), "events": source_files(events)}
+        caching = {"memory": self.memory}
+        read = event_samples(imgs, events, self.mask, options, **caching)
+        light = copy(self).set_params(mask=read.masker.mask_img_)
+        data = to_img(read.data, read.masker)
+        run = plan_decoding(light, data, read.y, read.runs, read.order)
+        self._complete(run, made_by=recorded_options(given), **sources)
+        self.bg_img_ = read.bg_img  # of the series, before any cleaning
+        return self
 
     def estimate_cost(self, imgs, y, groups=None):
         """Estimate the time and memory of :meth:`fit`, by timing a few regions.

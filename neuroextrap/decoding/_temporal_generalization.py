@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.decoding._labeled_samples import rescaled
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.decoding._trials import moment_regions, options_of, read_trials
@@ -144,7 +145,7 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     _, n_channels, n_times = recorded.data.shape
     parameters["regions"] = moment_regions(n_channels, n_times, 1)
     parameters["min_voxels"] = min(parameters["min_voxels"], n_channels)
-    plain = type(searchlight)(**parameters | {"bounds": None})
+    plain = with_parameters(searchlight, **parameters | {"bounds": None})
     run = plan_decoding(plain, recorded.samples, y, groups)
     samples = run.rows
     if plain.within_runs is None:  # with the means that moments differ by

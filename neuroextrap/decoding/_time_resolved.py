@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._trials import (
     check_window,
@@ -134,7 +135,7 @@ def time_resolved_identification(
     parameters["regions"] = moment_regions(n_channels, n_times, window)
     # one channel is a region too
     parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
-    fitted = type(searchlight)(**parameters)
+    fitted = with_parameters(searchlight, **parameters)
     fitted.fit(recorded.samples, y, groups)
     moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
     centers = recorded.times if window == 1 else moments.mean(axis=1)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.analysis._parameters import of_no_places
+from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.stats._validation import check_integer, check_numbers
 
 
@@ -88,7 +89,7 @@ def options_of(searchlight, others=None):
             "searchlight must be an IdentificationSearchLight, got "
             f"{type(searchlight).__name__}; give one with its options"
         )
-    parameters = searchlight.get_params(deep=False)
+    parameters = flat_parameters(searchlight)
     # regions are moments: the searchlight's options for other regions mean nothing here
     plain_values = {**of_no_places(searchlight), "shard": None, **(others or {})}
     for name, plain in plain_values.items():

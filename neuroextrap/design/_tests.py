@@ -61,20 +61,20 @@ class BoundOptions(NamedTuple):
     within_runs: str | None
 
     @classmethod
-    def of(cls, searchlight: Any, kernel: Any) -> "BoundOptions":
-        """Take them from a searchlight; ValueError if a choice is unknown."""
+    def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
+        """Take them from parameters by name; ValueError if a choice is unknown."""
         for name, known in _CHOICES.items():
-            value = getattr(searchlight, name)
+            value = given[name]
             if value not in known:
                 words = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name}={value!r} must be one of {words}")
         return cls(
-            searchlight.bounds,
-            searchlight.test_units,
-            searchlight.e_value_order,
-            searchlight.confidence_level,
+            given["bounds"],
+            given["test_units"],
+            given["e_value_order"],
+            given["confidence_level"],
             kernel.shrinks and kernel.shrinkage == "auto",
-            searchlight.within_runs,
+            given["within_runs"],
         )
 
     @property

@@ -5,18 +5,15 @@ Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
 ``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
-``compare_encoding_models_pairwise``, ``EncodingComparison``; ensembles of voxels or
-features: ``ensemble_size_curve``.
+``compare_encoding_models_pairwise``; ensembles of voxels or features:
+``ensemble_size_curve``.
 """
 
 from neuroextrap.encoding._comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.encoding._pairwise_comparison import (
-    EncodingComparison,
-    compare_encoding_models_pairwise,
-)
+from neuroextrap.encoding._pairwise_comparison import compare_encoding_models_pairwise
 from neuroextrap.encoding._voxel_scores import prediction_scores
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
@@ -30,7 +27,6 @@ from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
     "ElasticNetEncoder",
-    "EncodingComparison",
     "EncodingIdentification",
     "GaborPyramid",
     "RetinotopicFeatures",

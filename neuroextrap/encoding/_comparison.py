@@ -3,12 +3,15 @@
 import numpy as np
 from joblib import Parallel, delayed
 
-from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._region_maps import (
+    RegionMaps,
+    comparison_page,
+    exchange_test,
+)
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_n_jobs
 
 
@@ -53,10 +56,12 @@ def compare_encoding_models(
 
     Returns
     -------
-    maps : dict of images (dict of ndarray of shape (n_regions,) for array input)
-        Named accuracy_difference (first minus second, of the statistic),
+    maps : neuroextrap.analysis.RegionMaps
+        A dict of images (of ndarray of shape (n_regions,) for array input) named
+        accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,
-        p_value and p_value_fwe of the accuracy difference.
+        p_value and p_value_fwe of the accuracy difference, which makes files and a
+        page.
 
     Raises
     ------
@@ -97,37 +102,61 @@ def compare_encoding_models(
     check_flags(two_sided=two_sided)
     check_pair(first, second)
     size = accuracy_set_size(statistic, first.wins_.shape[1])
-    outcomes = [stimulus_outcomes(model, size, n_jobs) for model in (first, second)]
-    information = [m.region_scores_["implied_information"] for m in (first, second)]
-    values = exchange_test(
-        outcomes,
-        information,
-        n_permutations=n_permutations,
-        two_sided=two_sided,
+    return compare_outcomes(
+        (first, second),
+        [stimulus_outcomes(model, size, n_jobs) for model in (first, second)],
+        parameters={
+            "statistic": statistic,
+            "n_permutations": n_permutations,
+            "two_sided": two_sided,
+        },
         random_state=random_state,
     )
-    return region_images(values, first.results_.choice, first.masker_)
 
 
-def exchange_test(outcomes, information, **options):
-    """Compare two models by exchanging the outcomes of stimuli.
+def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
+    """Compare two models by exchanging the outcomes of stimuli; return RegionMaps.
 
-    `outcomes` are two arrays (n_regions, n_stimuli), `information` two of (n_regions,),
-    `options` those of ``stats.paired_sign_flip_test``. Returns a dict of (n_regions,),
-    NaN where a region was not analyzed by both.
+    `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
+    for `n_pairs` comparisons (Bonferroni).
     """
     known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
-    tested = stats.paired_sign_flip_test(differences / differences.shape[1], **options)
-    values = {
-        "accuracy_difference": tested.score,
-        "p_value": tested.p_value,
-        "p_value_fwe": tested.p_value_fwe,
-        "first_accuracy": outcomes[0][known].mean(axis=1),
-        "second_accuracy": outcomes[1][known].mean(axis=1),
-        "information_difference": (information[0] - information[1])[known],
-    }
-    return spread_known(known, values)
+    scores, tested = exchange_test(
+        known,
+        [values[known].mean(axis=1) for values in outcomes],
+        differences / differences.shape[1],
+        [model.region_scores_["implied_information"] for model in models],
+        n_permutations=parameters["n_permutations"],
+        two_sided=parameters["two_sided"],
+        random_state=random_state,
+    )
+    scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)
+    choice, masker = models[0].results_.choice, models[0].masker_
+    # pages know spheres by their places in the maps
+    by_region = masker is None or choice.names is not None
+    return RegionMaps(
+        region_images(scores, choice, masker),
+        masker=masker,
+        region_scores=scores if by_region else None,
+        inputs=scores,
+        table=_table(choice, scores),
+        parameters=parameters,
+        random_state=random_state if isinstance(random_state, int) else None,
+        page=comparison_page,
+        n_permutations_=tested.n_permutations,
+        n_pairs_=n_pairs,
+        names_=choice.names,
+        table_file="comparison.tsv",
+    )
+
+
+def _table(choice, scores):
+    """Return the numbers as a table, a row for every region."""
+    import pandas as pd
+
+    names = choice.names or [str(i) for i in range(choice.n_regions)]
+    return pd.DataFrame({"region": names} | scores)
 
 
 def check_pair(first, second, names=("first", "second")):

@@ -3,12 +3,12 @@
 import time
 
 import numpy as np
-from sklearn.base import clone
+from joblib import effective_n_jobs
 
-from neuroextrap.analysis._parameters import of_arrays
+from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.encoding._trials import FoldData
-from neuroextrap.margins._resources import continue_line
+from neuroextrap.margins._resources import continue_line, parse_shard
 
 _FEW_REGIONS, _MORE_REGIONS = 2, 8
 """Numbers of regions in which a model is timed."""
@@ -19,13 +19,14 @@ def estimate_cost(analysis, data):
 
     Training time grows with the voxels, identification time with the regions, both from
     what they take in any case. `analysis` is an EncodingIdentification, `data` an
-    EncodingData. The dict returned has n_regions, n_features, fitting and identifying
-    (seconds on one core), and memory (bytes).
+    EncodingData or FoldData. The dict returned has n_regions, n_features,
+    n_permutations, seconds (on n_jobs workers, of the part of the run that is asked
+    for) and memory (bytes), as that of ``IdentificationSearchLight.estimate_cost``.
     """
     asked, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
-    train, test, masker = _as_arrays(data)
+    n_folds, (train, test, masker) = data.n_folds, _as_arrays(data)
     if isinstance(data, FoldData):
         data = data.with_responses(test).first_fold()
         train, test = data.train, data.test
@@ -38,13 +39,15 @@ def estimate_cost(analysis, data):
         _time_model(model, data, train, test, members[timed[:n]])
         for n in (_FEW_REGIONS, _MORE_REGIONS)
     )
+    n_parts = (parse_shard(asked.shard) or (0, 1))[1]
+    n_workers = effective_n_jobs(asked.n_jobs)
     totals = usable.sum(), members.shape[0]
     fitting, identifying = map(continue_line, fewer, more, totals)
     return {
         "n_regions": members.shape[0],
         "n_features": train.shape[1],
-        "fitting": fitting,
-        "identifying": identifying,
+        "n_permutations": asked.n_permutations,
+        "seconds": n_folds * (fitting + identifying / n_parts) / n_workers,
         "memory": _memory(train, test, len(data.tested), members),
     }
 
@@ -71,7 +74,7 @@ def _filled_regions(masker, usable, asked):
 def _time_model(model, data, train, test, members):
     """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
-    model = clone(model).set_params(regions=members[:, voxels])
+    model = with_parameters(model, regions=members[:, voxels])
     start = time.perf_counter()
     model.fit(data.features, train[:, voxels], groups=data.repeated)
     middle = time.perf_counter()

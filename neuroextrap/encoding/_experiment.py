@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._values import Keep
 from neuroextrap.design._doubts import Doubt, tell
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.encoding._response_noise import separate_repeats
+from neuroextrap.maps._parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 
@@ -186,7 +188,7 @@ def make_plan(estimator, experiment, set_sizes):
     plan = replace(
         observed_plan(estimator, experiment, set_sizes),
         codes=codes,
-        keep_null=estimator.save_null is not None,
+        keep_null=value_of(Keep, estimator.keep).save_null is not None,
     )
     return plan, _notes(estimator, experiment)
 

@@ -51,7 +51,6 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         counted="features" if stimuli is None else "stimuli",
         dtype=None,
         memory=model.memory,
-        memory_level=model.memory_level,
     )
     paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
     codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)

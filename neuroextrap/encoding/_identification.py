@@ -1,5 +1,7 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from neuroextrap.analysis._fitted import check_trained
@@ -7,6 +9,7 @@ from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.analysis._values import Keep, Regions
 from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
 from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._response_predictions import ResponsePredictions
@@ -57,18 +60,15 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         never those of test responses. None takes those of the training data.
     radius : float, default=8.0
         Radius of the spheres (or of the discs on a surface) in mm.
-    n_nearest : int or None, default=None
-        If given, regions are the n_nearest voxels to each center, not spheres.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background.
-    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
-        Members of the regions, if neither spheres nor those of an atlas.
+    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
+            default=None
+        Members of the regions, if they are neither spheres nor those of an atlas; or
+        nearest voxels, every n-th center and fewest voxels, see
+        :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
         Where centers of regions may lie. If None, everywhere in the mask.
-    stride : int, default=1
-        Every stride-th voxel along each axis is the center of a region.
-    min_voxels : int, default=2
-        Regions with fewer usable voxels are NaN.
     covariance : str, default="shrunk"
         Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
     rule : {"mahalanobis", "correlation", "auto"}, default="mahalanobis"
@@ -97,9 +97,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         Number of permuted pairings of responses and stimuli; 0 makes no test.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
-    save_null : path-like or None, default=None
-        A .npy file for permuted statistics, float32 (n_permutations, n_regions), and
-        what says of which run they are (``null.npy.json``) beside it.
+    keep : None, path-like or Keep, default=None
+        What is kept beside the maps: the file of permuted statistics.
+        See :class:`neuroextrap.analysis.Keep`.
     max_memory : str or int, default="2G"
         Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
         the images. Fewer workers start if need be; one that is too small is refused.
@@ -112,8 +112,6 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         Cache of what is read from image files (a changed file is read anew), of a
         computed mask, and of surface discs by mesh and radius. If None, nothing is
         cached. Does not affect results.
-    memory_level : int, default=1
-        Caching happens at level 1 and above, as in nilearn; 0 caches nothing.
     n_jobs : int, default=1
         Number of joblib workers over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -137,7 +135,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
         (bits), bounds where they hold, n_voxels, and after permutations p_value,
         p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and p_value_tail
-        and p_value_step_down with ``save_null``).
+        and p_value_fwe_step_down with ``keep``).
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     wins_ : ndarray of shape (n_regions, K)
@@ -190,6 +188,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
     """
 
     kind = "encoding"
+    VALUES: ClassVar = {"regions": Regions, "keep": Keep}
 
     def __init__(  # noqa: PLR0913
         self,
@@ -198,12 +197,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         *,
         noise_covariance=None,
         radius=8.0,
-        n_nearest=None,
         labels_img=None,
         regions=None,
         process_mask_img=None,
-        stride=1,
-        min_voxels=2,
         covariance="shrunk",
         rule="mahalanobis",
         residuals="cross_validated",
@@ -214,12 +210,11 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         statistic="accuracy",
         n_permutations=0,
         confidence_level=0.95,
-        save_null=None,
+        keep=None,
         max_memory="2G",
         checkpoint=None,
         shard=None,
         memory=None,
-        memory_level=1,
         n_jobs=1,
         random_state=0,
         verbose=0,
@@ -228,12 +223,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         self.encoder = encoder
         self.noise_covariance = noise_covariance
         self.radius = radius
-        self.n_nearest = n_nearest
         self.labels_img = labels_img
         self.regions = regions
         self.process_mask_img = process_mask_img
-        self.stride = stride
-        self.min_voxels = min_voxels
         self.covariance = covariance
         self.rule = rule
         self.residuals = residuals
@@ -244,12 +236,11 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         self.statistic = statistic
         self.n_permutations = n_permutations
         self.confidence_level = confidence_level
-        self.save_null = save_null
+        self.keep = keep
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.shard = shard
         self.memory = memory
-        self.memory_level = memory_level
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -290,7 +281,6 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             counted="features",
             dtype=None,
             memory=self.memory,
-            memory_level=self.memory_level,
         )
         trained = train_encoder(
             encoder_of_columns(self.encoder, scaling.kept),

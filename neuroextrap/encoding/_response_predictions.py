@@ -7,8 +7,8 @@ from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._stored_run import read_run, run_arrays
-from neuroextrap.encoding._voxel_maps import voxel_records
 from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.maps._registry import voxel_record
 from neuroextrap.stats._null_counts import spread_known
 
 
@@ -149,7 +149,9 @@ class ResponsePredictions:
             What each map is.
         """
         maps = {**self.prediction_maps(), **self.penalty_maps()}
-        return voxel_records(maps)
+        records = {name: voxel_record(name) for name in maps}
+        images = {records[name].name: image for name, image in maps.items()}
+        return images, {record.name: record for record in records.values()}
 
     def run_arrays(self):
         """Return the arrays of which the run is made again after reading.

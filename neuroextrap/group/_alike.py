@@ -1,14 +1,29 @@
-"""Subjects must be analyzed alike before their numbers are put together."""
+"""Subjects must be analyzed alike, in one space, before they are put together."""
 
 import numpy as np
 
 from neuroextrap.analysis._parameters import RESULT, parameters
 from neuroextrap.group._pairing import sidecar_of
+from neuroextrap.images._opening import same_affine
+from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
 _KINDS = "searchlight", "encoding"
 _COHORT = "task runs mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
+
+# fmt: off
+_NATIVE = frozenset((
+    "anat", "bold", "boldref", "epi", "fsnative", "func", "individual", "native",
+    "orig", "scanner", "subject", "t1", "t1w", "t2w",
+))
+# fmt: on
+"""Labels of ``space`` that mean a subject's own space, in small letters."""
+
+_REMEDY = (
+    "bring the maps into a template's space first, or say that voxels correspond with "
+    "allow_native_space=True (--allow-native-space)"
+)
 
 
 def allowed_names(allow_mixed):
@@ -31,16 +46,16 @@ def allowed_names(allow_mixed):
     return tuple(given)
 
 
-def check_alike(told, name, *, allow_mixed=False):
+def check_alike(analyses, name, *, allow_mixed=False):
     """Raise if subjects were not analyzed alike, unless `allow_mixed`.
 
-    `told` are pairs of what a subject is called and what is known of its analysis, a
-    dict by parameter (`kind` too, and `made_by`, the options by which samples were
-    made); None where nothing is. What is not known of a subject is not judged. `name`
-    is the argument's. Returns the names of what differs.
+    `analyses` are pairs of a subject's name and the parameters of its analysis, a dict
+    (`kind` too, and `made_by`, the options by which samples were made); None means
+    unknown. What is not known of a subject is not judged. `name` is the argument's.
+    Returns the names of what differs.
     """
     allowed, expected, differing = allowed_names(allow_mixed), {}, {}
-    for subject, about in told:
+    for subject, about in analyses:
         for key, value in _decisive(about).items() if about else ():
             first, usual = expected.setdefault(key, (subject, value))
             if value != usual:
@@ -66,18 +81,15 @@ def check_alike_maps(files, name, *, allow_mixed=False):
     `files` are paths, None for maps that are not from a file; these, and maps without a
     sidecar of this package, are not judged.
     """
-    told = [(file, None if file is None else _told(file)) for file in files]
-    check_alike(told, name, allow_mixed=allow_mixed)
-
-
-def _told(file):
-    """Return what the sidecar of a map says of its analysis, None if it does not."""
-    about = sidecar_of(str(file))
-    parameters = about.get("parameters")
-    if not isinstance(parameters, dict):
-        return None
-    samples = about.get("samples")
-    return {**parameters, "kind": about.get("description"), "made_by": samples}
+    analyses = []
+    for file in files:
+        about = {} if file is None else sidecar_of(str(file))
+        known = about.get("parameters")
+        if isinstance(known, dict):
+            more = {"kind": about.get("description"), "made_by": about.get("samples")}
+            known = {**known, **more}
+        analyses.append((file, known if isinstance(known, dict) else None))
+    check_alike(analyses, name, allow_mixed=allow_mixed)
 
 
 def _decisive(about):
@@ -92,12 +104,16 @@ def _decisive(about):
     if "samples" not in made:
         made = {}
     cohort = samples.get("cohort", {})
+
+    def seen(row, value):  # of values of one's own, only whether there is one
+        return value not in (None, []) if row.own else value
+
     judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
     if made:
         judged += [("images", made, row) for row in _decisive_rows("samples").values()]
     return {
         ("analysis", "kind"): about.get("kind"),
-        **{(of, row.name): _seen(row, told.get(row.name)) for of, told, row in judged},
+        **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
         **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
     }
 
@@ -107,6 +123,41 @@ def _decisive_rows(*kinds):
     return {row.name: row for row in parameters(*kinds) if row.role == RESULT}
 
 
-def _seen(row, value):
-    """Return of a value what must be the same: of one's own, whether it is given."""
-    return value not in (None, []) if row.own else value
+def check_one_space(named, name):
+    """Raise if maps, a list of `NamedImage`, lie in the spaces of several subjects.
+
+    That is so when a name says it (``space-T1w``), when names say different spaces, or
+    when images of different affines neither have a name nor a header that says MNI.
+    `name` is the argument's.
+    """
+    volumes = [img for img in named if not img.is_surface]
+    labels = {img.name: named_space(img.file) for img in volumes}
+    for place, label in labels.items():
+        if label is not None and label.casefold() in _NATIVE:
+            raise ValueError(
+                f"{place} lies in the subject's own space (space-{label}), where the "
+                f"voxels of two subjects do not correspond; {_REMEDY}"
+            )
+    spaces = sorted({label for label in labels.values() if label is not None})
+    if len(spaces) > 1:
+        raise ValueError(
+            f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
+            f"not correspond; {_REMEDY}"
+        )
+    untold = [
+        img
+        for img in volumes
+        if labels[img.name] is None and space_code(img.img) != MNI
+    ]
+    for other in volumes if untold else ():
+        first = untold[0]  # of an unknown space, so grids must be one
+        shapes = {tuple(img.img.shape[:3]) for img in (first, other)}
+        affines = (img.img.affine for img in (other, first))
+        if len(shapes) == 1 and same_affine(*affines, first.img.shape[:3]):
+            continue
+        code = space_code(first.img)
+        raise ValueError(
+            f"{first.name} and {other.name} have different grids, and neither a name "
+            f"(space-MNI...) nor the header (code {code}, {CODES.get(code)}) says that "
+            f"they lie in one space; {_REMEDY}"
+        )

@@ -2,8 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +10,12 @@ from neuroextrap.analysis import RegionAnalysis
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._pairing import check_distinct
-from neuroextrap.group._subjects import read_subjects
+from neuroextrap.group._subjects import (
+    SubjectMaps,
+    name_subjects,
+    read_subjects,
+)
 from neuroextrap.images import to_img
-from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.maps._provenance import described_value
 
@@ -72,50 +74,70 @@ def read_analyses(subjects, *, allow_mixed=False):
     return analyses
 
 
-def analysis_names(analyses):
-    """Name subjects by the sub-<label> of their folders, or the folders, or numbers."""
-    labels = [loose_entities(subject.name).get("sub") for subject in analyses]
-    found = [
-        Path(subject.name).name if label is None else f"sub-{label}"
-        for subject, label in zip(analyses, labels, strict=True)
-    ]
-    numbers = [str(number) for number in range(1, len(analyses) + 1)]
-    fitted = any(subject.name.startswith("subjects[") for subject in analyses)
-    return tuple(numbers if fitted or len(set(found)) < len(found) else found)
+class SharedRegions(NamedTuple):
+    """Which region of each subject belongs to which column of the group.
 
-
-def align_regions(analyses, mask, allow_native_space):
-    """Return which region of each subject belongs to which feature of the group.
-
-    Returns `SubjectMaps` of region numbers: `usable` where every subject has a region.
+    `index` (n_subjects, n_columns) are region numbers; voxels of one atlas region in
+    all subjects are one column. `shown` is the column that each feature of the masker
+    shows, n_columns where subjects lack a region. `placed` are SubjectMaps of numbers.
     """
+
+    index: np.ndarray
+    shown: np.ndarray
+    placed: SubjectMaps
+
+    def gather(self, analyses, values_of, columns=slice(None)):
+        """Gather values of regions (n_regions, ...) into (n_subjects, n_columns, ...).
+
+        `values_of` is a function of a subject's results.
+        """
+        rows = zip(analyses, self.index[:, columns], strict=True)
+        return np.stack([np.asarray(values_of(s.results))[row] for s, row in rows])
+
+    def columns(self, values, known, quantity):
+        """Return SubjectMaps of values (n_subjects, n_columns), some of them known.
+
+        A last column, of nothing, is for features that some subject lacks.
+        """
+        return self.placed._replace(
+            values=np.column_stack([values, np.full(len(values), np.nan)]),
+            usable=np.append(known, False),
+            quantity=quantity,
+        )
+
+
+def share_regions(analyses, mask, allow_native_space):
+    """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
     index = [subject.region_index for subject in analyses]
-    if analyses[0].masker is not None:
-        return read_subjects(
-            index, mask, "subjects", allow_native_space=allow_native_space
-        )
-    n_regions = {len(numbers) for numbers in index}
-    if len(n_regions) > 1:
-        raise ValueError(
-            "subjects have different numbers of regions: "
-            f"{', '.join(map(str, sorted(n_regions)))}; analyze the same regions"
-        )
-    return read_subjects(np.stack(index), mask, "subjects")
-
-
-def by_region(analyses, index, values_of):
-    """Gather values of regions (n_regions, ...) into (n_subjects, n_columns, ...).
-
-    `index` (n_subjects, n_columns) are region numbers, `values_of` a function of a
-    subject's results.
-    """
-    rows = index.astype(np.intp)
-    return np.stack(
-        [
-            np.asarray(values_of(subject.results))[row]
-            for subject, row in zip(analyses, rows, strict=True)
-        ]
+    if analyses[0].masker is None:
+        n_regions = {len(numbers) for numbers in index}
+        if len(n_regions) > 1:
+            raise ValueError(
+                "subjects have different numbers of regions: "
+                f"{', '.join(map(str, sorted(n_regions)))}; analyze the same regions"
+            )
+        index = np.stack(index)
+    placed = read_subjects(
+        index, mask, "subjects", allow_native_space=allow_native_space
     )
+    files = [subject.name if subject.is_saved else None for subject in analyses]
+    placed = placed._replace(names=name_subjects(files))
+    number, column = np.unique(
+        placed.values[:, placed.usable], axis=1, return_inverse=True
+    )
+    shown = np.full(placed.usable.shape, number.shape[1])
+    shown[placed.usable] = column.ravel()
+    return SharedRegions(number.astype(np.intp), shown, placed)
+
+
+def known_columns(values):
+    """Return which columns (n_subjects, n_columns) were analyzed in all subjects."""
+    known = np.isfinite(values).all(axis=0)
+    if not known.any():
+        raise ValueError(
+            "subjects share no region that was analyzed in all of them; check masks"
+        )
+    return known
 
 
 def _subject(item, number):

@@ -8,7 +8,11 @@ import numpy as np
 
 from neuroextrap.group._pairing import check_different, check_nulls
 from neuroextrap.group._subjects import read_null
+from neuroextrap.stats._rearrangement_test import Part
 from neuroextrap.stats._validation import random_generator
+
+_BATCH_BYTES = 2**27
+_BYTE = 8  # features whose marks fit a byte
 
 
 def read_nulls(null_scores, subjects):
@@ -60,9 +64,41 @@ def combinations(n_maps, n_permutations, random_state):
     return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
 
 
+def feature_parts(nulls, n_combinations, n_features):
+    """Return parts of all combinations and some features, which fit the memory.
+
+    Each is a multiple of 8 features wide, the last one apart.
+    """
+    rows = 2 * n_combinations + max(len(null) for null in nulls)
+    width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
+    return [
+        Part(slice(n_combinations), slice(first, min(first + width, n_features)))
+        for first in range(0, n_features, width)
+    ]
+
+
+def own_and_permuted(values, nulls, features):
+    """Yield every subject's maps (1 + n_permutations, n_features), its own first."""
+    for subject in range(len(nulls)):
+        permuted = read_columns(nulls, subject, features)
+        own = values[subject, features].astype(permuted.dtype)
+        yield np.concatenate([own[np.newaxis], permuted])
+
+
+def observed_scores(values, nulls):
+    """Return subjects' own scores (n_subjects, n_features), as precise as the others.
+
+    They are rounded to float32 where the permuted maps are.
+    """
+    rows = zip(values, nulls, strict=True)
+    return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
+
+
 def read_columns(nulls, subject, features):
     """Return one subject's permuted maps of some features, (n_permutations, n)."""
-    permuted = np.array(_reopened(nulls[subject])[:, _as_slice(features)])
+    if features[-1] - features[0] + 1 == len(features):  # read without a copy
+        features = slice(int(features[0]), int(features[-1]) + 1)
+    permuted = np.array(_reopened(nulls[subject])[:, features])
     if np.isnan(permuted).any():
         raise ValueError(
             f"null_scores[{subject}] has NaN where all subjects' scores are "
@@ -83,10 +119,3 @@ def _reopened(null):
         shape=null.shape,
         order="C" if null.flags.c_contiguous else "F",
     )
-
-
-def _as_slice(index):
-    """Return a slice for consecutive indices, which reads a file without a copy."""
-    if index[-1] - index[0] + 1 == len(index):
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index

@@ -5,16 +5,10 @@ from scipy.special import ndtr
 from scipy.stats import t as student
 
 from neuroextrap.group._alike import allowed_names
-from neuroextrap.group._analyses import (
-    align_regions,
-    analysis_names,
-    by_region,
-    read_analyses,
-)
-from neuroextrap.group._results import GroupMaps, GroupSummary
-from neuroextrap.group._subjects import check_count, check_fraction, to_maps
+from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
+from neuroextrap.group._results import group_maps
+from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
-from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
@@ -56,13 +50,9 @@ def group_information(
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the resamples.
 
@@ -129,51 +119,30 @@ def group_information(
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
     analyses = read_analyses(subjects, allow_mixed=allow_mixed)
-    aligned = align_regions(analyses, mask, allow_native_space)
-    # voxels of one atlas region in all subjects are one column
-    index, column = np.unique(
-        aligned.values[:, aligned.usable], axis=1, return_inverse=True
-    )
-    column = column.ravel()
+    shared = share_regions(analyses, mask, allow_native_space)
     statistics = [subject.results.statistics() for subject in analyses]
-    rows = index.astype(np.intp)
-
-    def gathered(name):
-        values = [s[name][row] for s, row in zip(statistics, rows, strict=True)]
-        return np.stack(values)
-
-    accuracy, information = gathered("accuracy"), gathered("implied_information")
-    known = np.isfinite(accuracy).all(axis=0)
-    if not known.any():
-        raise ValueError(
-            "subjects share no region that was analyzed in all of them; check masks"
-        )
-    index, accuracy, information = (
-        index[:, known],
-        accuracy[:, known],
-        information[:, known],
+    rows = list(zip(statistics, shared.index, strict=True))
+    accuracy, information = (
+        np.stack([values[name][row] for values, row in rows])
+        for name in ("accuracy", "implied_information")
     )
+    known = known_columns(accuracy)
     n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
-    maps = _means(accuracy, information, n_test)
-    maps |= _bootstrap(information, confidence_level, n_bootstrap, random_state)
-    maps |= _bounds(analyses, index, confidence_level)
-    spread = spread_known(known, maps)
-    own = np.full(aligned.values.shape, np.nan)
-    own[:, aligned.usable] = gathered("accuracy")[:, column]
-    return GroupMaps(
-        to_maps({name: value[column] for name, value in spread.items()}, aligned),
-        GroupSummary(
-            test="information",
-            values=own,
-            subjects=analysis_names(analyses),
-            quantity="accuracy",
-            masker=aligned.masker,
-            options={
-                "n_classes": len(analyses[0].classes),
-                "confidence_level": confidence_level,
-                "n_bootstrap": n_bootstrap,
-            },
-        ),
+    maps = _means(accuracy[:, known], information[:, known], n_test)
+    maps |= _bootstrap(
+        information[:, known], confidence_level, n_bootstrap, random_state
+    )
+    maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
+    return group_maps(
+        "information",
+        maps,
+        shared.columns(accuracy, known, "accuracy"),
+        column=shared.shown,
+        options={
+            "n_classes": len(analyses[0].classes),
+            "confidence_level": confidence_level,
+            "n_bootstrap": n_bootstrap,
+        },
     )
 
 
@@ -217,26 +186,24 @@ def _bootstrap(information, confidence_level, n_bootstrap, random_state):
     return dict(zip(names, interval, strict=True))
 
 
-def _bounds(analyses, index, confidence_level):
-    """Return the lower bounds that the subjects' designs allow, by name."""
+def _bounds(analyses, shared, columns, confidence_level):
+    """Return the lower bounds of columns that the subjects' designs allow, by name."""
     results = [subject.results for subject in analyses]
     if any(result.n_repeats is None for result in results):
         return {}
     n_classes = len(analyses[0].classes)
-    chance = 1 / n_classes
     maps = {}
-    for suffix, n_bounds in (("", 1), ("_fwe", index.shape[1])):
+    for suffix, n_bounds in (("", 1), ("_fwe", len(columns))):
         options = {"confidence_level": confidence_level, "n_regions": n_bounds}
-        tested = by_region(analyses, index, _bound_accuracy)
+        tested = shared.gather(analyses, _bound_accuracy, columns)
         bounds = {"population": population_accuracy_lower_bound(tested, **options)}
         if _share_forward_tests(results):
-            bounds["subjects"] = _of_these_subjects(analyses, index, options)
+            bounds["subjects"] = _of_these_subjects(analyses, shared, columns, options)
         for whose, bound in bounds.items():
-            name = f"{whose}_bayes_accuracy_bound{suffix}"
-            maps[name] = np.maximum(bound, chance)
-            maps[f"{whose}_class_information_bound{suffix}"] = fano_information(
-                maps[name], n_classes
-            )
+            bound = np.maximum(bound, 1 / n_classes)
+            information = fano_information(bound, n_classes)
+            maps[f"{whose}_bayes_accuracy_bound{suffix}"] = bound
+            maps[f"{whose}_class_information_bound{suffix}"] = information
     return maps
 
 
@@ -260,22 +227,21 @@ def _share_forward_tests(results):
     )
 
 
-def _cyclic_counts(results):
-    """Return the outcomes of the cyclic orders, (n_regions, n_orders * n_steps)."""
-    return results.scores.n_correct[:, : results.forward.n_units.size]
-
-
-def _of_these_subjects(analyses, index, options):
+def _of_these_subjects(analyses, shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
     forward = analyses[0].results.forward
+
+    def cyclic_counts(results):  # (n_regions, n_orders * n_steps)
+        return results.scores.n_correct[:, : forward.n_units.size]
+
     width = max(1, _BATCH_NUMBERS // (len(analyses) * forward.n_units.size))
     bounds = []
-    for first in range(0, index.shape[1], width):
-        part = index[:, first : first + width]
-        counts = by_region(analyses, part, _cyclic_counts)
+    for first in range(0, len(columns), width):
+        part = columns[first : first + width]
+        counts = shared.gather(analyses, cyclic_counts, part)
         bounds.append(
             subjects_accuracy_lower_bound(
-                counts.reshape(*part.shape, *forward.n_units.shape),
+                counts.reshape(*counts.shape[:2], *forward.n_units.shape),
                 forward.n_units,
                 first_steps=forward.first_steps,
                 **options,

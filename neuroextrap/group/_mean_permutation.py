@@ -2,25 +2,25 @@
 
 import numpy as np
 
-from neuroextrap.group._first_level import combinations, read_columns, read_nulls
-from neuroextrap.group._neighbors import usable_neighbors
-from neuroextrap.group._results import (
-    GroupMaps,
-    GroupSummary,
-    quantity_of,
-    subject_names,
+from neuroextrap.group._first_level import (
+    combinations,
+    feature_parts,
+    observed_scores,
+    own_and_permuted,
+    read_nulls,
 )
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
     read_subjects,
-    to_maps,
+    usable_neighbors,
 )
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
-from neuroextrap.stats._null_counts import NullCounts, tie_floor
+from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._rearrangement_test import permute
 
-_BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte
 
 
@@ -60,14 +60,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
         Which features are neighbors, for clusters of arrays; images have theirs.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON
-        files beside them say.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.
@@ -123,40 +118,38 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         _check_threshold(cluster_threshold, len(picks))
         neighbors = usable_neighbors(subjects, adjacency)
     usable = np.flatnonzero(subjects.usable)
-    counts = NullCounts.start(np.empty(len(usable)), len(picks))
-    mean = np.empty(len(usable))
+    observed = observed_scores(subjects.values[:, usable], nulls)
+    mean = observed.sum(axis=0) / len(nulls)
     above = _Marks(1 + len(picks), len(usable) if neighbors is not None else 0)
-    for batch in _batches(len(usable), len(picks), nulls):
-        means = _means(subjects.values, nulls, picks, usable[batch])
-        floor = tie_floor(means[0], np.abs(means[0]))
-        mean[batch], counts.score[batch] = means[0], floor
-        counts.add(means[1:].T, 0, batch)
+
+    def score(_, batch):
+        total = np.zeros((len(picks), len(usable[batch])))
+        each = own_and_permuted(subjects.values, nulls, usable[batch])
+        for pick, maps in zip(picks.T, each, strict=True):
+            total += maps[pick]
+        means = total / len(nulls)
         if neighbors is not None:
-            above.keep(means, batch, cluster_threshold)
-    maps = {
-        "mean": mean,
-        "p_value": counts.p_value(),
-        "p_value_fwe": counts.p_value_fwe(),
-    }
-    null_maxima = {"mean": counts.maxima}
+            above.keep(np.vstack([mean[batch], means]), batch, cluster_threshold)
+        return means
+
+    floor = tie_floor(mean, np.abs(observed).mean(axis=0))
+    parts = feature_parts(nulls, len(picks), len(usable))
+    counted = permute(score, floor, len(picks), parts=parts)
+    maps = {"mean": mean, **counted.p_values()}
+    null_maxima = {"mean": counted.counts.maxima}
     if neighbors is not None:
         of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
         maps |= of_clusters
-    return GroupMaps(
-        to_maps(maps, subjects),
-        GroupSummary(
-            test="permutation",
-            values=subjects.values,
-            subjects=subject_names(scores, len(nulls)),
-            quantity=quantity_of(scores),
-            masker=subjects.masker,
-            null_maxima=null_maxima,
-            options={
-                "cluster_threshold": cluster_threshold,
-                "n_permutations": 1 + len(picks),
-                "n_first_level": sorted({len(null) for null in nulls}),
-            },
-        ),
+    return group_maps(
+        "permutation",
+        maps,
+        subjects,
+        null_maxima=null_maxima,
+        options={
+            "cluster_threshold": cluster_threshold,
+            "n_permutations": 1 + len(picks),
+            "n_first_level": sorted({len(null) for null in nulls}),
+        },
     )
 
 
@@ -208,22 +201,3 @@ def _check_threshold(level, n_combinations):
             f"second-level permutations, got {n_combinations + 1}; raise "
             "n_permutations or the threshold"
         )
-
-
-def _batches(n_features, n_combinations, nulls):
-    """Yield slices of features that fit the memory, each a multiple of 8 wide."""
-    rows = 2 * n_combinations + max(len(null) for null in nulls)
-    width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
-    for first in range(0, n_features, width):
-        yield slice(first, min(first + width, n_features))
-
-
-def _means(scores, nulls, picks, features):
-    """Return means over subjects (1 + n_combinations, n_features), observed first."""
-    rows = np.concatenate([np.zeros((1, picks.shape[1]), dtype=picks.dtype), picks])
-    total = np.zeros((len(rows), len(features)))
-    for subject in range(len(nulls)):
-        permuted = read_columns(nulls, subject, features)
-        own_scores = scores[subject, features].astype(permuted.dtype)
-        total += np.concatenate([own_scores[None], permuted])[rows[:, subject]]
-    return total / len(nulls)

@@ -130,7 +130,7 @@ def _keys(*lists):
 def check_nulls(nulls, null_files, files):
     """Raise where permuted maps are not those of the map at the same place.
 
-    Names tell (``sub-<label>``), and what ``save_null`` wrote beside the permuted maps
+    Names tell (``sub-<label>``), and what ``keep`` wrote beside the permuted maps
     together with what stands beside the map. Where neither does, a warning says that
     the order counts. `nulls` are arrays, `null_files` and `files` their paths or None;
     of images among `null_files` only the names are looked at.

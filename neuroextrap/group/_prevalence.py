@@ -1,27 +1,28 @@
 """In how many of the population is there information? The smallest score decides."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.group._first_level import combinations, read_columns, read_nulls
-from neuroextrap.group._results import (
-    GroupMaps,
-    GroupSummary,
-    quantity_of,
-    subject_names,
+from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
+from neuroextrap.group._first_level import (
+    combinations,
+    feature_parts,
+    observed_scores,
+    own_and_permuted,
+    read_nulls,
 )
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
     read_subjects,
-    to_maps,
 )
-from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.images._tables import load_array
+from neuroextrap.stats._rearrangement_test import permute
 from neuroextrap.stats._warn import warn
-
-_BATCH_BYTES = 2**26
 
 
 def prevalence_test(  # noqa: PLR0913 - the options of one documented call
@@ -55,7 +56,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
         Permuted maps of the same statistic. A list holds for every subject an
         array (n_permutations, n_features), a .npy file (memory-mapped; what
-        ``save_null`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
+        ``keep`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If
         they are float32, scores are compared in float32 too.
     mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
@@ -69,13 +70,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         observed maps included, at least 2. All combinations are used if there are no
         more than that. Prevalence needs none of them.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON files beside them say.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the combinations.
 
@@ -142,9 +139,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
     )
-    nulls = read_nulls(null_scores, subjects)
-    names = subject_names(scores, len(nulls))
-    return run_prevalence(subjects, nulls, names, asked, quantity=quantity_of(scores))
+    return run_prevalence(subjects, read_nulls(null_scores, subjects), asked)
 
 
 @dataclass(frozen=True)
@@ -163,38 +158,46 @@ class PrevalenceOptions:
         check_fraction(self.confidence_level, "confidence_level")
 
 
-def run_prevalence(subjects, nulls, names, asked, *, quantity="", column=slice(None)):
-    """Test SubjectMaps against their permuted maps; return GroupMaps.
+def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
+    """Test SubjectMaps against their permuted maps; return RegionMaps.
 
-    `names` are the subjects' and `quantity` is what is tested, for a page.
     `column` is the column of `subjects` that each feature of the masker shows.
     """
     n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
     picks = combinations(n_maps, asked.n_permutations, asked.random_state)
     _warn_of_resolution(n_maps, asked.gamma, alpha)
-    counts, largest = _global_null(subjects, nulls, picks)
+    usable = np.flatnonzero(subjects.usable)
+    smallest = observed_scores(subjects.values[:, usable], nulls).min(axis=0)
+    largest = np.zeros(len(usable))  # of the subjects' own p-values
+
+    def score(_, batch):
+        scores = np.full((len(picks), len(usable[batch])), np.inf)
+        each = own_and_permuted(subjects.values, nulls, usable[batch])
+        for pick, maps in zip(picks.T, each, strict=True):
+            np.minimum(scores, maps[pick], out=scores)
+            own_p = (maps >= maps[0]).mean(axis=0)
+            np.maximum(largest[batch], own_p, out=largest[batch])
+        return scores
+
+    parts = feature_parts(nulls, len(picks), len(usable))
+    counted = permute(score, smallest, len(picks), parts=parts)
     statistics = {
-        "minimum": counts.score,
-        "p_value": counts.p_value(),
-        "p_value_fwe": counts.p_value_fwe(),
+        "minimum": smallest,
+        **counted.p_values(),
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
-    return GroupMaps(
-        to_maps(statistics, subjects, column),
-        GroupSummary(
-            test="prevalence",
-            values=subjects.values[:, column],
-            subjects=names,
-            quantity=quantity,
-            masker=subjects.masker,
-            null_maxima={"minimum": counts.maxima},
-            options={
-                "gamma": asked.gamma,
-                "confidence_level": asked.confidence_level,
-                "n_permutations": 1 + len(picks),
-                "n_first_level": sorted({len(null) for null in nulls}),
-            },
-        ),
+    return group_maps(
+        "prevalence",
+        statistics,
+        subjects,
+        column=column,
+        null_maxima={"minimum": counted.counts.maxima},
+        options={
+            "gamma": asked.gamma,
+            "confidence_level": asked.confidence_level,
+            "n_permutations": 1 + len(picks),
+            "n_first_level": sorted({len(null) for null in nulls}),
+        },
     )
 
 
@@ -208,46 +211,6 @@ def _warn_of_resolution(n_maps, gamma, alpha):
             f"p_value_prevalence at or above {smallest:.3g} for gamma={gamma}; analyze "
             "more subjects, raise the number of permuted maps, or test a smaller gamma"
         )
-
-
-def _global_null(subjects, nulls, picks):
-    """Return the NullCounts of the smallest scores, a batch of features at a time.
-
-    Also the largest of the subjects' own p-values, shape (n_usable,).
-    """
-    usable = np.flatnonzero(subjects.usable)
-    counts = NullCounts.start(np.empty(len(usable)), len(picks))
-    largest = np.empty(len(usable))
-    rows = len(picks) + max(len(null) for null in nulls)
-    width = max(1, _BATCH_BYTES // (8 * rows))
-    for first in range(0, len(usable), width):
-        batch = slice(first, first + width)
-        observed, permuted, largest[batch] = _smallest(
-            subjects.values, nulls, picks, usable[batch]
-        )
-        counts.score[batch] = observed
-        counts.add(permuted.T, 0, batch)
-    return counts, largest
-
-
-def _smallest(scores, nulls, picks, features):
-    """Return the smallest score over subjects: observed, and of every combination.
-
-    Shapes (n_features,) and (n_combinations, n_features). Third, (n_features,), the
-    largest of the subjects' own permutation p-values.
-    """
-    kind = np.result_type(*[null.dtype for null in nulls])
-    observed = np.full(len(features), np.inf, dtype=kind)
-    smallest = np.full((len(picks), len(features)), np.inf, dtype=kind)
-    largest = np.zeros(len(features))
-    for subject in range(len(nulls)):
-        permuted = read_columns(nulls, subject, features)
-        own_scores = scores[subject, features].astype(permuted.dtype)
-        np.minimum(observed, own_scores, out=observed)
-        maps = np.concatenate([own_scores[None], permuted])
-        np.minimum(smallest, maps[picks[:, subject]], out=smallest)
-        np.maximum(largest, (maps >= own_scores).mean(axis=0), out=largest)
-    return observed, smallest, largest
 
 
 def _prevalences(largest, n_subjects, gamma, alpha):
@@ -270,3 +233,83 @@ def _bound(largest, level, n_subjects):
     bound = np.zeros(len(largest))
     np.divide(edge - largest, 1 - largest, out=bound, where=largest < edge)
     return bound
+
+
+@dataclass(frozen=True)
+class AlignedNull:
+    """A file of permuted statistics of regions, its columns in the group's order.
+
+    `columns` (n_columns,) are region numbers. Nothing is read but what is asked for,
+    and nothing of it is kept.
+    """
+
+    path: Path
+    columns: np.ndarray
+
+    @property
+    def shape(self):
+        """Permutations, and columns of the group."""
+        return len(self), len(self.columns)
+
+    @property
+    def dtype(self):
+        """Kind of numbers in the file."""
+        return self._open().dtype
+
+    def __len__(self):
+        """Return the number of permutations."""
+        return len(self._open())
+
+    def __getitem__(self, index):
+        """Read permutations and columns of the group."""
+        rows, columns = index
+        return self._open()[rows, self.columns[columns]]
+
+    def _open(self):
+        return load_array(self.path, mmap_mode="r")
+
+
+def saved_prevalence(
+    subjects,
+    null_files,
+    asked,
+    *,
+    mask=None,
+    allow_mixed=False,
+    allow_native_space=False,
+):
+    """Test prevalence in subjects' saved analyses by PrevalenceOptions; return maps.
+
+    `subjects` are folders or index files, `null_files` what ``save_null`` wrote of each
+    one's tested statistic, in the same order. Masks may differ: a region is tested
+    where all subjects have it. Other options are those of ``prevalence_test``.
+    """
+    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
+    tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
+    if len(tested) > 1:
+        raise ValueError(
+            f"subjects were tested by different statistics ({', '.join(sorted(tested))}"
+            "); analyze all subjects with one"
+        )
+    shared = share_regions(analyses, mask, allow_native_space)
+    scores = shared.gather(analyses, lambda results: results.scores.score)
+    nulls = [
+        AlignedNull(Path(file), row)
+        for file, row in zip(null_files, shared.index, strict=True)
+    ]
+    for null, subject in zip(nulls, analyses, strict=True):
+        _check_regions(null, subject)
+    known = known_columns(scores)
+    columns = shared.columns(scores, known, tested.pop().replace("_", " "))
+    return run_prevalence(columns, nulls, asked, column=shared.shown)
+
+
+def _check_regions(null, subject):
+    """Raise where a file has other regions than the analysis that it belongs to."""
+    n_regions = subject.results.choice.n_regions
+    n_columns = load_array(null.path, mmap_mode="r").shape[1]
+    if n_columns != n_regions:
+        raise ValueError(
+            f"{null.path} has {n_columns} regions and {subject.name} {n_regions}; "
+            "analyze the subject again"
+        )

@@ -1,12 +1,13 @@
 """Maps over subjects, with what a page needs to know beside them."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.group._group_maps import records
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.group._subjects import to_maps
+from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,52 +33,36 @@ class GroupSummary:
     notes: tuple = ()
 
 
-class GroupMaps(dict):
-    """Maps over subjects by name, which can make a page about themselves.
+def group_maps(test, statistics, subjects, *, column=slice(None), values=None, **about):
+    """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary.
 
-    Attributes
-    ----------
-    summary : GroupSummary
-        What was analyzed, and the null distributions.
+    `statistics` are those of the usable features of SubjectMaps by name, and `column`
+    is the column of `subjects` that each feature of the masker shows. `values` are the
+    subjects' own maps if they are not those of `subjects`, `about` the other fields of
+    the summary.
     """
+    summary = GroupSummary(
+        test=test,
+        values=subjects.values[:, column] if values is None else values,
+        subjects=subjects.names,
+        quantity=subjects.quantity,
+        masker=subjects.masker,
+        **about,
+    )
+    return RegionMaps(
+        to_maps(statistics, subjects, column),
+        records=GROUP_MAPS,
+        masker=summary.masker,
+        parameters={"test": test, **summary.options},
+        inputs={"subjects": summary.values},
+        page=_page,
+        summary=summary,
+    )
 
-    def __init__(self, maps, summary):
-        super().__init__(maps)
-        self.summary = summary
 
-    def generate_report(
-        self, title=None, *, labels_img=None, names=None, bg_img=None, left_out=None
-    ):
-        """Make a self-contained HTML page about the maps.
-
-        Parameters
-        ----------
-        title : str or None, default=None
-            Title of the page.
-        labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
-            Atlas whose regions name the clusters. If None, places are in mm only.
-        names : list, dict, DataFrame or None, default=None
-            Names of the atlas's labels. If None, those of a fetched atlas, else their
-            numbers.
-        bg_img : path-like, image, "mni152", False or None, default=None
-            Image drawn under the maps, as in
-            :func:`neuroextrap.reporting.interactive_viewer`.
-        left_out : dict of str to str or None, default=None
-            Reasons by subject, of those who are not among these.
-
-        Returns
-        -------
-        report : neuroextrap.reporting.Report
-            The page; ``report.save_as_html(path)`` writes it.
-        """
-        return group_report(
-            [self],
-            title,
-            labels_img=labels_img,
-            names=names,
-            bg_img=bg_img,
-            left_out=left_out,
-        )
+def _page(maps, title, **options):
+    """Make the page of one analysis."""
+    return group_report([maps], title, **options)
 
 
 def group_report(
@@ -90,16 +75,16 @@ def group_report(
     left_out=None,
     links=None,
 ):
-    """Make one page of several analyses (GroupMaps) of the same subjects.
+    """Make one page of several analyses (RegionMaps) of the same subjects.
 
     The first one decides what survives. `links` are addresses of the subjects' own
-    pages by name. Other options are those of ``GroupMaps.generate_report``.
+    pages by name. Other options are those of ``RegionMaps.generate_report``.
     """
     from neuroextrap.reporting._group_page import make_group_page
 
     return make_group_page(
         analyses,
-        records(),
+        GROUP_MAPS,
         title=title,
         atlas=None if labels_img is None else (labels_img, names),
         bg_img=bg_img,
@@ -108,35 +93,50 @@ def group_report(
     )
 
 
-def subject_names(imgs, n_subjects):
-    """Name the subjects of images or arrays: sub-<label>, a file's name, or a number.
-
-    Names that two subjects share are replaced by numbers.
-    """
-    names = [str(number) for number in range(1, n_subjects + 1)]
-    if isinstance(imgs, np.ndarray):
-        return tuple(names)
-    from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import list_images
-
-    files = [image.file for image in list_images(imgs)]
-    if len(files) != n_subjects or None in files:
-        return tuple(names)
-    labels = [loose_entities(file).get("sub") for file in files]
-    found = [
-        Path(file).name.partition(".")[0] if label is None else f"sub-{label}"
-        for file, label in zip(files, labels, strict=True)
+def summary(maps, n_subjects):
+    """Describe the results in one or two lines."""
+    if "p_value_fwe" not in maps:
+        return _information_summary(maps, n_subjects)
+    p = maps["p_value_fwe"].get_fdata()
+    tested = np.isfinite(p)
+    n_significant = int((p[tested] <= LEVEL).sum())
+    lines = [
+        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
+        f"{p[tested].min():.4g}, {n_significant} voxels at or below {LEVEL}"
     ]
-    return tuple(found if len(set(found)) == n_subjects else names)
+    for name in ("step_down", "cluster_extent", "cluster_mass", "tfce"):
+        if f"p_value_fwe_{name}" in maps:
+            p = maps[f"p_value_fwe_{name}"].get_fdata()[tested]
+            what = name.replace("_", " ").replace("tfce", "TFCE")
+            n_significant = int((p <= LEVEL).sum())
+            lines.append(f"by {what}: {n_significant} voxels at or below {LEVEL}")
+    if "prevalence_bound_fwe" in maps:
+        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
+        lines.append(
+            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
+            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
+        )
+    return "\n".join(lines)
 
 
-def quantity_of(imgs):
-    """Return what all maps are of by their names (desc-<label>), "" if not known."""
-    if isinstance(imgs, np.ndarray):
-        return ""
-    from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import list_images
-
-    files = [image.file for image in list_images(imgs)]
-    labels = {loose_entities(file).get("desc", "") for file in files if file}
-    return labels.pop() if len(labels) == 1 else ""
+def _information_summary(maps, n_subjects):
+    """Describe information over subjects: where it is highest, what is certain."""
+    data = {name: img.get_fdata().ravel() for name, img in maps.items()}
+    known = np.isfinite(data["accuracy"])
+    best = int(np.nanargmax(data["implied_information"]))
+    lines = [
+        f"{n_subjects} subjects, {int(known.sum())} voxels; mean implied information "
+        f"at most {data['implied_information'][best]:.2f} bits, interval "
+        f"{data['implied_information_lower'][best]:.2f} to "
+        f"{data['implied_information_upper'][best]:.2f} (of one voxel, chosen by "
+        "looking)"
+    ]
+    for whose, subjects in SUBJECTS_OF_BOUNDS.items():
+        name = f"{whose}_bayes_accuracy_bound_fwe"
+        if name in data:
+            bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
+            lines.append(
+                f"mean Bayes accuracy over {subjects}, all voxels at once: at least "
+                f"{np.nanmax(data[name]):.3f}, {bits:.2f} bits"
+            )
+    return "\n".join(lines)

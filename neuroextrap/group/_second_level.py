@@ -1,30 +1,24 @@
 """Does a contrast over subjects differ from zero? Permutations of subjects' maps."""
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import t as student
 
 from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._neighbors import usable_neighbors
-from neuroextrap.group._rearrangement_test import Corrections, rearrangement_test
-from neuroextrap.group._results import (
-    GroupMaps,
-    GroupSummary,
-    quantity_of,
-    subject_names,
-)
+from neuroextrap.group._results import group_maps
 from neuroextrap.group._second_level_input import (
-    count_known,
+    SecondLevelOptions,
+    choose_test,
     per_subject,
     read_second_level,
     small_variance_groups,
 )
-from neuroextrap.group._second_level_options import Asked
-from neuroextrap.group._subjects import check_count, to_maps
-from neuroextrap.images._smoothing import variance_smoother
+from neuroextrap.group._subjects import usable_neighbors
+from neuroextrap.images._clusters import variance_smoother
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
-from neuroextrap.stats._validation import check_flags, random_generator
+from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test
 
 
 def second_level_test(  # noqa: PLR0913
@@ -212,90 +206,95 @@ def second_level_test(  # noqa: PLR0913
     >>> float(maps["p_value_fwe"][0]), bool((maps["p_value_fwe"][1:] > 0.05).all())
     (0.001, True)
     """
-    check_flags(whole_blocks=whole_blocks, step_down=step_down, tfce=tfce)
-    asked = Asked(
+    asked = SecondLevelOptions(
         statistic=statistic,
         errors=errors,
         two_sided=two_sided,
         variance_fwhm=variance_fwhm,
+        step_down=step_down,
         cluster_threshold=cluster_threshold,
+        tfce=tfce,
         min_subjects=min_subjects,
+        baseline=baseline,
+        whole_blocks=whole_blocks,
+        n_permutations=n_permutations,
+        random_state=random_state,
         variances_differ=variance_groups is not None,
     )
-    check_count(n_permutations, "n_permutations")
-    random_generator(random_state)
     contrast = as_expression(contrast)
-    subjects, test, values = read_second_level(
+    subjects, values = read_second_level(
         imgs,
         paired_imgs,
-        design_matrix,
-        contrast,
         mask,
-        baseline,
-        min_subjects,
+        asked,
         allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
         repeated=blocks is not None,
     )
+    test, subjects = choose_test(subjects, values, design_matrix, contrast)
     blocks = per_subject(blocks, "blocks", subjects)
-    asked.check(test, design_matrix, blocks, whole_blocks, variance_groups)
-    n_known = count_known(values, min_subjects)
-    compared = np.full(subjects.values.shape, np.nan)
-    compared[:, subjects.usable] = values + baseline
-    values = np.where(np.isfinite(values), values, 0.0)
+    asked.check(test, design_matrix, blocks)
     groups = per_subject(variance_groups, "variance_groups", subjects)
+    compared = np.full(values.shape, np.nan)
+    values = values[:, subjects.usable]
+    compared[:, subjects.usable] = values + baseline
+    known = np.isfinite(values)
+    n_known = None if min_subjects is None else known.sum(axis=0).astype(float)
+    values = np.where(known, values, 0.0)
     scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
     notes = small_variance_groups(groups)
-    corrections = _corrections(
-        asked, test, subjects, n_known, adjacency, step_down=step_down, tfce=tfce
-    )
-    arrange = {
-        "whole_blocks": whole_blocks,
-        "n_permutations": n_permutations,
-        "random_state": random_state,
-    }
-    if asked.flips(test):
-        arrangements = flipped(test, blocks, two_sided=two_sided, **arrange)
-    else:
-        arrangements = permuted(test, blocks, **arrange)
+    corrections = _corrections(asked, test, subjects, n_known, adjacency)
+    arrangements = _arrangements(asked, test, blocks)
+
+    def run(function, parts):
+        calls = (delayed(function)(part) for part in parts)
+        return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
+
     maps, maxima = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
         corrections,
-        n_jobs=n_jobs,
+        run=run,
         progress=Progress(verbose, unit="permutations"),
     )
     estimates = _estimates(test, values, n_known)
     named = {**estimates, name: maps.pop("statistic"), **maps}
     maxima[name] = maxima.pop("statistic")
-    options = {
-        "statistic": name,
-        "contrast": contrast,
-        "paired": paired_imgs is not None,
-        "baseline": baseline,
-        "two_sided": bool(two_sided),
-        "cluster_threshold": cluster_threshold,
-        "tfce": tfce,
-        "of_mean": test.is_intercept,
-        "tested": test.rows[:, 0],
-        "flips": asked.flips(test),
-        "all": arrangements.are_all,
-        "n_permutations": arrangements.n_permutations,
-    }
-    return GroupMaps(
-        to_maps(named, subjects),
-        GroupSummary(
-            test="second_level",
-            values=compared,
-            subjects=subject_names(imgs, len(compared)),
-            quantity=quantity_of(imgs),
-            masker=subjects.masker,
-            null_maxima=maxima,
-            options=options,
-            notes=notes,
-        ),
+    return group_maps(
+        "second_level",
+        named,
+        subjects,
+        values=compared,
+        null_maxima=maxima,
+        options={
+            "statistic": name,
+            "contrast": contrast,
+            "paired": paired_imgs is not None,
+            "baseline": baseline,
+            "two_sided": bool(two_sided),
+            "cluster_threshold": cluster_threshold,
+            "tfce": tfce,
+            "of_mean": test.is_intercept,
+            "tested": test.rows[:, 0],
+            "flips": asked.flips(test),
+            "all": arrangements.are_all,
+            "n_permutations": arrangements.n_permutations,
+        },
+        notes=notes,
     )
+
+
+def _arrangements(asked, test, blocks):
+    """Return how the rows of the design are rearranged."""
+    how = {
+        "whole_blocks": asked.whole_blocks,
+        "n_permutations": asked.n_permutations,
+        "random_state": asked.random_state,
+    }
+    if asked.flips(test):
+        return flipped(test, blocks, two_sided=asked.two_sided, **how)
+    return permuted(test, blocks, **how)
 
 
 def _estimates(test, values, n_known):
@@ -331,10 +330,10 @@ def _scorer(asked, test, values, n_known, groups, subjects):
     return linear_scores.StudentT(unit, freedom, n_known), "t"
 
 
-def _corrections(asked, test, subjects, n_known, adjacency, *, step_down, tfce):
+def _corrections(asked, test, subjects, n_known, adjacency):
     """Return what is corrected for, with the neighbors that clusters need."""
-    corrections = {"two_sided": asked.two_sided, "step_down": step_down}
-    if asked.cluster_threshold is None and not tfce:
+    corrections = {"two_sided": asked.two_sided, "step_down": asked.step_down}
+    if asked.cluster_threshold is None and not asked.tfce:
         return Corrections(**corrections)
     neighbors = usable_neighbors(subjects, adjacency)
     threshold = None
@@ -343,5 +342,5 @@ def _corrections(asked, test, subjects, n_known, adjacency, *, step_down, tfce):
         freedom = test.degrees_of_freedom if n_known is None else n_known - 1
         threshold = student.isf(p, freedom) * np.ones(subjects.usable.sum())
     return Corrections(
-        **corrections, neighbors=neighbors, threshold=threshold, enhance=tfce
+        **corrections, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
     )

@@ -1,38 +1,155 @@
-"""Subjects, the contrast, and the values that can be tested."""
+"""What a second-level test is given: options, checked, and subjects' values."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._pairing import check_different, in_order_of, order_of_pairs
-from neuroextrap.group._subjects import read_subjects
+from neuroextrap.group._subjects import check_count, read_subjects
+from neuroextrap.stats._validation import check_flags, random_generator
 from neuroextrap.stats._warn import warn
 
-# residuals smaller than this part of the values are rounding
+STATISTICS = ("t", "mean", "median")
+_ERRORS = (None, "exchangeable", "symmetric")
+_LARGEST_THRESHOLD = 0.5
+# effects that differ by less are the same, and residuals smaller than this part of the
+# values are rounding
 _NOTHING = 1e-10
 _FEWEST = 10  # subjects of one variance
 
 
-def read_second_level(  # noqa: PLR0913 - what one call was given
-    imgs,
-    paired_imgs,
-    design_matrix,
-    contrast,
-    mask,
-    baseline,
-    min_subjects,
-    *,
-    allow_mixed,
-    allow_native_space,
-    repeated,
-):
-    """Return subjects, the test, and the values (n_subjects, n_usable) to be tested.
+@dataclass(frozen=True, kw_only=True)
+class SecondLevelOptions:
+    """The options of :func:`second_level_test` that are no data, checked."""
 
-    With `repeated` a subject may have several maps, which blocks tell apart.
+    statistic: str
+    errors: str | None
+    two_sided: bool
+    variance_fwhm: float | None
+    step_down: bool
+    cluster_threshold: float | None
+    tfce: bool
+    min_subjects: int | None
+    baseline: float
+    whole_blocks: bool
+    n_permutations: int
+    random_state: Any
+    variances_differ: bool
+
+    def __post_init__(self):
+        """Check what needs no data."""
+        check_flags(
+            two_sided=self.two_sided,
+            step_down=self.step_down,
+            tfce=self.tfce,
+            whole_blocks=self.whole_blocks,
+        )
+        if self.statistic not in STATISTICS:
+            raise ValueError(
+                f"statistic={self.statistic!r} must be one of {', '.join(STATISTICS)}"
+            )
+        if self.errors not in _ERRORS:
+            raise ValueError(
+                f"errors={self.errors!r} must be 'exchangeable' (permutations), "
+                "'symmetric' (sign flips) or None"
+            )
+        self._check_numbers()
+        check_count(self.n_permutations, "n_permutations")
+        random_generator(self.random_state)
+        if not np.isfinite(self.baseline):
+            raise ValueError(f"baseline={self.baseline!r} must be a finite number")
+
+    def _check_numbers(self):
+        """Check thresholds, widths and counts."""
+        for name in ("variance_fwhm", "cluster_threshold"):
+            value = getattr(self, name)
+            if value is not None and self.statistic != "t":
+                raise ValueError(
+                    f"{name}={value!r} goes with statistic='t' only; leave it out, or "
+                    "use tfce=True for clusters of another statistic"
+                )
+        if self.variance_fwhm is not None and not 0 < self.variance_fwhm < np.inf:
+            raise ValueError(
+                f"variance_fwhm={self.variance_fwhm!r} must be a positive width in mm"
+            )
+        threshold = self.cluster_threshold
+        if threshold is not None and not 0 < threshold < _LARGEST_THRESHOLD:
+            raise ValueError(
+                f"cluster_threshold={threshold!r} must be the p-value of a voxel, "
+                "between 0 and 0.5 (0.001 is usual)"
+            )
+        if self.min_subjects is not None:
+            check_count(self.min_subjects, "min_subjects", least=2)
+
+    def flips(self, test):
+        """Return whether signs are flipped; rows are permuted otherwise."""
+        if self.errors is None:
+            return test.is_intercept or self.variances_differ
+        return self.errors == "symmetric"
+
+    def check(self, test, design_matrix, blocks):
+        """Raise if options contradict one another or the design."""
+        if self.whole_blocks and blocks is None:
+            raise ValueError(
+                "whole_blocks=True needs blocks; name each subject's block"
+            )
+        if self.min_subjects is not None and design_matrix is not None:
+            raise ValueError(
+                "min_subjects is for the mean over subjects; with a design_matrix test "
+                "the voxels that all subjects have, or leave subjects out"
+            )
+        one_sample = test.is_intercept and self.flips(test)
+        if self.statistic == "median" and not one_sample:
+            raise ValueError(
+                "statistic='median' is for the mean over subjects and sign flips; use "
+                "'t' or 'mean' with a design_matrix"
+            )
+        if self.variances_differ and (
+            self.statistic != "t" or self.variance_fwhm is not None
+        ):
+            raise ValueError(
+                "variance_groups make t the Aspin-Welch v; leave out variance_fwhm and "
+                "use statistic='t'"
+            )
+        if self.min_subjects is not None and (
+            self.variances_differ or self.statistic == "median"
+        ):
+            raise ValueError(
+                "min_subjects goes with the statistics 't' and 'mean', without "
+                "variance_groups; leave one of them out"
+            )
+        if not self.flips(test):
+            _check_effect_moves(test, blocks, self.whole_blocks)
+
+
+def _check_effect_moves(test, blocks, whole_blocks):
+    """Raise if no permutation changes the effect."""
+    effect = test.rows[:, 0]
+    groups = np.zeros(len(effect)) if blocks is None or whole_blocks else blocks
+    moves = any(
+        np.ptp(effect[groups == group]) > _NOTHING for group in np.unique(groups)
+    )
+    if moves:
+        return
+    if blocks is None or whole_blocks:
+        raise ValueError(
+            "the contrast is the same number for all subjects, so permutations change "
+            "nothing; use errors='symmetric' (sign flips)"
+        )
+    raise ValueError(
+        "the contrast does not vary within any block, so permutations within blocks "
+        "change nothing; use whole_blocks=True to exchange blocks"
+    )
+
+
+def read_second_level(imgs, paired_imgs, mask, asked, **how):
+    """Return subjects, and their values (n_subjects, n_features) above the baseline.
+
+    `asked` are SecondLevelOptions; `how` are further options of ``read_subjects``.
     """
-    if not np.isfinite(baseline):
-        raise ValueError(f"baseline={baseline!r} must be a finite number")
-    how = {"allow_native_space": allow_native_space, "repeated": repeated}
-    how["allow_mixed"] = allow_mixed
+    min_subjects, baseline = asked.min_subjects, asked.baseline
     subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float) - baseline
@@ -51,6 +168,11 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
         least = len(values) if min_subjects is None else min_subjects
         usable = np.isfinite(values).sum(axis=0) >= least
         subjects = subjects._replace(usable=usable)
+    return subjects, values
+
+
+def choose_test(subjects, values, design_matrix, contrast):
+    """Return the test of a contrast, and subjects with the features that vary."""
     design = in_order_of(subjects.files, design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(values))
     usable = subjects.usable.copy()
@@ -60,11 +182,7 @@ def read_second_level(  # noqa: PLR0913 - what one call was given
             "imgs are the same in all subjects, or the design fits them exactly; check "
             "that maps differ"
         )
-    return (
-        subjects._replace(usable=usable),
-        test,
-        values[:, usable],
-    )
+    return test, subjects._replace(usable=usable)
 
 
 def _varies(test, values):
@@ -108,10 +226,3 @@ def small_variance_groups(groups):
     )
     warn(note)
     return (note,)
-
-
-def count_known(values, min_subjects):
-    """Return how many subjects each feature has, or None where all have all."""
-    if min_subjects is None:
-        return None
-    return np.isfinite(values).sum(axis=0).astype(float)

@@ -1,6 +1,5 @@
 """Is the mean over subjects above zero? Sign flips and the largest statistic."""
 
-from neuroextrap.group._results import GroupMaps
 from neuroextrap.group._second_level import second_level_test
 
 
@@ -42,14 +41,9 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
     allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON
-        files beside them say.
+        Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
+        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the flips.
 
@@ -99,5 +93,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
     )
-    kept = {name: maps[name] for name in ("t", "p_value", "p_value_fwe")}
-    return GroupMaps({"mean": maps["effect"]} | kept, maps.summary)
+    kept = {name: maps[name] for name in ("effect", "t", "p_value", "p_value_fwe")}
+    maps.clear()
+    maps.update({"mean": kept.pop("effect")} | kept)
+    return maps

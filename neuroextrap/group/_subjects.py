@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from neuroextrap.group._alike import allowed_names, check_alike_maps
+from neuroextrap.group._alike import (
+    allowed_names,
+    check_alike_maps,
+    check_one_space,
+)
 from neuroextrap.group._pairing import check_distinct
-from neuroextrap.group._spaces import check_one_space
-from neuroextrap.images._arrays import load_array
+from neuroextrap.images._tables import load_array
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
@@ -20,13 +24,16 @@ class SubjectMaps(NamedTuple):
 
     `values` has shape (n_subjects, n_features), `usable` (n_features,) marks what is
     finite in every subject, and the fitted `masker` is None for arrays. `files` has
-    each subject's path, None for one that is not in a file of its own.
+    each subject's path, None for one that is not in a file of its own; `names` are the
+    subjects', and `quantity` is what all maps are of (accuracy, say), "" if not known.
     """
 
     values: np.ndarray
     usable: np.ndarray
     masker: object
     files: tuple = ()
+    names: tuple = ()
+    quantity: str = ""
 
 
 def read_subjects(
@@ -49,32 +56,41 @@ def read_subjects(
     """
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    files = []
-    if isinstance(imgs, np.ndarray):
-        if mask is not None:
-            raise ValueError(
-                f"{name} is an array, so mask must be None; give images or no mask"
-            )
-        values, masker = _floating(check_numbers(imgs, name)), None
-    else:
-        from neuroextrap.images import load_samples, resolve_masker
-        from neuroextrap.images._opening import list_images
-
-        _complete(imgs, name)
-        named = list_images(imgs, name)
+    files, masker = [], None
+    if not isinstance(imgs, np.ndarray):
+        named = _open(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
         check_alike_maps(files, name, allow_mixed=allow_mixed)
         if not allow_native_space:
             check_one_space(named, name)
-        everywhere = min_subjects is not None
-        masker = resolve_masker(_finite(imgs, everywhere) if mask is None else mask)
-        values = load_samples(imgs, masker)
+        values, masker = _read(named, mask, in_any=min_subjects is not None)
+    elif mask is not None:
+        raise ValueError(
+            f"{name} is an array, so mask must be None; give images or no mask"
+        )
+    else:
+        values = check_numbers(imgs, name)
+        values = values if values.dtype.kind == "f" else values.astype(float)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
             "map for each of at least two subjects"
         )
+    quantities = {_entities(file).get("desc", "") for file in files if file}
+    each = files if len(files) == len(values) else [None] * len(values)
+    return SubjectMaps(
+        values,
+        _usable(values, name, min_subjects),
+        masker,
+        files=tuple(each),
+        names=name_subjects(each),
+        quantity=quantities.pop() if len(quantities) == 1 else "",
+    )
+
+
+def _usable(values, name, min_subjects):
+    """Return which features are finite in all subjects, or in `min_subjects`."""
     least = len(values) if min_subjects is None else min_subjects
     if least > len(values):
         raise ValueError(
@@ -88,10 +104,30 @@ def read_subjects(
             f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
             "the images and the mask"
         )
-    each = len(files) == len(values)
-    return SubjectMaps(
-        values, usable, masker, tuple(files) if each else (None,) * len(values)
-    )
+    return usable
+
+
+def name_subjects(files):
+    """Name subjects by the sub-<label> of their files or folders, or their names.
+
+    Numbers where a file is None, or two subjects would have one name.
+    """
+    numbers = tuple(str(number) for number in range(1, len(files) + 1))
+    if None in files:
+        return numbers
+    labels = [_entities(file).get("sub") for file in files]
+    names = [
+        Path(file).name.partition(".nii")[0] if label is None else f"sub-{label}"
+        for file, label in zip(files, labels, strict=True)
+    ]
+    return tuple(names) if len(set(names)) == len(names) else numbers
+
+
+def _entities(file):
+    """Return what a file's name tells, by key."""
+    from neuroextrap.images._bids_names import loose_entities
+
+    return loose_entities(file)
 
 
 def read_null(null_scores, masker, subject):
@@ -136,6 +172,44 @@ def to_maps(values, subjects, column=slice(None)):
     return {name: to_img(value, subjects.masker) for name, value in maps.items()}
 
 
+def usable_neighbors(subjects, adjacency):
+    """Return the pairs of neighbors among the features that are tested."""
+    if subjects.masker is not None:
+        if adjacency is not None:
+            raise ValueError(
+                "adjacency is for arrays; images have neighbors of their own, so leave "
+                "it out"
+            )
+        from neuroextrap.images._clusters import neighbor_pairs
+
+        pairs = neighbor_pairs(subjects.masker)
+    else:
+        pairs = _pairs_of(adjacency, len(subjects.usable))
+    place = np.full(len(subjects.usable), -1, dtype=np.intp)
+    place[subjects.usable] = np.arange(subjects.usable.sum())
+    kept = place[pairs]
+    return kept[(kept >= 0).all(axis=1)]
+
+
+def _pairs_of(adjacency, n_features):
+    """Return the pairs of an adjacency matrix, each once."""
+    if adjacency is None:
+        raise ValueError(
+            "clusters of an array need adjacency, a sparse matrix (n_features, "
+            "n_features) that is not zero where two features are neighbors"
+        )
+    matrix = scipy.sparse.coo_array(adjacency)
+    if matrix.shape != (n_features, n_features):
+        raise ValueError(
+            f"adjacency has shape {matrix.shape}; give one row and column for each of "
+            f"the {n_features} features"
+        )
+    linked = matrix.data != 0
+    pairs = np.stack([matrix.row[linked], matrix.col[linked]], axis=1)
+    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    return pairs[pairs[:, 0] != pairs[:, 1]].astype(np.intp)
+
+
 def check_count(value, name, least=1):
     """Check that a value is a whole number of at least `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -149,32 +223,31 @@ def check_fraction(value, name):
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
 
 
-def _complete(imgs, name):
-    """Complete what killed runs wrote in part where maps are read from."""
-    from neuroextrap.images._opening import image_files
+def _open(imgs, name):
+    """Open images once, after completing what killed runs wrote in part."""
+    from neuroextrap.images._opening import image_files, list_images
 
     given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
     paths = [img for img in given if isinstance(img, (str, os.PathLike))]
     files = image_files(paths, name) if paths else []
     for folder in dict.fromkeys(Path(file).parent for file in files):
         finish_interrupted(folder)
+    return list_images(imgs, name)
 
 
-def _floating(values):
-    """Return an array in floating point; float32 stays."""
-    return values if values.dtype.kind == "f" else values.astype(float)
+def _read(named, mask, *, in_any):
+    """Return values (n_subjects, n_features) of opened images, and a fitted masker.
 
+    Without a mask, features are where the first subject's image, or any, is finite.
+    """
+    from neuroextrap.images import load_samples, resolve_masker
+    from neuroextrap.images._maskers import finite_mask
 
-def _finite(imgs, in_any):
-    """Return the mask of where the first subject's image, or any, is finite."""
-    from neuroextrap.images._masks import finite_mask
-    from neuroextrap.images._opening import list_images
-
-    images = list_images(imgs)
-    first = images[0]
-    if first.is_surface or first.n_samples is None:
-        samples = [image.img for image in (images if in_any else images[:1])]
-    else:
+    first = named[0]
+    if mask is None and (first.is_surface or first.n_samples is None):
+        mask = finite_mask(*[img.img for img in (named if in_any else named[:1])])
+    elif mask is None:
         n_samples = first.n_samples if in_any else 1
-        samples = [first.img.slicer[..., k] for k in range(n_samples)]
-    return finite_mask(*samples)
+        mask = finite_mask(*[first.img.slicer[..., k] for k in range(n_samples)])
+    masker = resolve_masker(mask)
+    return load_samples([img.img for img in named], masker), masker

@@ -6,7 +6,7 @@ Maskers: ``resolve_masker``, ``mni152_mask``. Images to samples x features:
 ``feature_values``, ``atlas_labels``, ``surface_regions``. Back to images: ``to_img``.
 
 Other rooms import the rest from its file: opening and naming images (``_opening``),
-grids and binary masks (``_grids``), lattices, meshes and centers (``_geometry``),
+grids and binary masks (``_opening``), lattices, meshes and centers (``_geometry``),
 the regions of an analysis (``_region_choice``), peaks and clusters (``_clusters``),
 event tables (``_events``), caching (``_caching``) and image files (``_saving``).
 """
@@ -16,9 +16,8 @@ from neuroextrap.images._betas import single_trial_betas
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.images._labeled_samples import block_averages, volume_samples
 from neuroextrap.images._loading import load_samples
-from neuroextrap.images._maskers import resolve_masker
-from neuroextrap.images._masks import mni152_mask
-from neuroextrap.images._surface_regions import surface_regions
+from neuroextrap.images._maskers import mni152_mask, resolve_masker
+from neuroextrap.images._region_choice import surface_regions
 from neuroextrap.images._writing import to_img
 
 __all__ = [

@@ -7,19 +7,22 @@ import numpy as np
 
 from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
-    check_exclude,
     event_labels,
     is_timed,
+    late_event,
     warn_unknown,
 )
-from neuroextrap.images._labeled_samples import LabeledSamples
-from neuroextrap.images._labeled_volumes import read_tables
+from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.images._sample_options import (
+    BETAS,
+    as_sample_options,
+    takes_sample_options,
+)
 from neuroextrap.stats._validation import check_flags
 
-MODELS = ("lsa", "lss")
 NOISE_MODELS = ("ar1", "ols")
 
 _TIMED = ["onset", "duration", "trial_type"]
@@ -30,21 +33,19 @@ _LEAST_SEEN = 0.5
 _logger = logging.getLogger(__name__)
 
 
-def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
+@takes_sample_options(
+    without="samples smoothing_fwhm high_pass detrend standardize delay"
+)
+def single_trial_betas(
     imgs,
     events,
     *,
     masker,
-    t_r=None,
-    check_t_r=True,
     model="lsa",
-    exclude=(),
     noise_model="ar1",
     signal_scaling=True,
     design_options=None,
-    confounds=None,
-    sample_mask=None,
-    label_column="trial_type",
+    **options,
 ):
     """Estimate one response (beta) per trial by a general linear model of each run.
 
@@ -62,15 +63,8 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         run, with onsets counted from the run's first volume.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker. It may smooth, but not clean over time: the model does that.
-    t_r : float or None, default=None
-        Time between volumes in seconds. If None, it is taken from the
-        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
-    check_t_r : bool, default=True
-        Whether ``t_r`` must agree with what header and sidecar say.
     model : {"lsa", "lss"}, default="lsa"
         How trials share designs.
-    exclude : str or sequence of str, default=()
-        Conditions that are modeled (one regressor each) but give no sample.
     noise_model : {"ar1", "ols"}, default="ar1"
         Temporal noise: first-order autoregressive, or white.
     signal_scaling : bool, default=True
@@ -79,18 +73,7 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
         Options of nilearn's make_first_level_design_matrix, such as ``hrf_model``,
         ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
         nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
-    confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds that are regressors of the designs too, one entry per run. Files may
-        come in any order if their names tell the run, as those of events.
-    sample_mask : array-like, list of these, or None, default=None
-        Volumes that are kept (indices, counting from 0, or booleans), one entry per
-        run, as ``load_confounds`` of nilearn returns them. The others enter no fit, and
-        trials with more than half of their expected response (its sum of squares) in
-        them give no sample. If None, all are kept.
-    label_column : str, default="trial_type"
-        Column of the events that gives ``y``, such as the name of the stimulus.
-        Designs are made of ``trial_type`` all the same; trials without an entry in the
-        column are modeled and give no sample.
+    **options
 
     Returns
     -------
@@ -130,25 +113,30 @@ def single_trial_betas(  # noqa: PLR0913 - the options of one documented call
     >>> betas.data.shape, betas.y
     ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
+    for name, value, allowed in (
+        ("model", model, BETAS),
+        ("noise_model", noise_model, NOISE_MODELS),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
+    check_flags(signal_scaling=signal_scaling)
+    options = as_sample_options(single_trial_betas, options, samples=model)
+    fit = {"noise_model": noise_model, "scaling": signal_scaling}
+    fit["design"] = design_options or {}
+    return read_betas(imgs, events, masker, options, fit)
+
+
+def read_betas(imgs, events, masker, options, fit=None):
+    """Return a sample of every trial (LabeledSamples), by SampleOptions.
+
+    `fit` are further options of the model, see ``trials_of_runs``.
+    """
     if cleans_over_time(masker):
         raise ValueError(
             "masker must not detrend, standardize or filter before the model, which "
             "does so itself; give one without, and use design_options"
         )
-    run_trials = trials_of_runs(
-        imgs,
-        events,
-        t_r=t_r,
-        check_t_r=check_t_r,
-        model=model,
-        exclude=exclude,
-        noise_model=noise_model,
-        signal_scaling=signal_scaling,
-        design_options=design_options,
-        confounds=confounds,
-        sample_mask=sample_mask,
-        label_column=label_column,
-    )
+    run_trials = trials_of_runs(imgs, events, options, fit)
     betas = [_betas_of_run(run, masker) for run in run_trials]
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
@@ -164,37 +152,27 @@ class RunTrials(NamedTuple):
     options: dict
 
 
-def trials_of_runs(  # noqa: PLR0913 - the options of single_trial_betas
-    imgs,
-    events,
-    *,
-    t_r=None,
-    check_t_r=True,
-    model="lsa",
-    exclude=(),
-    noise_model="ar1",
-    signal_scaling=True,
-    design_options=None,
-    confounds=None,
-    sample_mask=None,
-    label_column="trial_type",
-):
+def trials_of_runs(imgs, events, options, fit=None):
     """Return the RunTrials of every run; of the images, headers are read only.
 
-    Arguments are those of ``single_trial_betas``, and so are the errors.
+    `options` are SampleOptions. `fit` has the noise model, whether series are scaled to
+    percent of their mean, and the options of the design; None stands for the defaults
+    of ``single_trial_betas`` with the options' own cutoff of drifts.
     """
-    _check_options(model, noise_model)
-    check_flags(signal_scaling=signal_scaling)
-    if confounds is not None and "add_regs" in (design_options or {}):
+    if fit is None:
+        fit = {"noise_model": "ar1", "scaling": True, "design": _drifts(options)}
+    if options.confounds is not None and "add_regs" in fit["design"]:
         raise ValueError("confounds and add_regs are the same regressors; give one")
-    exclude = check_exclude(exclude)
+    exclude = options.excluded
     named, tables = read_tables(imgs, events)
     _check_tables(tables, named)
-    times = repetition_times(named, t_r, check_t_r=check_t_r)
-    _check_ends(tables, named, times)
-    confounds = read_confounds(confounds, named)
-    volumes = read_sample_mask(sample_mask, named)
-    kept = [_kept_trials(*table, exclude, label_column) for table in tables]
+    times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
+    for (table, name), img, time in zip(tables, named, times, strict=True):
+        if late := late_event(table, name, img, time):
+            raise ValueError(late)
+    confounds = read_confounds(options.confounds, named)
+    volumes = read_sample_mask(options.sample_mask, named)
+    kept = [_kept_trials(*table, exclude, options.label_column) for table in tables]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     warn_unknown(exclude, present)
     if not any(keep.any() for _, keep in kept):
@@ -202,10 +180,9 @@ def trials_of_runs(  # noqa: PLR0913 - the options of single_trial_betas
             f"exclude={exclude!r} leaves no trial; conditions are "
             f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
-    options = {"model": model, "noise_model": noise_model}
-    options |= {"scaling": signal_scaling, "design": design_options or {}}
+    fit = {"model": options.samples, **fit}
     own = [
-        options | {"t_r": time, "confounds": regressed, "volumes": in_fit}
+        fit | {"t_r": time, "confounds": regressed, "volumes": in_fit}
         for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
     ]
     return [
@@ -221,14 +198,10 @@ def labels_of_trials(run_trials):
     return np.concatenate(y), runs
 
 
-def _check_options(model, noise_model):
-    """Raise for unknown options."""
-    for name, value, allowed in (
-        ("model", model, MODELS),
-        ("noise_model", noise_model, NOISE_MODELS),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
+def _drifts(options):
+    """Return the options of the design by which drifts are modeled."""
+    none = {None: {}, 0: {"drift_model": None}}
+    return none.get(options.high_pass, {"high_pass": options.high_pass})
 
 
 def _check_tables(tables, named):
@@ -244,17 +217,6 @@ def _check_tables(tables, named):
                 f"{name} lacks columns ['onset', 'duration'], it has "
                 f"{list(table.columns)}; single-trial betas need BIDS events, give "
                 "such a table"
-            )
-
-
-def _check_ends(tables, named, times):
-    """Raise for events that start after the last volume."""
-    for (table, name), img, t_r in zip(tables, named, times, strict=True):
-        end = (img.n_samples or 1) * t_r
-        if table["onset"].max() >= end:
-            raise ValueError(
-                f"{name}: an event starts at {table['onset'].max():g} s, after the "
-                f"{end:g} s of {img.name}; correct t_r or the order of events"
             )
 
 
@@ -282,32 +244,23 @@ def _betas_of_run(run, masker):
         from nilearn.glm.first_level import mean_scaling
 
         series, _ = mean_scaling(series)
-    fit = _fit_all if options["model"] == "lsa" else _fit_separately
-    betas[:, varying] = fit(series, trials, np.flatnonzero(keep), options)
+    rows = np.flatnonzero(keep)
+    # one design for all trials, or one for each, the others in their condition
+    together = [rows] if options["model"] == "lsa" else rows[:, None]
+    fits = [_fit(series, *_named_trials(trials, own), options) for own in together]
+    betas[:, varying] = np.concatenate(fits)
     return betas
 
 
-def _fit_all(series, trials, rows, options):
-    """Fit one design with every kept trial as its own regressor."""
+def _named_trials(trials, rows):
+    """Return trials some of which are conditions of their own, and these conditions.
+
+    Their regressors are called as no condition is.
+    """
+    names = [f"neuroextrap_trial_{row:05d}" for row in rows]
     named = trials.copy()
-    names = [_trial_name(row) for row in rows]
     named.loc[rows, "trial_type"] = names
-    return _fit(series, named, names, options)
-
-
-def _fit_separately(series, trials, rows, options):
-    """Fit one design per trial; the other trials keep their condition's regressor."""
-    betas = np.empty((len(rows), series.shape[1]))
-    for i, row in enumerate(rows):
-        named = trials.copy()
-        named.loc[row, "trial_type"] = _trial_name(row)
-        betas[i] = _fit(series, named, [_trial_name(row)], options)[0]
-    return betas
-
-
-def _trial_name(row):
-    """Name a trial's regressor as no condition is named."""
-    return f"neuroextrap_trial_{row:05d}"
+    return named, names
 
 
 def _fit(series, events, regressors, options):
@@ -347,9 +300,7 @@ def _seen_trials(name, trials, keep, options):
     rows = np.flatnonzero(keep)
     if volumes.all() or not len(rows):
         return trials, keep
-    named = trials.copy()
-    names = [_trial_name(row) for row in rows]
-    named.loc[rows, "trial_type"] = names
+    named, names = _named_trials(trials, rows)
     energy = _design(named, options)[names].to_numpy() ** 2
     seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
     if not seen.all():

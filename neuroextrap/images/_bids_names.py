@@ -1,10 +1,19 @@
-"""BIDS file names: the entities that they carry."""
+"""Names of files: their BIDS entities, and which files belong together by them."""
 
+import logging
+import os
 import re
 from pathlib import Path
 
+import numpy as np
+
+from neuroextrap.stats._validation import check_real
+
+_logger = logging.getLogger(__name__)
+
 PAIR = re.compile(r"([a-z]+)-([A-Za-z0-9+]+)")
 _SUFFIX = re.compile(r"[A-Za-z0-9]+")
+_COMPARED = ("sub", "ses", "task", "acq", "dir", "rec", "run")
 
 
 def file_entities(path):
@@ -55,3 +64,108 @@ def _lower_key(piece):
     """Return a pair with its key in lower case."""
     key, dash, label = piece.partition("-")
     return f"{key.lower()}{dash}{label}"
+
+
+def pair_tables(named, tables):
+    """Return tables of events in the order of their images, as far as names tell.
+
+    `named` are images of `NamedImage`; `tables` are paths or DataFrames, as many as
+    images, or one for all. Where the names of a pair disagree in an entity that both
+    have (subject, session, task, run, ...), tables are put into the one order in which
+    none does; if there is none, ValueError names both files.
+    """
+    _refuse_same(
+        [img.file for img in named], [img.name for img in named], "give every run once"
+    )
+    return _in_order(named, tables, "events")
+
+
+def pair_confounds(series, entries):
+    """Return confounds in the order of their series, as `pair_tables` orders events.
+
+    `series` are lists of `NamedImage`, `entries` paths, tables or None, one for each.
+    ValueError names a table that is given for two series; TypeError complex numbers
+    and masked arrays, whose imaginary parts and masks would be lost.
+    """
+    names = [f"confounds[{i}]" for i in range(len(entries))]
+    remedy = "every series has confounds of its own, give them"
+    _refuse_same(entries, names, remedy)
+    for entry, name in zip(entries, names, strict=True):
+        if np.ma.is_masked(entry):
+            raise TypeError(
+                f"{name} is a masked array; fill its masked entries with numbers, or "
+                "leave their volumes out by sample_mask"
+            )
+        if isinstance(entry, np.ndarray) or hasattr(entry, "columns"):
+            check_real(np.asarray(entry), name)
+    return _in_order([img for own in series for img in own], entries, "confounds")
+
+
+def _in_order(named, tables, what):
+    """Return tables in the order in which no name disagrees with its image's."""
+    images = [_entities(img.file) for img in named]
+    found = [_entities(table) for table in tables]
+    if len(tables) == 1:
+        pairs = [(i, 0) for i in range(len(images))]
+    else:
+        pairs = [(i, i) for i in range(len(images))]
+    odd = [(i, j) for i, j in pairs if _disagreement(images[i], found[j])]
+    if not odd:
+        return list(tables)
+    order = _only_order(images, found) if len(images) == len(found) else None
+    if order is None:
+        i, j = odd[0]
+        key = _disagreement(images[i], found[j])
+        raise ValueError(
+            f"{named[i].file} and {os.fspath(tables[j])} disagree in {key}: "
+            f"{images[i][key]} and {found[j][key]}; give the {what} of these images"
+        )
+    _logger.info("%s were put into the order of the images, by their names", what)
+    return [tables[j] for j in order]
+
+
+def _entities(path):
+    """Return what a name tells, of a DataFrame or an image without a file nothing."""
+    return loose_entities(path) if isinstance(path, (str, os.PathLike)) else {}
+
+
+def _disagreement(first, second):
+    """Return the first entity in which two names disagree, or None."""
+    for key in _COMPARED:
+        if key in first and key in second:
+            one, two = (_comparable(key, each[key]) for each in (first, second))
+            if one != two:
+                return key
+    return None
+
+
+def _comparable(key, label):
+    """Return a label as it is compared: runs as numbers, text in small letters."""
+    if key == "run" and label.isdecimal():
+        return int(label)
+    return label.casefold()
+
+
+def _only_order(images, tables):
+    """Return the table of each image if each has exactly one, and no two the same."""
+    order = []
+    for image in images:
+        fitting = [j for j, t in enumerate(tables) if not _disagreement(image, t)]
+        if len(fitting) != 1:
+            return None
+        order += fitting
+    return order if len(set(order)) == len(order) else None
+
+
+def _refuse_same(values, names, remedy):
+    """Raise if a file, or a table in memory, is given twice."""
+    seen = {}
+    for value, name in zip(values, names, strict=True):
+        if value is None:
+            continue
+        is_file = isinstance(value, (str, os.PathLike))
+        key = os.path.realpath(value) if is_file else id(value)
+        if key in seen:
+            kind = "file" if is_file else "table"
+            raise ValueError(f"{name} is the same {kind} as {seen[key]}; {remedy}")
+        seen[key] = name

@@ -12,43 +12,38 @@ from neuroextrap.images._loading import (
     series_of,
 )
 from neuroextrap.images._tables import numbers, read_number_table
-from neuroextrap.stats._validation import check_flags, real_array
+from neuroextrap.stats._validation import real_array
 
 
 @dataclass(frozen=True)
 class Cleaning:
     """What is removed from every run, for all volumes of all series in a row.
 
-    `confounds` holds one array (n_volumes, n_columns) per series, or None; `kept` (n,)
-    is False for censored volumes; `series` (n,) is the number of a volume's series;
-    `high_pass` is in Hz, and `times` holds each series' repetition time in seconds.
+    `options` are SampleOptions; `confounds` holds one array (n_volumes, n_columns) per
+    series, or None; `kept` (n,) is False for censored volumes; `series` (n,) is the
+    number of a volume's series; `times` holds their repetition times in seconds.
     """
 
-    detrend: bool
-    standardize: bool
-    high_pass: float | None
+    options: Any
     times: list[Any]
     confounds: list[Any]
     kept: np.ndarray
     series: np.ndarray
 
-    def __post_init__(self):
-        """Check what comes from users."""
-        check_cleaning(self.detrend, self.standardize)
-
     @property
     def changes(self):
         """Whether anything is done to the volumes that stay."""
         regressed = any(entry is not None for entry in self.confounds)
-        return bool(self.detrend or self.standardize or self.high_pass or regressed)
+        own = self.options
+        return bool(own.detrend or own.standardize or own.high_pass or regressed)
 
     def of_rows(self, rows):
         """Return the options of nilearn's ``clean`` for the volumes of one run."""
         options = {
-            "detrend": bool(self.detrend),
-            "standardize": "zscore_sample" if self.standardize else None,
-            "filter": "cosine" if self.high_pass else False,
-            "high_pass": self.high_pass or None,
+            "detrend": bool(self.options.detrend),
+            "standardize": "zscore_sample" if self.options.standardize else None,
+            "filter": "cosine" if self.options.high_pass else False,
+            "high_pass": self.options.high_pass or None,
         }
         numbers_of_series = np.unique(self.series[rows])
         first = numbers_of_series[0]
@@ -60,7 +55,7 @@ class Cleaning:
                 )
             start = np.flatnonzero(self.series == first)[0]
             options["confounds"] = self.confounds[first][rows - start]
-        if self.high_pass:
+        if self.options.high_pass:
             options["t_r"] = self.times[first]
         if not self.kept[rows].all():
             options["sample_mask"] = np.flatnonzero(self.kept[rows])
@@ -95,27 +90,6 @@ def read_sample_mask(sample_mask, named):
         _kept_of_series(entry, f"sample_mask[{i}]", n)
         for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
     ]
-
-
-def check_high_pass(high_pass):
-    """Raise unless a cutoff is None or a frequency in Hz."""
-    if high_pass is not None and not (np.isfinite(high_pass) and 0 <= high_pass < 1):
-        raise ValueError(
-            f"high_pass={high_pass!r} must be a frequency in Hz between 0 (no drifts "
-            "removed) and 1; for example 0.01"
-        )
-
-
-def check_cleaning(detrend, standardize):
-    """Raise unless both are booleans; nilearn's words for scalings are told apart."""
-    check_flags(detrend=detrend)
-    if isinstance(standardize, str):
-        raise ValueError(
-            f"standardize={standardize!r} must be True (z-scores in every run, "
-            "nilearn's 'zscore_sample') or False; percent signal change ('psc') and "
-            "other scalings are not done, scale the images beforehand"
-        )
-    check_flags(standardize=standardize)
 
 
 def clean_runs(data, runs, cleaning):
@@ -182,3 +156,48 @@ def _kept_of_series(entry, name, n_volumes):
     kept = np.zeros(n_volumes, dtype=bool)
     kept[entry] = True
     return kept
+
+
+STRATEGIES = (
+    "motion",
+    "high_pass",
+    "wm_csf",
+    "global_signal",
+    "compcor",
+    "ica_aroma",
+    "tedana",
+    "scrub",
+)
+"""Names that ``nilearn.interfaces.fmriprep.load_confounds`` takes."""
+
+
+def fmriprep_confounds(files, strategy):
+    """Read the confounds of fMRIPrep's images by nilearn's ``load_confounds``.
+
+    `strategy` is a sequence of names among `STRATEGIES`. Returns two lists, one entry
+    per file: DataFrames of confounds (None where the strategy has none), and indices of
+    the volumes that are kept (None for all), without those that fMRIPrep calls
+    non-steady or, with "scrub", those with too much motion.
+    """
+    from nilearn.interfaces.fmriprep import load_confounds
+
+    strategy = tuple(strategy)
+    unknown = sorted(set(strategy) - set(STRATEGIES))
+    if unknown or not strategy:
+        raise ValueError(
+            f"confounds={list(strategy)} must be names of nilearn's load_confounds: "
+            f"{', '.join(STRATEGIES)}; correct {', '.join(unknown) or 'the empty list'}"
+        )
+    confounds, masks = [], []
+    for file in files:
+        try:
+            table, mask = load_confounds(str(file), strategy=strategy)
+        except (ValueError, OSError, KeyError) as error:
+            text = " ".join(str(error).split())
+            raise ValueError(
+                f"confounds of {file} cannot be read by strategy "
+                f"{' '.join(strategy)} ({text}); choose others, or give tables"
+            ) from error
+        confounds.append(table if table is not None and table.shape[1] else None)
+        masks.append(mask)
+    return confounds, masks

@@ -1,10 +1,13 @@
-"""Clusters and peaks of a map: nilearn's cluster table, and peaks far apart."""
+"""Clusters and peaks of maps, neighbors of features, and smoothing in a mask."""
 
 import warnings
 
 import numpy as np
 
+from neuroextrap.images._geometry import mask_lattice, surface_mesh
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import open_image, read_image
+from neuroextrap.images._sample_options import check_fwhm
 
 
 def cluster_table(img, threshold, *, min_voxels=0, min_distance=8.0):
@@ -131,3 +134,67 @@ def _values_and_coordinates(named):
     data = data.reshape(data.shape[:3])
     finite = np.isfinite(data)
     return data[finite], apply_affine(named.img.affine, np.argwhere(finite))
+
+
+def neighbor_pairs(masker):
+    """Return the pairs of neighboring features, shape (n_pairs, 2), each pair once.
+
+    Voxels are neighbors when they share a face, vertices when an edge of the mesh joins
+    them; hemispheres have no neighbors in one another.
+    """
+    if is_surface_masker(masker):
+        return np.concatenate([_edges(h) for h in surface_mesh(masker)])
+    mask, _ = mask_lattice(masker)
+    number = np.full(mask.shape, -1, dtype=np.intp)
+    number[mask] = np.arange(mask.sum())
+    pairs = []
+    for axis in range(3):
+        along = np.moveaxis(number, axis, 0)
+        pairs.append(np.stack([along[:-1].ravel(), along[1:].ravel()], axis=1))
+    return _known(np.concatenate(pairs))
+
+
+def _edges(hemisphere):
+    """Return the edges of one hemisphere between vertices that are features."""
+    number = np.full(len(hemisphere.coordinates), -1, dtype=np.intp)
+    number[hemisphere.vertices] = hemisphere.offset + np.arange(
+        len(hemisphere.vertices)
+    )
+    faces = hemisphere.faces
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    return _known(number[np.unique(np.sort(edges, axis=1), axis=0)])
+
+
+def _known(pairs):
+    """Return the pairs both of which are features."""
+    return pairs[(pairs >= 0).all(axis=1)]
+
+
+_FWHM_PER_SIGMA = np.sqrt(8 * np.log(2))
+
+
+def variance_smoother(masker, usable, fwhm):
+    """Return a function that smooths maps (n_maps, n_usable) with a Gaussian.
+
+    `fwhm` is in mm; what lies outside of the usable voxels has no weight.
+    """
+    from nibabel.affines import voxel_sizes
+    from scipy.ndimage import gaussian_filter
+
+    if masker is None or is_surface_masker(masker):
+        raise ValueError(
+            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
+            "and surfaces"
+        )
+    check_fwhm(fwhm, "variance_fwhm")
+    mask, affine = mask_lattice(masker)
+    where = np.flatnonzero(mask)[usable]
+    sigma = fwhm / _FWHM_PER_SIGMA / voxel_sizes(affine)
+
+    def smoothed(values):
+        volume = np.zeros(mask.shape)
+        volume.flat[where] = values
+        return gaussian_filter(volume, sigma, mode="constant").flat[where]
+
+    weight = smoothed(np.ones(len(where)))
+    return lambda maps: np.stack([smoothed(values) / weight for values in maps])

@@ -131,18 +131,26 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     return labels.astype(str)
 
 
-def late_onset(table, n_volumes, t_r, delay=None):
-    """Return the onset (s) of the last event that no volume follows, None for none.
+def late_event(table, name, img, t_r, delay=None):
+    """Say which event of a table starts after the last volume of an image, "" if none.
 
     Blocks and volumes with their `delay` need a volume that begins no earlier; of
     trials, where `delay` is None, the last volume's end counts.
     """
+    n_volumes = img.n_samples or 1
     if delay is None:
         is_late = table["onset"] >= n_volumes * t_r
     else:
         begins = table["onset"] + delay - _ROUNDING
         is_late = (begins > (n_volumes - 1) * t_r) & (table["trial_type"] != "")
-    return table["onset"][is_late].max() if is_late.any() else None
+    if not is_late.any():
+        return ""
+    return (
+        f"{name}: an event starts at {table['onset'][is_late].max():g} s, after the "
+        f"{n_volumes * t_r:g} s of {img.name}"
+        f"{f' with a delay of {delay:g} s' if delay else ''}; correct t_r or the order "
+        "of events"
+    )
 
 
 def warn_unknown(exclude, present):
@@ -153,11 +161,6 @@ def warn_unknown(exclude, present):
             condition,
             sorted({str(name) for name in present} - {""}),
         )
-
-
-def check_exclude(exclude):
-    """Return the conditions to exclude as a tuple; one name may come without a list."""
-    return (exclude,) if isinstance(exclude, str) else tuple(exclude)
 
 
 def _as_frame(events, name):

@@ -4,9 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.images._grids import check_same_grid
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._opening import NamedImage, open_image, read_image
+from neuroextrap.images._opening import (
+    NamedImage,
+    check_same_grid,
+    open_image,
+    read_image,
+)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,32 @@
 """Labeled samples from BOLD series: volumes and block averages."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.images._cleaning import clean_runs
-from neuroextrap.images._labeled_volumes import labeled_volumes
+from neuroextrap.images._bids_names import pair_tables
+from neuroextrap.images._cleaning import (
+    Cleaning,
+    clean_runs,
+    read_confounds,
+    read_sample_mask,
+)
+from neuroextrap.images._events import (
+    is_timed,
+    labels_of_volumes,
+    read_events,
+    read_runs,
+    tell_missing,
+    warn_unknown,
+)
 from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
+from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
+
+_NOT_OF_VOLUMES = "samples smoothing_fwhm label_column"
 
 
 @dataclass(frozen=True)
@@ -32,21 +50,8 @@ class LabeledSamples:
     order: object = None
 
 
-def volume_samples(  # noqa: PLR0913 - the options of one documented call
-    imgs,
-    events,
-    *,
-    masker,
-    t_r=None,
-    check_t_r=True,
-    exclude=(),
-    detrend=False,
-    standardize=False,
-    delay=0.0,
-    confounds=None,
-    sample_mask=None,
-    high_pass=None,
-):
+@takes_sample_options(without=_NOT_OF_VOLUMES)
+def volume_samples(imgs, events, *, masker, **options):
     """Make a sample of every labeled volume.
 
     Volumes of one block are not independent: permute them by blocks, or average them
@@ -61,30 +66,7 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
-    t_r : float or None, default=None
-        Time between volumes in seconds, for BIDS events. If None, it is taken from the
-        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
-    check_t_r : bool, default=True
-        Whether ``t_r`` must agree with what header and sidecar say.
-    exclude : str or sequence of str, default=()
-        Conditions left out, such as "rest"; they still count for detrending and
-        standardizing.
-    detrend : bool, default=False
-        Whether to remove a straight line from every voxel of every run.
-    standardize : bool, default=False
-        Whether to give every voxel mean 0 and standard deviation 1 within every run.
-    delay : float, default=0.0
-        Seconds by which responses lag behind BIDS events.
-    confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds regressed out of every series, one entry per image, in one regression
-        with the trend and the slow drifts. Files whose names tell their run (or
-        session, ...), as BIDS names do, may come in any order, as those of events.
-    sample_mask : array-like, list of these, or None, default=None
-        Volumes that are kept (indices, counting from 0, or booleans), one entry per
-        image, as ``load_confounds`` of nilearn returns them. The others enter no
-        regression and make no sample. If None, all are kept.
-    high_pass : float or None, default=None
-        Frequency in Hz below which drifts are removed by cosines. If None, none are.
+    **options
 
     Returns
     -------
@@ -113,42 +95,12 @@ def volume_samples(  # noqa: PLR0913 - the options of one documented call
     >>> samples.y, samples.runs
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
-    volumes = labeled_volumes(
-        imgs,
-        events,
-        t_r=t_r,
-        check_t_r=check_t_r,
-        exclude=exclude,
-        delay=delay,
-        confounds=confounds,
-        sample_mask=sample_mask,
-        high_pass=high_pass,
-        over_time=cleans_over_time(masker),
-    )
-    labels, runs, kept = volumes.labels, volumes.runs, volumes.kept
-    cleaning = replace(volumes.cleaning, detrend=detrend, standardize=standardize)
-    over_time = cleans_over_time(masker)  # then confounds go with what it removes
-    data = load_samples(imgs, masker, confounds=confounds if over_time else None)
-    data = clean_runs(data, runs, cleaning)
-    bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
-    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
+    options = as_sample_options(volume_samples, options, samples="volumes")
+    return read_volumes(imgs, events, masker, options)
 
 
-def block_averages(  # noqa: PLR0913 - the options of one documented call
-    imgs,
-    events,
-    *,
-    masker,
-    t_r=None,
-    check_t_r=True,
-    exclude=(),
-    detrend=False,
-    standardize=False,
-    delay=0.0,
-    confounds=None,
-    sample_mask=None,
-    high_pass=None,
-):
+@takes_sample_options(without=_NOT_OF_VOLUMES)
+def block_averages(imgs, events, *, masker, **options):
     """Average the volumes of every condition in every run.
 
     Parameters
@@ -160,32 +112,7 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
-    t_r : float or None, default=None
-        Time between volumes in seconds, for BIDS events. If None, it is taken from the
-        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
-    check_t_r : bool, default=True
-        Whether ``t_r`` must agree with what header and sidecar say.
-    exclude : str or sequence of str, default=()
-        Conditions left out, such as "rest"; they still count for detrending and
-        standardizing.
-    detrend : bool, default=False
-        Whether to remove a straight line from every voxel of every run before
-        averaging.
-    standardize : bool, default=False
-        Whether to give every voxel mean 0 and standard deviation 1 within every run
-        before averaging.
-    delay : float, default=0.0
-        Seconds by which responses lag behind BIDS events.
-    confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds regressed out of every series, one entry per image, in one regression
-        with the trend and the slow drifts. Files whose names tell their run (or
-        session, ...), as BIDS names do, may come in any order, as those of events.
-    sample_mask : array-like, list of these, or None, default=None
-        Volumes that are kept (indices, counting from 0, or booleans), one entry per
-        image, as ``load_confounds`` of nilearn returns them. The others enter no
-        regression and make no sample. If None, all are kept.
-    high_pass : float or None, default=None
-        Frequency in Hz below which drifts are removed by cosines. If None, none are.
+    **options
 
     Returns
     -------
@@ -216,20 +143,26 @@ def block_averages(  # noqa: PLR0913 - the options of one documented call
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    volumes = volume_samples(
-        imgs,
-        events,
-        masker=masker,
-        t_r=t_r,
-        check_t_r=check_t_r,
-        exclude=exclude,
-        detrend=detrend,
-        standardize=standardize,
-        delay=delay,
-        confounds=confounds,
-        sample_mask=sample_mask,
-        high_pass=high_pass,
+    options = as_sample_options(block_averages, options, samples="blocks")
+    return read_blocks(imgs, events, masker, options)
+
+
+def read_volumes(imgs, events, masker, options):
+    """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
+    over_time = cleans_over_time(masker)  # then confounds go with what it removes
+    labels, runs, kept, cleaning = labeled_volumes(
+        imgs, events, options, over_time=over_time
     )
+    confounds = options.confounds if over_time else None
+    data = load_samples(imgs, masker, confounds=confounds)
+    data = clean_runs(data, runs, cleaning)
+    bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
+
+
+def read_blocks(imgs, events, masker, options):
+    """Return the mean of every condition in every run (LabeledSamples)."""
+    volumes = read_volumes(imgs, events, masker, options)
     cells = cells_of(volumes.y, volumes.runs)
     runs = np.array([run for run, _ in cells])
     y = np.array([condition for _, condition in cells])
@@ -249,3 +182,139 @@ def cells_of(y, runs):
         for run in np.unique(runs)
         for condition in np.unique(y[runs == run])
     ]
+
+
+class LabeledVolumes(NamedTuple):
+    """Label and run of every volume, which give a sample, and how they are cleaned."""
+
+    labels: np.ndarray
+    runs: np.ndarray
+    kept: np.ndarray
+    cleaning: Cleaning
+
+
+def labeled_volumes(imgs, events, options, *, over_time=False):
+    """Return LabeledVolumes; of the images, headers are read only.
+
+    `options` are SampleOptions; `over_time` says whether the masker cleans over time
+    itself. Errors are those of ``volume_samples``.
+    """
+    runs, labels = _runs_and_labels(imgs, events, options)
+    kept = _kept(labels, options.excluded)
+    cleaning = _cleaning(list_images(imgs), options, over_time=over_time)
+    kept &= cleaning.kept
+    if not kept.any():
+        raise ValueError("sample_mask leaves no labeled volume; censor fewer")
+    return LabeledVolumes(labels, runs, kept, cleaning)
+
+
+def read_tables(imgs, events):
+    """Open the series and read the tables that belong to them.
+
+    Returns a list of `NamedImage` and a list of (DataFrame, name), as long as the
+    series or of one table for all of them. Files whose names tell that they belong
+    together may come in any order.
+    """
+    named = list_images(imgs)
+    several = isinstance(events, (list, tuple))
+    given = list(events) if several else [events]
+    if len(given) not in (1, len(named)):
+        raise ValueError(
+            f"events must hold one table for each of the {len(named)} images (or one "
+            f"for all volumes), got {len(given)}; give them in the order of imgs"
+        )
+    given = pair_tables(named, given)
+    names = [f"events[{i}]" if several else "events" for i in range(len(given))]
+    tables = [read_events(*pair) for pair in zip(given, names, strict=True)]
+    tell_missing(tables)
+    return named, tables
+
+
+def _runs_and_labels(imgs, events, options):
+    """Return the run and the condition of every volume, series after series."""
+    named, tables = read_tables(imgs, events)
+    n_volumes = [img.n_samples or 1 for img in named]
+    if len(tables) < len(named):
+        _refuse_timed(tables[0], len(named))
+        n_volumes = [sum(n_volumes)]
+    timed = [
+        img for img, (table, _) in zip(named, tables, strict=False) if is_timed(table)
+    ]
+    times = iter(repetition_times(timed, options.t_r, check_t_r=options.check_t_r))
+    labels, runs = [], []
+    for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
+        if is_timed(table):
+            time = next(times)
+            labels.append(labels_of_volumes(table, name, n, time, options.delay))
+            runs.append(np.full(n, i))
+        else:
+            labels.append(_labels_by_row(table, name, n))
+            runs.append(_runs_of_table(table, name, i, alone=len(tables) == 1))
+    # one table keeps the type of its run column
+    runs = runs[0] if len(runs) == 1 else np.concatenate(runs)
+    return runs, np.concatenate(labels)
+
+
+def _refuse_timed(table_and_name, n_images):
+    """Raise if one table of BIDS events is given for several series."""
+    table, name = table_and_name
+    if is_timed(table):
+        raise ValueError(
+            f"{name} holds BIDS events for {n_images} images; give one events table "
+            "for each image, onsets counting from its first volume"
+        )
+
+
+def _labels_by_row(table, name, n_volumes):
+    """Return the conditions of a table with one row per volume."""
+    if len(table) != n_volumes:
+        raise ValueError(
+            f"{name} has {len(table)} rows for {n_volumes} volumes; without an onset "
+            "column it must have one row per volume"
+        )
+    return table["trial_type"].to_numpy(dtype=str)
+
+
+def _runs_of_table(table, name, number, *, alone):
+    """Return the runs of a table's volumes: its run column, or the table's number."""
+    if "run" not in table.columns or not alone:
+        return np.full(len(table), number)
+    return read_runs(table, name)
+
+
+def _kept(labels, exclude):
+    """Return which volumes are samples; at least one must be."""
+    warn_unknown(exclude, labels)
+    kept = (labels != "") & ~np.isin(labels, exclude)
+    if not kept.any():
+        raise ValueError(
+            f"exclude={exclude!r} leaves no sample; conditions are "
+            f"{sorted(set(labels.tolist()) - {''})}; exclude fewer"
+        )
+    return kept
+
+
+def _cleaning(named, options, *, over_time):
+    """Return what is removed from the series of images, a Cleaning.
+
+    `over_time` says whether the masker cleans over time.
+    """
+    confounds, high_pass = options.confounds, options.high_pass
+    if over_time:
+        if options.sample_mask is not None or high_pass:
+            raise ValueError(
+                "sample_mask and high_pass need a masker that does not detrend, "
+                "standardize or filter itself; give one without"
+            )
+        confounds = None
+    kept = read_sample_mask(options.sample_mask, named)
+    times = [None] * len(kept)
+    if high_pass:
+        times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
+    return Cleaning(
+        options=options,
+        times=times,
+        confounds=read_confounds(confounds, named),
+        kept=np.concatenate(kept),
+        series=np.repeat(np.arange(len(kept)), [len(k) for k in kept]),
+    )

@@ -4,12 +4,16 @@ import os
 
 import numpy as np
 
+from neuroextrap.images._bids_names import pair_confounds
 from neuroextrap.images._caching import cached
 from neuroextrap.images._geometry import mask_lattice, surface_mesh
-from neuroextrap.images._grids import check_same_grid
 from neuroextrap.images._maskers import resamples
-from neuroextrap.images._opening import NamedImage, list_images, read_image
-from neuroextrap.images._pairing import pair_confounds
+from neuroextrap.images._opening import (
+    NamedImage,
+    check_same_grid,
+    list_images,
+    read_image,
+)
 
 
 def load_samples(imgs, masker, *, confounds=None, sample_mask=None):

@@ -3,9 +3,15 @@
 import numpy as np
 
 from neuroextrap.images._caching import cached, set_memory
-from neuroextrap.images._grids import check_binary, check_same_grid
-from neuroextrap.images._opening import list_images, open_image, read_image
-from neuroextrap.images._space import agreed_code, new_volume, space_code
+from neuroextrap.images._opening import (
+    check_binary,
+    check_same_grid,
+    list_images,
+    mapped,
+    open_image,
+    read_image,
+)
+from neuroextrap.images._space import MNI, agreed_code, new_volume, space_code
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
@@ -171,19 +177,17 @@ def _mask_of_volumes(named, masker):
 
 def _finite_vertices(named):
     """Mask of the vertices that are finite in at least one sample."""
-    from nilearn.surface import SurfaceImage
-
-    parts = {}
-    for part in named[0].img.data.parts:
-        finite = [np.isfinite(img.img.data.parts[part]) for img in named]
-        parts[part] = np.any(
-            [f if f.ndim == 1 else f.any(axis=1) for f in finite], axis=0
-        )
-    if not any(finite.any() for finite in parts.values()):
+    mask = mapped(
+        lambda *arrays: np.any(
+            [np.isfinite(a.reshape(len(a), -1)).any(axis=1) for a in arrays], axis=0
+        ),
+        *(img.img for img in named),
+    )
+    if not any(finite.any() for finite in mask.data.parts.values()):
         raise ValueError(
             f"{named[0].name} has no finite vertex to analyze; check the images"
         )
-    return SurfaceImage(mesh=named[0].img.mesh, data=parts)
+    return mask
 
 
 def _mean_image(named):
@@ -196,3 +200,69 @@ def _mean_image(named):
         total = total + (data.sum(axis=3, dtype=float) if data.ndim == 4 else data)
         n_samples += img.n_samples or 1
     return Nifti1Image(total / n_samples, named[0].img.affine)
+
+
+def mni152_mask(resolution=3):
+    """Return the brain mask of the MNI152 template that ships with nilearn.
+
+    Parameters
+    ----------
+    resolution : int, default=3
+        Voxel size in mm, at least 1.
+
+    Returns
+    -------
+    nibabel.Nifti1Image
+        Image of int8, 1 inside the brain; 69,765 voxels at 3 mm. Its header says that
+        it lies in MNI space.
+
+    Raises
+    ------
+    ValueError
+        If ``resolution`` is not an integer of at least 1.
+
+    References
+    ----------
+    Fonov et al. 2011, "Unbiased average age-appropriate atlases for pediatric studies",
+    NeuroImage 54, 313-327 (the template).
+
+    Examples
+    --------
+    >>> from neuroextrap.images import mni152_mask
+    >>> mni152_mask(8).shape
+    (26, 30, 25)
+    """
+    if isinstance(resolution, bool) or not isinstance(resolution, int):
+        raise ValueError(
+            f"resolution must be a whole number of mm, got {resolution!r}; use 3"
+        )
+    if resolution < 1:
+        raise ValueError(f"resolution must be at least 1 mm, got {resolution}; use 3")
+    from nilearn.datasets import load_mni152_brain_mask
+
+    mask = load_mni152_brain_mask(resolution=resolution)
+    return new_volume(np.asanyarray(mask.dataobj), mask, MNI)
+
+
+def finite_mask(*imgs):
+    """Return the 8-bit mask of what is finite in at least one of some samples."""
+    return mapped(
+        lambda *arrays: np.any([np.isfinite(a) for a in arrays], axis=0).astype(
+            "uint8"
+        ),
+        *imgs,
+    )
+
+
+def mask_of(masker):
+    """Return the 8-bit mask, 0 and 1, of a fitted masker."""
+    return mapped(lambda mask: mask.astype(bool).astype(np.uint8), masker.mask_img_)
+
+
+def shared_mask(paths):
+    """Return the 8-bit mask of the voxels that several mask files have in common."""
+    opened = [open_image(path, "mask") for path in paths]
+    for mask in opened[1:]:
+        check_same_grid(mask, opened[0])
+    inside = [np.asanyarray(mask.img.dataobj) > 0 for mask in opened]
+    return new_volume(np.logical_and.reduce(inside).astype(np.uint8), opened[0].img)

@@ -51,7 +51,7 @@ def _mean(named):
 
 def _seen(mean, img, mask_img):
     """Return where the mask is, or all that is not zero if it has another grid."""
-    from neuroextrap.images._grids import same_affine
+    from neuroextrap.images._opening import same_affine
 
     mask = np.asanyarray(mask_img.dataobj).astype(bool)
     same = mask.shape == mean.shape

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from neuroextrap.images._saving import load_image, save_image
-from neuroextrap.maps._file_hash import file_hash
+from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.maps._json import json_text, read_json
+from neuroextrap.maps._provenance import file_hash
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
 
@@ -69,16 +69,19 @@ def write_maps(
     numbers that are not finite null. `bids` is a dict of entities such as ``{"sub":
     "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
     `provenance` is a dict for ``provenance.json``, `more` a dict of further files,
-    functions that write to a path by plain name (a report, say). Returns the path of
-    every sidecar; ``maps.json`` lists maps and files, with their hashes.
+    functions that write to a path by plain name (a table or a report, say), with which
+    there may be no images. Returns the path of every sidecar; ``maps.json`` lists maps
+    and files, with their hashes.
 
     Raises TypeError if an image is not floating point or a sidecar is no JSON, and
     ValueError if names, sidecars or folder cannot be used.
     """
     files = ResultFiles.below(directory, bids)
-    check_maps(images, sidecars, files)
+    if images or not more:
+        check_maps(images, sidecars, files)
     with replaced_results(files, overwrite=overwrite, provenance=provenance) as staging:
-        stage_maps(staging, images, sidecars, files)
+        if images:
+            stage_maps(staging, images, sidecars, files)
         for name, write in (more or {}).items():
             write(staging / name)
     return {name: files.path(f"{name}.json") for name in images}
@@ -102,7 +105,11 @@ def stage_maps(folder, images, sidecars, files, run=None):
     """
     listed = {}
     for name, img in images.items():
-        text = json_text(f"sidecars[{name!r}]", _about(sidecars[name], files))
+        about = sidecars[name]
+        if files.bids is not None:  # with the keys that BIDS knows
+            known = {"Description": about["description"], "Units": about["unit"]}
+            about = known | about
+        text = json_text(f"sidecars[{name!r}]", about)
         roles = save_image(img, folder, name)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
         plain = [*roles.values(), f"{name}.json"]
@@ -156,10 +163,12 @@ def read_maps(directory):
             f"{directory} holds no {MAPS_FILE}; give a folder that to_directory or the "
             "command line wrote"
         )
-    return {
-        name: _read_map(files.folder, name, entry)
-        for name, entry in _listed_maps(files).items()
-    }
+    maps, folder = {}, files.folder
+    for name, entry in _listed_maps(files).items():
+        for file in entry["files"].values():
+            check_hash(folder / file, entry["sha256"][file], f"map {name!r}")
+        maps[name] = load_image(folder, entry["files"])
+    return maps
 
 
 def check_hash(path, sha256, what):
@@ -174,13 +183,6 @@ def check_hash(path, sha256, what):
             f"{what}: {path} is not the file that was written with these results (it "
             "was changed, or belongs to another run); write the results again"
         )
-
-
-def _read_map(folder, name, entry):
-    """Read one map after checking that its files are those that were written."""
-    for file in entry["files"].values():
-        check_hash(folder / file, entry["sha256"][file], f"map {name!r}")
-    return load_image(folder, entry["files"])
 
 
 def _check_names(images, sidecars):
@@ -214,14 +216,6 @@ def _check_labels(images, files):
             raise ValueError(
                 f"images: {other!r} and {name!r} have the same BIDS label; rename one"
             )
-
-
-def _about(sidecar, files):
-    """Return a sidecar, with the keys that BIDS knows where names are BIDS."""
-    if files.bids is None:
-        return sidecar
-    standard = {"Description": sidecar["description"], "Units": sidecar["unit"]}
-    return {**standard, **sidecar}
 
 
 def _listed_maps(files):

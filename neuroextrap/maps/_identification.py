@@ -180,13 +180,13 @@ def null_statistics(score, null, *, most=None):
     """Compute what needs the permuted statistics of every region, each (n_regions,).
 
     `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
-    and ``p_value_step_down``, and, where the statistic is the implied information, of
-    which the data resolve at most `most`, its mean over permutations (bits) as
+    and ``p_value_fwe_step_down``, and, where the statistic is the implied information,
+    of which the data resolve at most `most`, its mean over permutations (bits) as
     ``null_information``.
     """
     values = {
         "p_value_tail": local_tail_p_values(score, null),
-        "p_value_step_down": stats.step_down_p_value(score, null),
+        "p_value_fwe_step_down": stats.step_down_p_value(score, null),
     }
     if most is not None:
         total = np.zeros(len(score))

@@ -1,5 +1,7 @@
 """Where results come from: parameters, inputs, seed, versions, files."""
 
+import functools
+import hashlib
 import os
 import platform
 from dataclasses import dataclass, field
@@ -7,10 +9,9 @@ from importlib import metadata
 from pathlib import Path
 
 import neuroextrap
-from neuroextrap.images._image_hash import image_hash, is_image
+from neuroextrap.images._caching import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
-from neuroextrap.maps._file_hash import file_stamp, source_hash
 from neuroextrap.margins.running._array_hash import array_hash
 from neuroextrap.margins.running._described import described
 
@@ -110,6 +111,30 @@ def provenance(*, parameters=None, inputs=None, random_state=None):
 def described_value(value):
     """Return what a parameter is, in JSON values: no memory addresses, no paths."""
     return described(value, _special)
+
+
+def file_hash(path):
+    """Return the SHA-256 of a file as 64 hexadecimal digits; it is read in pieces."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_stamp(path):
+    """Return what tells two states of a file apart: size, time and inode."""
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def source_hash(path):
+    """Return the SHA-256 of a file; one that has not changed is read once only."""
+    return _hash_of_state(os.path.abspath(path), file_stamp(path))
+
+
+@functools.lru_cache(maxsize=4096)
+def _hash_of_state(path, stamp):
+    """Fingerprint a file in the state that its stamp (size, time, inode) tells."""
+    del stamp
+    return file_hash(path)
 
 
 def describe_file(path, *, hashed=True):

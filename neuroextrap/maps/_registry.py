@@ -1,11 +1,17 @@
-"""The maps of this package: a new map is a record here and a function beside it."""
+"""Every map of this package: a new map is a record here and a function beside it.
+
+Maps of the regions of one subject are in ``MAPS``, maps over subjects in
+``GROUP_MAPS``; maps of voxels and of extrapolated accuracies, whose names follow a
+rule, have a function each.
+"""
 
 import math
 from fractions import Fraction
 
 from neuroextrap.maps._records import MapRecord
 
-_LEVEL = 0.05
+LEVEL = 0.05
+"""The one level of significance: of reports, figures and summaries."""
 _SIMULTANEOUS_BOUNDS = (
     "Bounds ending in _fwe hold for all regions at once, the others for one region "
     "chosen without looking at the data; a peak is chosen by looking."
@@ -45,7 +51,7 @@ def _p_value(name, description, *, note="", simultaneous=False, tabulated=False)
         description=description,
         unit="p",
         tail="lower",
-        threshold=_LEVEL,
+        threshold=LEVEL,
         note=note,
         simultaneous=simultaneous,
         tabulated=tabulated,
@@ -188,11 +194,11 @@ _RECORDS = (
         "Benjamini-Hochberg adjusted p_value (false discovery rate)",
     ),
     _p_value(
-        "p_value_step_down",
+        "p_value_fwe_step_down",
         "As p_value_fwe, each region against the maximum over the regions left once "
         "all with larger values are set aside",
-        note="p_value_step_down controls the family-wise error as p_value_fwe does, "
-        "and is never larger.",
+        note="p_value_fwe_step_down controls the family-wise error as p_value_fwe "
+        "does, and is never larger.",
         simultaneous=True,
     ),
     MapRecord(
@@ -200,7 +206,7 @@ _RECORDS = (
         description="-log10 of p_value_fwe",
         unit="-log10(p)",
         # rounded down, so that a p-value of .05 itself lies above
-        threshold=math.floor(-1000 * math.log10(_LEVEL)) / 1000,
+        threshold=math.floor(-1000 * math.log10(LEVEL)) / 1000,
         threshold_meaning="a family-wise p of .05 or less",
         simultaneous=True,
         overview=True,
@@ -250,8 +256,149 @@ MAPS = {record.name: record for record in _RECORDS}
 """Record of every map of an identification analysis, in the order of tables."""
 
 
+_EACH_VOXEL, _ALL_VOXELS = "every voxel by itself", "all voxels at once"
+_DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by name
+    "effect": ("Estimate of the contrast over subjects", "as the maps"),
+    "mean": ("Mean over subjects, minus the baseline", "as the maps"),
+    "median": ("Median over subjects, minus the baseline", "as the maps"),
+    "minimum": ("Smallest score over subjects", "as the maps"),
+    "t": ("One-sample t over subjects, against the baseline", "t"),
+    "v": ("Aspin-Welch v of the contrast, groups of unequal variance", "v"),
+    "pseudo_t": ("t of the contrast, its variance smoothed in space", "pseudo-t"),
+    "cluster_extent": ("Voxels of the cluster that the voxel is in", "count"),
+    "tfce": ("Threshold-free cluster enhancement of t", "t"),
+    "accuracy": ("Mean identification accuracy over subjects", "proportion"),
+    "accuracy_heterogeneity": (
+        "Share of the variance of accuracies between subjects that is not the chance "
+        "of single trials",
+        "proportion",
+    ),
+    "implied_information": ("Mean implied information over subjects", "bits"),
+    "implied_information_sd": (
+        "Standard deviation of the implied information between subjects",
+        "bits",
+    ),
+    "prevalence_bound": (
+        f"Lower confidence bound on the prevalence, {_EACH_VOXEL}",
+        "proportion",
+    ),
+    "prevalence_bound_fwe": (
+        f"Lower confidence bound on the prevalence, {_ALL_VOXELS}",
+        "proportion",
+    ),
+}
+_WRITTEN_OVER_SUBJECTS = {
+    "n_subjects": ("Number of subjects that have the voxel", "count"),
+    "cluster_mass": ("Sum of t above the threshold over the cluster", "t"),
+    "implied_information_lower": (
+        "Lower end of the bootstrap interval of the mean implied information",
+        "bits",
+    ),
+    "implied_information_upper": (
+        "Upper end of the bootstrap interval of the mean implied information",
+        "bits",
+    ),
+}
+_P_VALUES_OVER_SUBJECTS = {
+    "p_value": f"p of the null hypothesis, {_EACH_VOXEL}",
+    "p_value_fwe": f"p of the null hypothesis, {_ALL_VOXELS}",
+    "p_value_fwe_tail": f"p of the null hypothesis, {_ALL_VOXELS}; small ones from the "
+    "upper 95% limit of a generalized Pareto tail",
+    "p_value_fwe_step_down": f"p of the null hypothesis, {_ALL_VOXELS}, step-down",
+    "p_value_fwe_cluster_extent": f"p of the cluster, by its extent, {_ALL_VOXELS}",
+    "p_value_fwe_cluster_mass": f"p of the cluster, by its mass, {_ALL_VOXELS}",
+    "p_value_fwe_tfce": f"p by threshold-free cluster enhancement, {_ALL_VOXELS}",
+    "p_value_prevalence": f"p of a prevalence of at most gamma, {_EACH_VOXEL}",
+    "p_value_prevalence_fwe": f"p of a prevalence of at most gamma, {_ALL_VOXELS}",
+}
+SUBJECTS_OF_BOUNDS = {
+    "population": "the population that the subjects were drawn from at random",
+    "subjects": "exactly these subjects",
+}
+"""Over whom the bounds on means over subjects hold, by the start of their names."""
+_BOUNDED = {
+    "bayes_accuracy_bound": ("Bayes accuracy", "proportion"),
+    "class_information_bound": ("information (bits)", "bits"),
+}
+
+
+def _bounds_over_subjects():
+    """Yield the records of the lower bounds on means over subjects."""
+    for whose, subjects in SUBJECTS_OF_BOUNDS.items():
+        for bound, (what, unit) in _BOUNDED.items():
+            text = f"Lower confidence bound on the mean {what} for the given classes"
+            for suffix, where in (("", _EACH_VOXEL), ("_fwe", _ALL_VOXELS)):
+                yield MapRecord(
+                    name=f"{whose}_{bound}{suffix}",
+                    description=f"{text} over {subjects}; {where}",
+                    unit=unit,
+                    simultaneous=bool(suffix),
+                    overview=bool(suffix),
+                )
+
+
+def _group_records():
+    """Yield the records of all maps over subjects."""
+    for drawn, table in ((1, _DRAWN_OVER_SUBJECTS), (0, _WRITTEN_OVER_SUBJECTS)):
+        for name, (text, unit) in table.items():
+            yield MapRecord(
+                name=name, description=text, unit=unit, overview=bool(drawn)
+            )
+    for name, text in _P_VALUES_OVER_SUBJECTS.items():
+        yield _p_value(name, text, simultaneous=_ALL_VOXELS in text)
+    yield from _bounds_over_subjects()
+
+
+GROUP_MAPS = {record.name: record for record in _group_records()}
+"""Record of every map over subjects, by name."""
+
+_VOXEL_SCORES = {
+    "r2": "Explained variance of the test responses by the prediction",
+    "correlation": "Correlation of test responses and prediction",
+    "noise_ceiling": "Share of the variance of test responses that a perfect model "
+    "explains, from repeats",
+    "r2_normalized": "Explained variance divided by the noise ceiling",
+    "correlation_normalized": "Correlation divided by the square root of the noise "
+    "ceiling",
+    "alpha": "Penalty of the encoder, chosen by cross-validation",
+    "l1_ratio": "Mixing of the penalties of the elastic net (1: lasso), chosen by "
+    "cross-validation",
+}
+_VOXEL_UNITS = {"r2": "proportion", "noise_ceiling": "proportion", "alpha": "penalty"}
+
+
 def record_of(name):
     """Return the record of a map; a map that is not in ``MAPS`` gets a bare one."""
     if name in MAPS:
         return MAPS[name]
     return MapRecord(name=name, description="Not described in neuroextrap.maps.MAPS")
+
+
+def voxel_record(name):
+    """Return the record of a number of single voxels that an encoding model has.
+
+    The record's name, of letters, digits and underscores, says that it is no number of
+    regions.
+    """
+    plain = "".join(c if c.isalnum() else "_" for c in name)
+    other = f"{name.replace('_', ' ')}, chosen by cross-validation"
+    return MapRecord(
+        name=f"voxel_{plain}",
+        description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
+        unit=_VOXEL_UNITS.get(name, "1"),
+    )
+
+
+def extrapolation_record(set_size, end=""):
+    """Return the record of the accuracy predicted among so many classes.
+
+    `end` is "lower" or "upper" for an end of its interval.
+    """
+    what = f"{end.capitalize()} end of the interval of the p" if end else "P"
+    return MapRecord(
+        name=f"accuracy_among_{set_size}" + (f"_{end}" if end else ""),
+        description=f"{what}redicted identification accuracy among {set_size} classes, "
+        "extrapolated from those of the data",
+        unit="proportion",
+        chance=1 / set_size,
+    )

@@ -1,7 +1,10 @@
 """Where the files of one analysis are, and what they are called."""
 
 import glob
+import os
 import re
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +16,10 @@ from neuroextrap.maps._bids import (
     in_order,
 )
 from neuroextrap.maps._commit import STAGING, finish_interrupted
-from neuroextrap.maps._output_probe import check_writable
 from neuroextrap.stats._validation import check_flags
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
+_PROBE = b"neuroextrap" * 400  # more than a block, so that a full disk shows
 _NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
 
 
@@ -117,7 +120,9 @@ class ResultFiles:
         check_flags(overwrite=overwrite)
         if self.bids is None:
             check_writable(self.root)
-            if self.root.is_dir() and not overwrite and _has_content(self.root):
+            # new files that nobody finished do not count
+            content = self.root.iterdir() if self.root.is_dir() else ()
+            if not overwrite and not all(p.name.startswith(STAGING) for p in content):
                 raise ValueError(
                     f"output folder {self.root} is not empty; use overwrite=True "
                     "(--overwrite) or choose another"
@@ -205,6 +210,53 @@ def _entities_before(name, index):
     return {**bids, "desc": before} if before not in ("", label) else None
 
 
-def _has_content(folder):
-    """Return whether a folder holds anything but new files that nobody finished."""
-    return any(not path.name.startswith(STAGING) for path in folder.iterdir())
+def check_writable(folder):
+    """Check that files can be written to a folder, or that it can be created.
+
+    A small file is written and removed, with the folders that it needed. ValueError,
+    with what is wrong and what to do, where that fails.
+    """
+    folder = Path(folder)
+    if not folder.exists() and folder.is_symlink():
+        raise ValueError(
+            f"output folder {folder} is a link to {os.readlink(folder)}, which is not "
+            "there (or is a loop of links); remove the link or choose another folder"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(
+            f"output folder {folder} is a file; choose another name or remove it"
+        )
+    _check_permission(folder)
+    missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".neuroextrap-") as file:
+            file.write(_PROBE)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise ValueError(
+            f"output folder {folder} cannot be written ({error.strerror or error}); "
+            "choose another, or make room"
+        ) from error
+    finally:
+        for path in missing:
+            with suppress(OSError):
+                path.rmdir()
+
+
+def _check_permission(folder):
+    """Check the permissions of the folder, or of the one that it would be made in."""
+    if folder.exists():
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ValueError(
+                f"output folder {folder} is not writable; choose another or change its "
+                "permissions"
+            )
+        return
+    parent = next(p for p in folder.absolute().parents if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"output folder {folder} cannot be created, {parent} is not a writable "
+            "folder; choose another"
+        )

@@ -14,8 +14,8 @@ from neuroextrap.maps._commit import (
     new_staging,
     remove_abandoned,
 )
-from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._json import json_text, read_json
+from neuroextrap.maps._provenance import file_hash
 from neuroextrap.margins.running._locks import Lock
 
 PROVENANCE_FILE = "provenance.json"

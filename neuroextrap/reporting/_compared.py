@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._atlas_places import atlas_names_at
+from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS
 
 DIFFERENCE, P = "accuracy_difference", "p_value_fwe"

@@ -251,7 +251,7 @@ def _table(compared, names, peaks):
             "Difference of implied information (bits)",
             lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
         ),
-        "p_value_step_down": ("p (step-down)", format_p_value),
+        "p_value_fwe_step_down": ("p (step-down)", format_p_value),
         P: ("p (family-wise)", format_p_value),
     }
     many = compared.words[1]

@@ -65,7 +65,7 @@ def group_clusters(maps, finding, view):
 
 def _peaks(maps, finding, view, strength):
     """Return the peak and the extent of every cluster, strongest first."""
-    from neuroextrap.images._adjacency import neighbor_pairs
+    from neuroextrap.images._clusters import neighbor_pairs
     from neuroextrap.stats._cluster_statistics import find_clusters
 
     pairs = neighbor_pairs(view.masker_)

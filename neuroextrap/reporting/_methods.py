@@ -1,7 +1,11 @@
 """What was done, in sentences to cite, and with which parameters."""
 
 import neuroextrap
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._parameters import (
+    changed_parameters,
+    described_parameters,
+    flat_parameters,
+)
 from neuroextrap.maps._provenance import versions
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.reporting._page import key_value_table
@@ -95,7 +99,7 @@ def _regions(fitted):
         return f"The regions were {n_regions} regions of an atlas."
     if choice.centers is None or fitted.masker_ is None:
         return f"{n_regions} regions of features were analyzed."
-    n_nearest = getattr(fitted, "n_nearest", None)
+    n_nearest = flat_parameters(fitted).get("n_nearest")
     shape = (
         f"spheres (discs on surfaces) of {fitted.radius:g} mm radius"
         if n_nearest is None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.images._atlas_places import atlas_names_at
+from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
 
 

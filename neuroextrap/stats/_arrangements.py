@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._linear_test import LinearTest
 from neuroextrap.stats._permutation import permute_rows
-from neuroextrap.stats._sign_flips import count_sign_flips, sign_flips
-from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._validation import FloatArray, random_generator
 from neuroextrap.stats._warn import warn
 
 _DECIMALS = 10  # rows of a design that agree so far are one
@@ -36,6 +35,42 @@ class Arrangements(NamedTuple):
         """Return rearranged designs, shape (n_arrangements, n_observations, ...)."""
         signs = self.signs[batch].astype(design.dtype)
         return design[self.source[batch]] * signs[..., np.newaxis]
+
+
+def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
+    """Return how many distinct sign flips exist, the observed signs included.
+
+    Two-sided, a flip and its opposite give one statistic and count once: the first
+    unit keeps its sign (a single unit does not).
+    """
+    return 2 ** (n_units - int(two_sided and n_units > 1))
+
+
+def sign_flips(
+    n_units: int,
+    n_permutations: int,
+    *,
+    two_sided: bool,
+    random_state: int | np.random.Generator | None,
+) -> FloatArray:
+    """Return signs of shape (n_flips, n_units), the observed signs not among them.
+
+    If no more than `n_permutations` others exist, each is returned once and the test is
+    exact by enumeration. Otherwise that many are drawn independently, with replacement:
+    a draw may repeat another or leave all signs as they are, which keeps the test exact
+    under the +1 rule.
+    """
+    n_distinct = count_sign_flips(n_units, two_sided=two_sided)
+    free = n_distinct.bit_length() - 1
+    if free < 60 and n_distinct - 1 <= n_permutations:
+        bits = np.arange(1, n_distinct)[:, np.newaxis] >> np.arange(free) & 1
+    else:
+        rng = random_generator(random_state)
+        # the first row drawn stands for the observed signs
+        bits = rng.integers(0, 2, size=(n_permutations + 1, free))[1:]
+    signs = np.ones((len(bits), n_units))
+    signs[:, n_units - free :] -= 2.0 * bits
+    return signs
 
 
 def flipped(

@@ -33,6 +33,11 @@ class Scorer(ABC):
         """Return the statistic that scores (..., n_features) stand for."""
         return scores
 
+    @property
+    def scale(self) -> FloatArray | float:
+        """Size of the numbers that a score is made of, by which ties are judged."""
+        return 1.0
+
 
 @dataclass(frozen=True)
 class Mean(Scorer):
@@ -48,6 +53,11 @@ class Mean(Scorer):
         if self.n_known is None:
             return estimates
         return estimates * (len(self.values) / self.n_known)
+
+    @property
+    def scale(self) -> FloatArray | float:
+        """Largest estimate that values of this size could give, (n_features,)."""
+        return np.asarray(np.linalg.norm(self.values, axis=0) / self.length)
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,11 @@ class Median(Scorer):
         return np.stack(
             [np.median(s[:, np.newaxis] * self.values, axis=0) for s in signs]
         )
+
+    @property
+    def scale(self) -> FloatArray | float:
+        """Nothing: a median is picked, which adds no rounding."""
+        return 0.0
 
 
 def unit_length(values: FloatArray) -> FloatArray:

@@ -15,23 +15,24 @@ from numpy.typing import NDArray
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._validation import FloatArray
 
-# Equal sums added in another order differ in the 16th digit; a permutation test must
-# see them as equal.
-TIE_DECIMALS = 12
+# Equal sums added in another order differ in the 16th digit, and what is solved from
+# such sums in the 15th; a permutation test must see them as equal.
+TIE = 1e-10
+_DECIMALS = 12  # of proportions and bits
+
+
+def tie_floor(observed: FloatArray, scale: FloatArray | float) -> FloatArray:
+    """Return the least numbers that tie with observed statistics.
+
+    This is the one rule for statistics in any unit: they tie where they differ by less
+    than `TIE` times `scale`, the size of the numbers that each is made of.
+    """
+    return observed - TIE * scale
 
 
 def round_ties(statistics: FloatArray) -> FloatArray:
-    """Round statistics of the size of proportions or bits, so that ties are equal."""
-    return np.round(statistics, TIE_DECIMALS)
-
-
-def tie_floor(observed: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return the least number that ties with statistics of any scale.
-
-    For statistics in units of their own, where a fixed number of decimals would mean
-    nothing: `scale` is the typical size of the summands behind each.
-    """
-    return observed - 10.0**-TIE_DECIMALS * scale
+    """Round proportions or bits, so that sums in another order are the same number."""
+    return np.round(statistics, _DECIMALS)
 
 
 @dataclass(slots=True)

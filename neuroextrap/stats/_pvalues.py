@@ -143,7 +143,7 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     smaller than that of a larger score. The family-wise error is controlled as by
     :func:`max_statistic_p_value`, and no p-value is larger: where some regions are
     active, the others are compared with fewer. It needs the permuted scores of every
-    region (``save_null`` of the analyses keeps them).
+    region (``keep`` of the analyses writes them).
 
     Parameters
     ----------

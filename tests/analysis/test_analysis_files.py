@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from neuroextrap.analysis import Keep
 from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
@@ -18,7 +19,7 @@ def searchlight():
     rng = np.random.default_rng(0)
     y, runs = np.tile(np.arange(3), 4), np.repeat(np.arange(4), 3)
     X = rng.normal(size=(3, 5))[y] + rng.normal(size=(12, 5))
-    return IdentificationSearchLight(per_fold=True).fit(X, y, groups=runs)
+    return IdentificationSearchLight(keep=Keep(per_fold=True)).fit(X, y, groups=runs)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.encoding import EncodingIdentification
+from tests.analyses import encoding_of, searchlight_of
 
 SHAPE = (8, 8, 5)
 AFFINE = np.diag([3.0, 3, 3, 1])
@@ -33,7 +33,7 @@ def fit(img=None, mask=None, y=None, runs=None, **options):
     img, mask, y, runs = (
         a if b is None else b for a, b in zip(data(), given, strict=True)
     )
-    light = IdentificationSearchLight(mask, **{**OPTIONS, **options})
+    light = searchlight_of(mask, **{**OPTIONS, **options})
     return light.fit(img, y, groups=runs)
 
 
@@ -201,7 +201,7 @@ def test_parts_of_encoding_carry_their_run_too():
     members = np.eye(150, dtype=bool) | np.eye(150, k=1, dtype=bool)
 
     def identify(Y=Y, **options):
-        model = EncodingIdentification(encoder=Ridge(), regions=members, **options)
+        model = encoding_of(encoder=Ridge(), regions=members, **options)
         return model.fit(X[:30], Y[:30]).identify(X[30:], Y[30:], np.zeros(10))
 
     whole = identify(n_permutations=3)

@@ -1,20 +1,32 @@
 """The table of parameters is that of the analyses, and nothing else lists them."""
 
 import inspect
+import re
+from dataclasses import fields
 
+import numpy as np
 import pytest
 
+from neuroextrap.analysis import Regions, _run_parameters
+from neuroextrap.analysis._options import real, text, whole
 from neuroextrap.analysis._parameters import (
+    KINDS,
     PARAMETERS,
+    Parameter,
     of_arrays,
     of_no_places,
     parameters,
+    shared_parameters,
 )
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.maps._parameters import described_parameters, flat_parameters
+from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from tests.analyses import searchlight_of
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification)
 
@@ -23,26 +35,79 @@ def options_of(function):
     return [
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if name not in ("self", "imgs", "events")
+        if name not in ("self", "imgs", "events", "derivatives", "out", "analysis")
         and parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
 
 
 @pytest.mark.parametrize(
-    ("kind", "function"),
+    ("kind", "names"),
     [
-        *((analysis().kind, analysis) for analysis in ANALYSES),
-        ("samples", IdentificationSearchLight.fit_events),
+        *((analysis().kind, flat_parameters(analysis())) for analysis in ANALYSES),
+        ("samples", options_of(IdentificationSearchLight.fit_events)),
+        ("group", options_of(analyze_group)),
     ],
 )
-def test_every_parameter_is_in_the_table_once(kind, function):
-    names = [row.name for row in parameters(kind)]
-    assert sorted(names) == sorted(options_of(function))
+def test_every_parameter_is_in_the_table_once(kind, names):
+    assert sorted(row.name for row in parameters(kind)) == sorted(names)
+
+
+def test_a_cohort_takes_its_own_parameters_and_those_of_samples_and_stimuli():
+    told = options_of(analyze_participants)
+    names = {row.name for row in parameters("cohort", "samples", "stimuli")}
+    of_images = {"stimulus_images", "image_size", "model"}  # features, in Python
+    assert names - {*told} == {*of_images, "sample_mask"}
+    assert {*told} <= names
+
+
+def test_options_of_samples_have_one_default():
+    rows = {row.name: row for row in parameters("samples")}
+    defaults = {field.name: field.default for field in fields(SampleOptions)}
+    assert rows.keys() == defaults.keys() - {"label_column"}
+    for name, row in rows.items():
+        assert row.option is None or (row.option.default or None) == (
+            defaults[name] or None
+        )
 
 
 def test_roles_are_of_few_words():
     assert {row.role for row in PARAMETERS} == {"result", "identity", "resource"}
     assert not [row for row in PARAMETERS if row.own and row.role != "result"]
+
+
+def test_resources_are_what_descriptions_leave_out():
+    assert {row.name for row in parameters(*KINDS) if row.role == "resource"} == {
+        *WITHOUT_EFFECT
+    } - {"memory_level"}  # of maskers
+
+
+def test_a_range_is_checked_where_it_is_declared(monkeypatch):
+    row = Parameter("radius", "result", KINDS, whole("size", 1, least=3))
+    monkeypatch.setattr(_run_parameters, "PARAMETERS", (row,))
+    with pytest.raises(ValueError, match="radius=2 must be an integer of at least 3"):
+        RunParameters.of(IdentificationSearchLight(radius=2))
+    assert RunParameters.of(searchlight_of(radius=3, stride="x")).radius == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "good", "bad"),
+    [
+        (whole("n", least=1), [1, 5, None, np.int64(3)], [0, 1.0, True, "1"]),
+        (whole("n", 2, least=1), [1, 5], [None, 0, 2.5]),
+        (
+            real("x", 1.0, within=(0, 1)),
+            [0.5, np.float32(0.1)],
+            [0, 1, "1", True, None],
+        ),
+        (text("t"), ["anything", 3, None], []),
+    ],
+)
+def test_numbers_are_within_their_range(option, good, bad):
+    for value in good:
+        option.check("x", value)
+    for value in bad:
+        with pytest.raises(ValueError, match=f"x={re.escape(repr(value))} must be "):
+            option.check("x", value)
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
@@ -53,27 +118,29 @@ def test_sidecars_and_identities_leave_out_resources_only(analysis):
 
 
 def test_what_chooses_regions_is_what_regions_are_chosen_by():
-    chosen = {row.name for row in PARAMETERS if row.chooses_regions}
+    chosen = {row.name for row in PARAMETERS if row.section == "regions"}
     assert chosen == set(options_of(choose_regions)) - {"masker", "n_features", "names"}
-    assert chosen <= set(inspect.signature(RunParameters).parameters)
+    assert chosen <= {*shared_parameters()}
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_where_features_have_no_place_nothing_chooses_regions(analysis):
-    asked = analysis("mask.nii", radius=4.0, stride=3, labels_img="atlas.nii")
+    regions = Regions(stride=3)
+    asked = analysis("mask.nii", radius=4.0, regions=regions, labels_img="atlas.nii")
     plain = of_no_places(asked)
     assert plain.keys() >= {"mask", "labels_img", "n_nearest"}
-    assert plain.items() <= analysis().get_params(deep=False).items()
+    assert plain.items() <= flat_parameters(analysis()).items()
     assert "radius" not in plain
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_copies_of_arrays_keep_all_that_results_mean(analysis):
-    changed = {"statistic": "pairwise_accuracy", "confidence_level": 0.9, "radius": 4.0}
+    changed = {"statistic": "pairwise_accuracy", "set_sizes": [2, 3], "radius": 4.0}
     changed |= {"max_memory": "1M"}
-    places = {"mask": "mask.nii", "labels_img": "atlas.nii", "n_nearest": 9}
+    places = {"mask": "mask.nii", "labels_img": "atlas.nii"}
     resources = {"n_jobs": 7, "checkpoint": "work", "shard": "1/2", "verbose": 1}
-    asked = analysis(**changed, **places, **resources, min_voxels=5)
-    alone = of_arrays(asked).get_params(deep=False)
-    assert alone == analysis(**changed, min_voxels=1).get_params(deep=False)
+    regions = Regions(n_nearest=9, min_voxels=5)
+    asked = analysis(**changed, **places, **resources, regions=regions)
+    alone = flat_parameters(of_arrays(asked))
+    assert alone == flat_parameters(analysis(**changed)) | {"min_voxels": 1}
     assert asked.mask == "mask.nii"

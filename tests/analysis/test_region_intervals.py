@@ -6,6 +6,7 @@ import scipy.sparse
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.analyses import searchlight_of
 
 
 def fit(n_classes=6, signal=1.0, n_regions=3, **options):
@@ -14,7 +15,7 @@ def fit(n_classes=6, signal=1.0, n_regions=3, **options):
     X = rng.normal(size=(len(y), 6 * n_regions))
     X[:, :6] += signal * rng.normal(size=(n_classes, 6))[y]
     members = scipy.sparse.csr_array(np.repeat(np.eye(n_regions), 6, axis=1) > 0)
-    light = IdentificationSearchLight(regions=members, **options)
+    light = searchlight_of(regions=members, **options)
     return light.fit(X, y, groups=runs)
 
 
@@ -56,8 +57,8 @@ def test_maps_from_kept_nulls_equal_those_of_the_file(tmp_path, statistic):
         maxima = null[:, order[place:]].max(axis=1)
         worst = max(worst, (1 + (maxima >= observed[region]).sum()) / 50)
         expected[region] = worst
-    np.testing.assert_allclose(scores["p_value_step_down"], expected)
-    assert np.all(scores["p_value_step_down"] <= scores["p_value_fwe"])
+    np.testing.assert_allclose(scores["p_value_fwe_step_down"], expected)
+    assert np.all(scores["p_value_fwe_step_down"] <= scores["p_value_fwe"])
     corrected = "implied_information_corrected"
     if statistic == "accuracy":
         assert corrected not in scores
@@ -101,13 +102,13 @@ def false_findings(n_sets, folder, n_permutations=99):
                 regions=members,
                 n_permutations=n_permutations,
                 statistic="pairwise_accuracy",
-                save_null=folder / "null.npy",
+                keep=folder / "null.npy",
                 random_state=seed,
             )
             .fit(X, y, groups=runs)
             .region_scores_
         )
-        step_down = scores["p_value_step_down"] <= 0.05
+        step_down = scores["p_value_fwe_step_down"] <= 0.05
         false += step_down[6:].any()
         found += [step_down[:6].sum(), (scores["p_value_fwe"][:6] <= 0.05).sum()]
     return false / n_sets, found

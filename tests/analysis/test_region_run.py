@@ -12,6 +12,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._run import plan_decoding
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.margins.running._identity import differing
+from tests.analyses import searchlight_of
 
 
 def simulate():
@@ -25,7 +26,7 @@ def searchlight(**options):
     """A searchlight of three regions; the last has one usable voxel only."""
     members = np.zeros((3, 6), dtype=bool)
     members[0, :4] = members[1, 2:] = members[2, 5] = True
-    return IdentificationSearchLight(
+    return searchlight_of(
         regions=scipy.sparse.csr_array(members), n_permutations=9, **options
     )
 

@@ -1,16 +1,17 @@
 """Parameters of runs: the same checks, sizes and regions for every analysis."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 from neuroextrap import stats
-from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis import RegionAnalysis, Regions
+from neuroextrap.analysis._parameters import shared_parameters
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._parameters import flat_parameters, nested_parameters
+from tests.analyses import searchlight_of
 
 ANALYSES = [IdentificationSearchLight, EncodingIdentification]
 
@@ -25,8 +26,8 @@ def test_an_analysis_without_a_kind_cannot_be_made():
 
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_every_analysis_has_the_parameters_of_runs(analysis):
-    names = {field.name for field in fields(RunParameters)}
-    assert names <= analysis().get_params(deep=False).keys()
+    assert {"radius", "n_jobs", "cv"} <= {*shared_parameters()}
+    assert {*shared_parameters()} <= flat_parameters(analysis()).keys()
     parameters = RunParameters.of(analysis(n_permutations=7, shard="1/2"))
     assert (parameters.n_permutations, parameters.shard) == (7, "1/2")
 
@@ -46,7 +47,7 @@ def test_every_analysis_has_the_parameters_of_runs(analysis):
 )
 def test_checks_are_those_of_all_analyses(analysis, options, message):
     with pytest.raises(ValueError, match=message):
-        RunParameters.of(analysis(**options))
+        RunParameters.of(analysis(**nested_parameters(analysis, options)))
 
 
 def test_set_sizes_are_those_given_or_the_default_ones():
@@ -61,7 +62,7 @@ def test_set_sizes_are_those_given_or_the_default_ones():
 def test_regions_are_those_of_the_parameters():
     members = np.eye(4, dtype=bool)[:3]
     parameters = RunParameters.of(
-        IdentificationSearchLight(regions=members, min_voxels=1)
+        IdentificationSearchLight(regions=Regions(members, min_voxels=1))
     )
     choice = parameters.choose_regions(None, 4)
     expected = choose_regions(None, 4, regions=members)
@@ -80,6 +81,6 @@ def test_places_that_cannot_be_are_refused_before_any_work(tmp_path):
         ({"save_null": tmp_path}, "must be a file in a folder"),
         ({"checkpoint": tmp_path / "file"}, "must be a folder, it is a file"),
     ):
-        light = IdentificationSearchLight(n_permutations=3, **options)
+        light = searchlight_of(n_permutations=3, **options)
         with pytest.raises(ValueError, match=message):
             light.fit(*data)

@@ -16,6 +16,7 @@ from neuroextrap.encoding import (
     prediction_scores,
     schaefer_strimmer_covariance,
 )
+from tests.analyses import encoding_of
 from tests.bad_calls.calls import BadCall, assert_good_message, options
 
 V, T = ValueError, TypeError
@@ -28,7 +29,7 @@ F2, R2 = F[20:], R[20:]
 
 def fit(features=F[:20], imgs=R[:20], groups=None, **parameters):
     """Train a model."""
-    model = EncodingIdentification(encoder=Ridge(), **parameters)
+    model = encoding_of(encoder=Ridge(), **parameters)
     return model.fit(features, imgs, groups)
 
 
@@ -42,7 +43,7 @@ def identify(features=F2, imgs=R2, groups=None, **options):
 
 def with_parameters(**parameters):
     """Train a model with these parameters and identify."""
-    model = EncodingIdentification(**{"encoder": Ridge()} | parameters)
+    model = encoding_of(**{"encoder": Ridge()} | parameters)
     return model.fit(F[:20], R[:20]).identify(F2, R2)
 
 

@@ -22,7 +22,7 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.analysis import Keep, RegionAnalysis, RegionMaps
 from neuroextrap.stats._validation import check_flags
 
 
@@ -78,11 +78,6 @@ def _fit(kind, *data):
     return lambda **flag: kind(**flag).fit(*data)
 
 
-def _written(kind):
-    """Call to_directory of the class itself: it checks before it looks at results."""
-    return lambda **flag: kind.to_directory(None, "no_such_folder", **flag)
-
-
 def _write_analysis(**flag):
     light = decoding.IdentificationSearchLight(bounds=None).fit(ROWS, Y, groups=RUNS)
     return light.to_directory("no_such_folder", **flag)
@@ -95,20 +90,21 @@ def _merge(**flag):
 CALLS = {
     "RegionAnalysis.merge": _merge,
     "RegionAnalysis.to_directory": _write_analysis,
+    "RegionMaps.to_directory": lambda **flag: RegionMaps({}).to_directory(
+        "no_such_folder", **flag
+    ),
     "analyze_group": lambda **flag: cohorts.analyze_group("no_such_folder", **flag),
     "analyze_participants": lambda **flag: cohorts.analyze_participants(
         "no_such_folder", "out", samples="blocks", **flag
     ),
-    "DecoderComparison.to_directory": _written(decoding.DecoderComparison),
-    "IdentificationSearchLight": lambda **flag: decoding.IdentificationSearchLight(
-        **flag
-    ).fit(ROWS, Y, groups=RUNS),
+    "Keep": lambda **flag: decoding.IdentificationSearchLight(keep=Keep(**flag)).fit(
+        ROWS, Y, groups=RUNS
+    ),
     "IdentificationSearchLight.fit_events": _fit_events,
     "IdentificationSearchLight.merge": _merge,
     "IdentificationSearchLight.to_directory": _write_analysis,
     "compare_decoders": lambda **flag: decoding.compare_decoders(None, None, **flag),
     "ElasticNetEncoder": _fit(encoding.ElasticNetEncoder, ROWS, ROWS),
-    "EncodingComparison.to_directory": _written(encoding.EncodingComparison),
     "EncodingIdentification": _fit(encoding.EncodingIdentification, ROWS, ROWS),
     "EncodingIdentification.merge": _merge,
     "EncodingIdentification.to_directory": _write_analysis,
@@ -175,6 +171,6 @@ def test_booleans_of_numpy_are_flags(value):
         ROWS, two_sided=bool(value), step_down=bool(value)
     )
     np.testing.assert_array_equal(found.p_value, same.p_value)
-    assert (found.p_value_step_down is None) == (not value)
-    light = decoding.IdentificationSearchLight(per_fold=value, bounds=None)
+    assert (found.p_value_fwe_step_down is None) == (not value)
+    light = decoding.IdentificationSearchLight(keep=Keep(per_fold=value), bounds=None)
     light.fit(ROWS, Y, groups=RUNS)

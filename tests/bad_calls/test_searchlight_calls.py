@@ -13,6 +13,7 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
+from tests.analyses import searchlight_of
 from tests.bad_calls.calls import BadCall, assert_good_message, options
 
 V, T = ValueError, TypeError
@@ -27,12 +28,12 @@ MASK = nibabel.Nifti1Image(np.ones((3, 3, 3), "uint8"), IMG.affine)
 
 def fit(imgs=X, y=Y, groups=RUNS, **parameters):
     """Fit a searchlight to small arrays."""
-    return IdentificationSearchLight(**parameters).fit(imgs, y, groups=groups)
+    return searchlight_of(**parameters).fit(imgs, y, groups=groups)
 
 
 def fit_img(imgs=IMG, mask=MASK, y=Y, groups=RUNS, **parameters):
     """Fit a searchlight to a small image."""
-    return IdentificationSearchLight(mask, **parameters).fit(imgs, y, groups=groups)
+    return searchlight_of(mask, **parameters).fit(imgs, y, groups=groups)
 
 
 FITTED = fit()
@@ -162,8 +163,6 @@ PARAMETERS = [
     ("noise_covariance", np.ones((20, 3)), V, "noise_covariance", "(20, 3)"),
     ("noise_covariance", np.full((20, 5), NAN), V, "noise_covariance", "NaN"),
     ("memory", 3, T),
-    ("memory_level", -1, V),
-    ("memory_level", 1.5, V),
 ]
 
 SAMPLES = [

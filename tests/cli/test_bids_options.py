@@ -15,10 +15,10 @@ from tests.cohorts.conftest import make_dataset
 
 PACKAGE = Path(neuroextrap.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-ELSEWHERE = {"--allow-missing"}
-"""Options named by what only other commands reach: joining parts of one analysis."""
-OWN = ("_bids.py", "_bids_analysis.py", "_encoding_options.py", "_cost.py")
-"""Modules of the command line that the command uses."""
+ELSEWHERE = {"--allow-missing", "--null"}
+"""Options named by what only other commands reach, as joining parts of an analysis."""
+OWN = ("_bids.py",)
+"""Modules of the command line whose texts this command says."""
 
 
 def options_of(command):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._completion import SHELLS
+from neuroextrap.cli._main import SHELLS
 
 
 def script(shell, capsys):

@@ -6,8 +6,7 @@ import tomllib
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._bids import _add_options, _read_configuration
-from neuroextrap.cli._configuration_values import typed_values
+from neuroextrap.cli._bids import _add_options, _read_configuration, typed_values
 from neuroextrap.cli._main import build_parser
 from neuroextrap.cli._parser import CommandParser
 

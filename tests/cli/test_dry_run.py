@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import _cost, main
+from neuroextrap.cli import _results, main
 
 SHAPE, AFFINE = (5, 4, 3), np.diag([3.0, 3.0, 3.0, 1.0])
 LINE = r"dry run: {}; about \d+:\d\d:\d\d \(h:mm:ss\), \d+ MiB of data; nothing written"
@@ -107,18 +107,18 @@ def test_input_is_checked_all_the_same(folder, capsys):
 
 def test_seconds_grow_with_the_number(monkeypatch):
     now, calls = [0.0], []
-    monkeypatch.setattr(_cost.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(_results.time, "perf_counter", lambda: now[0])
 
     def run(n):
         calls.append(n)
         now[0] += 3.0 + 0.5 * n
 
-    assert _cost.seconds_of(run, 1000, few=(2, 12)) == pytest.approx(503)
-    assert _cost.seconds_of(run, 7, few=(2, 12)) == pytest.approx(6.5)
+    assert _results.seconds_of(run, 1000, few=(2, 12)) == pytest.approx(503)
+    assert _results.seconds_of(run, 7, few=(2, 12)) == pytest.approx(6.5)
     assert max(calls) == 12
 
 
 def test_a_faster_larger_number_is_no_negative_time(monkeypatch):
     steps = iter([0, 5.0, 10.0, 11.0])
-    monkeypatch.setattr(_cost.time, "perf_counter", lambda: next(steps))
-    assert _cost.seconds_of(lambda n: None, 1000) == 1.0
+    monkeypatch.setattr(_results.time, "perf_counter", lambda: next(steps))
+    assert _results.seconds_of(lambda n: None, 1000) == 1.0

@@ -5,13 +5,16 @@ from argparse import Namespace
 import pytest
 
 from neuroextrap.analysis import _parameters
+from neuroextrap.analysis._options import whole
 from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
-from neuroextrap.cli._bids_analysis import make_analysis
+from neuroextrap.cli import main
+from neuroextrap.cli._bids import _read_configuration, make_analysis
 from neuroextrap.cli._main import build_parser
-from neuroextrap.cli._origin import origin_of_command
 from neuroextrap.cli._parser import parameters_of
+from neuroextrap.cli._results import origin_of_command
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.maps._parameters import flat_parameters
 
 COMMANDS = {
     "searchlight": "searchlight --imgs a.nii --events b.tsv out",
@@ -31,11 +34,15 @@ def parsed(command, *more):
 def joined(monkeypatch):
     """A parameter that joins the table."""
 
-    def join(kind, word):
-        row = Parameter("volume", "result", word, (kind,))
+    def join(kind, option):
+        section = "samples" if kind == "samples" else "analysis"
+        row = Parameter("volume", "result", (kind,), option, section)
         monkeypatch.setattr(_parameters, "PARAMETERS", (*PARAMETERS, row))
 
     return join
+
+
+LOUDNESS = whole("how loud it is", 10, word="loudness")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +72,7 @@ def test_defaults_are_those_of_python(command):
         "searchlight": IdentificationSearchLight,
         "encoding": EncodingIdentification,
     }
-    expected = kinds[command]().get_params(deep=False)
+    expected = flat_parameters(kinds[command]())
     del made["verbose"]  # the command tells how far it is
     made.pop("encoder", None)
     assert made == {name: expected[name] for name in made}
@@ -73,21 +80,43 @@ def test_defaults_are_those_of_python(command):
 
 @pytest.mark.parametrize("kind", ["searchlight", "encoding", "samples"])
 def test_a_parameter_that_joins_the_table_is_passed_on(joined, kind):
-    args = parsed("searchlight" if kind == "samples" else kind)
-    args.loudness = 11
-    before = parameters_of(args, kind)
+    command = "searchlight" if kind == "samples" else kind
+    before = parameters_of(parsed(command), kind)
     joined(kind, None)
-    assert parameters_of(args, kind).keys() == before.keys()
-    joined(kind, "loudness")
-    assert parameters_of(args, kind)["volume"] == 11
-    assert parameters_of(args, kind).keys() == before.keys() | {"volume"}
-    assert "volume" not in parameters_of(args, kind, without=["loudness"])
+    assert parameters_of(parsed(command), kind).keys() == before.keys()
+    joined(kind, LOUDNESS)
+    given = parameters_of(parsed(command, "--loudness", "11"), kind)
+    assert given["volume"] == 11
+    assert given.keys() == before.keys() | {"volume"}
+    args = parsed("bids", "--loudness", "3")
+    assert parameters_of(args, kind, without=["checkpoint", "loudness"]).keys() == (
+        before.keys() - {"checkpoint"}
+    )
+
+
+@pytest.mark.parametrize("kind", ["searchlight", "encoding", "samples"])
+def test_it_is_in_help_and_in_configurations(joined, kind, tmp_path, capsys):
+    joined(kind, LOUDNESS)
+    for command in {"bids", kind} & COMMANDS.keys():
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        said = " ".join(capsys.readouterr().out.split())
+        assert "--loudness N how loud it is (default: 10)" in said
+    config = tmp_path / "own.toml"
+    config.write_text("loudness = 12\n")
+    args = parsed("bids", "--config", str(config))
+    args.argv = ["bids"]
+    _read_configuration(args)
+    assert args.loudness == 12
+    config.write_text('loudness = "12"\n')
+    with pytest.raises(ValueError, match="write the number without quotes"):
+        _read_configuration(args)
 
 
 def test_an_option_of_samples_that_joins_the_table_is_on_record(joined):
     args = Namespace(argv=[], loudness=11, test_runs=["1"])
     assert origin_of_command(args).samples == {"test_runs": ["1"]}
-    joined("samples", "loudness")
+    joined("samples", LOUDNESS)
     assert origin_of_command(args).samples == {"loudness": 11, "test_runs": ["1"]}
 
 
@@ -97,6 +126,6 @@ def test_a_word_of_the_other_analysis_is_refused(joined, kind):
     args = parsed("bids", "--analysis", kind)
     args.given |= {"--loudness"}
     make_analysis(args)
-    joined(other, "loudness")
+    joined(other, LOUDNESS)
     with pytest.raises(ValueError, match=f"--loudness is for --analysis {other}; "):
         make_analysis(args)

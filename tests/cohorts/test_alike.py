@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from neuroextrap.cohorts import analyze_group, analyze_participants
-from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import second_level_test
+from tests.analyses import searchlight_of
 
 OPTIONS = {"samples": "blocks", "confounds": (), "report": False}
 
 
 def analyze(derivatives, out, label, light=None, **options):
-    light = IdentificationSearchLight(
-        **{"radius": 4.0, "bounds": None, **(light or {})}
-    )
+    light = searchlight_of(**{"radius": 4.0, "bounds": None, **(light or {})})
     given = {"analysis": light, "participants": [label], **OPTIONS, **options}
     outcomes = analyze_participants(derivatives, out, **given)
     assert outcomes["status"].tolist() == ["done"]

@@ -1,7 +1,8 @@
 """Which parameters are options of a configuration is read from the table."""
 
 from neuroextrap.analysis import _parameters
-from neuroextrap.cohorts._configuration import _of_analysis
+from neuroextrap.analysis._options import text
+from neuroextrap.cohorts._records import _of_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 
@@ -10,7 +11,9 @@ def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
     light = IdentificationSearchLight(within_runs="center", radius=4.0, n_jobs=2)
     assert _of_analysis(light) == ({"radius": 4.0}, {"within_runs": "center"})
     rows = [
-        row._replace(word="inside") if row.name == "within_runs" else row
+        row._replace(option=text("how", word="inside"))
+        if row.name == "within_runs"
+        else row
         for row in _parameters.PARAMETERS
     ]
     monkeypatch.setattr(_parameters, "PARAMETERS", rows)

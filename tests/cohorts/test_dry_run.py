@@ -7,6 +7,7 @@ import pytest
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._event_samples import event_samples, labels_of_samples
+from neuroextrap.images._sample_options import SampleOptions
 
 OPTIONS = {"samples": "lsa", "report": False}
 
@@ -112,8 +113,9 @@ def test_labels_are_those_of_the_samples(pair, samples):
     tables[1].loc[3, "trial_type"] = "n/a"
     options = {"samples": samples, "exclude": "chair"}
     options["sample_mask"] = [np.delete(np.arange(64), np.arange(20, 31)), *[None] * 3]
-    read = event_samples(imgs, tables, **options)
-    y, runs = labels_of_samples(imgs, tables, **options)
+    options = SampleOptions(**options)
+    read = event_samples(imgs, tables, None, options)
+    y, runs = labels_of_samples(imgs, tables, options)
     np.testing.assert_array_equal(y, read.y)
     np.testing.assert_array_equal(runs, read.runs)
     assert len(y) < {"blocks": 16, "volumes": 96, "lsa": 32, "lss": 32}[samples]

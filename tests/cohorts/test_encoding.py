@@ -17,7 +17,7 @@ from neuroextrap.encoding import (
     read_features,
 )
 from neuroextrap.images import resolve_masker, single_trial_betas, to_img
-from neuroextrap.images._fmriprep import fmriprep_confounds
+from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.maps import read_maps
 
 MODEL = {"encoder": RidgeEncoder(), "radius": 4.0}

@@ -9,8 +9,7 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import prevalence_test
-from neuroextrap.group._prevalence import PrevalenceOptions
-from neuroextrap.group._saved_prevalence import saved_prevalence
+from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.maps import read_maps
 
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
@@ -92,7 +91,7 @@ def test_masks_may_differ(permuted, tmp_path):
         )
         file = tmp_path / f"sub-{k}.npy"
         light = IdentificationSearchLight(
-            mask_img, radius=4.0, n_permutations=15, save_null=file, bounds=None
+            mask_img, radius=4.0, n_permutations=15, keep=file, bounds=None
         )
         light.fit(img, y, groups=runs)
         folders.append(str(tmp_path / f"sub-{k}"))

@@ -11,8 +11,9 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
+from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
-from neuroextrap.images._fmriprep import fmriprep_confounds
+from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._bids import file_entities
 from neuroextrap.reporting._page import make_page
@@ -65,11 +66,10 @@ def test_a_participant_equals_the_analysis_by_hand(analyzed, cohort):
     assert confounds[0].shape[1] == 24
     assert kept[0].tolist() == list(range(1, 64))
     mask = nibabel.load(sorted(folder.glob("*_mask.nii.gz"))[0])
-    samples = event_samples(
-        imgs, events, mask, samples="lsa", confounds=confounds, sample_mask=kept
-    )
+    options = {"samples": "lsa", "confounds": confounds, "sample_mask": kept}
+    samples = event_samples(imgs, events, mask, SampleOptions(**options))
     twin = IdentificationSearchLight(mask, radius=4.0).fit_events(
-        imgs, events, samples="lsa", confounds=confounds, sample_mask=kept
+        imgs, events, **options
     )
     assert samples.data.shape == (32, 47)
     assert twin.n_elements_ == resolve_masker(mask).n_elements_ == 47

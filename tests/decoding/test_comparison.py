@@ -9,6 +9,7 @@ import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.maps import read_maps
 
@@ -71,7 +72,7 @@ def test_equals_enumeration_of_all_exchanges(unit, two_sided):
     maxima = null.max(axis=0)
     np.testing.assert_allclose(scores["p_value_fwe"], (maxima >= slack).mean(axis=1))
     assert found.n_units_ == n_units
-    assert np.all(scores["p_value_step_down"] <= scores["p_value_fwe"])
+    assert np.all(scores["p_value_fwe_step_down"] <= scores["p_value_fwe"])
     for which, light in zip(("first", "second"), lights, strict=True):
         np.testing.assert_allclose(
             scores[f"{which}_accuracy"], light.region_scores_["accuracy"]
@@ -145,15 +146,15 @@ def test_images_with_empty_regions_and_files(tmp_path):
     keep[3] = 0
     mask = nibabel.Nifti1Image(keep, img.affine)
     first, second = (
-        IdentificationSearchLight(mask, radius=2.1, min_voxels=5, estimator=name).fit(
-            img, y, groups=runs
-        )
+        IdentificationSearchLight(
+            mask, radius=2.1, regions=Regions(min_voxels=5), estimator=name
+        ).fit(img, y, groups=runs)
         for name in ("lda", "nearest_centroid")
     )
     found = compare_decoders(first, second, n_permutations=49, step_down=True)
     found.to_directory(tmp_path / "out")
     maps = read_maps(tmp_path / "out" / "maps.json")
-    assert maps.keys() == found.maps_.keys() >= {"p_value_fwe", "p_value_step_down"}
+    assert maps.keys() == found.keys() >= {"p_value_fwe", "p_value_fwe_step_down"}
     difference = maps["accuracy_difference"].get_fdata()
     unknown = np.isnan(first.maps_["accuracy"].get_fdata())
     np.testing.assert_array_equal(np.isnan(difference), unknown)

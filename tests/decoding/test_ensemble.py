@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight, ensemble_information
 
 
@@ -19,7 +20,9 @@ def simulate(n_classes=4, n_runs=6, n_features=12, signal=1.0, seed=0):
 @pytest.mark.parametrize("classifier", ["nearest_centroid", "lda"])
 def test_rows_are_means_over_sets_fitted_one_by_one(classifier):
     X, y, runs = simulate()
-    searchlight = IdentificationSearchLight(estimator=classifier, min_voxels=1)
+    searchlight = IdentificationSearchLight(
+        estimator=classifier, regions=Regions(min_voxels=1)
+    )
     table = ensemble_information(
         searchlight, X, y, runs, n_voxels=[1, 3, 12], n_draws=4, random_state=5
     )
@@ -30,7 +33,9 @@ def test_rows_are_means_over_sets_fitted_one_by_one(classifier):
             drawn = rng.permutation(12)[:size]
             sets = [drawn, drawn[: size // 2], drawn[size // 2 :]]
             fits = [
-                IdentificationSearchLight(estimator=classifier, min_voxels=1)
+                IdentificationSearchLight(
+                    estimator=classifier, regions=Regions(min_voxels=1)
+                )
                 .fit(X[:, s], y, groups=runs)
                 .region_scores_
                 for s in sets
@@ -70,7 +75,9 @@ def test_copies_are_redundant_and_complements_synergistic():
         last["redundancy"], last["implied_information"], rtol=0.05
     )
     synergistic = ensemble_information(
-        IdentificationSearchLight(estimator="lda", shrinkage=1e-6, min_voxels=1),
+        IdentificationSearchLight(
+            estimator="lda", shrinkage=1e-6, regions=Regions(min_voxels=1)
+        ),
         hidden,
         y,
         runs,

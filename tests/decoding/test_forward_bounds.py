@@ -9,11 +9,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap import stats
+from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import Labels
 from neuroextrap.design._tests import BoundOptions, bound_design
 from neuroextrap.maps._identification import bound_set_sizes
+from tests.analyses import searchlight_of
 
 N_RUNS, K = 6, 4
 
@@ -125,7 +127,7 @@ def naive_counts_in_time(x, y, runs):
 def test_the_chronological_order_alone_on_request(n_runs):
     """With more runs the same outcomes go on: testing begins after the first run."""
     x, y, runs = (values[: n_runs * K] for values in samples())
-    light = IdentificationSearchLight(e_value_order="chronological")
+    light = IdentificationSearchLight(bounds=Bounds(e_value_order="chronological"))
     fitted = light.fit(x, y, groups=runs)
     counts = naive_counts_in_time(*samples())[:, : n_runs - 1]
     expected = stats.forward_e_value(counts, K, 1 / K)
@@ -146,7 +148,7 @@ def test_chronological_e_values_leave_bounds_and_files_as_they_are(tmp_path):
     x, y, runs = samples()
     cyclic = IdentificationSearchLight(regions=windows()).fit(x, y, groups=runs)
     light = IdentificationSearchLight(
-        regions=windows(), e_value_order="chronological"
+        regions=windows(), bounds=Bounds(e_value_order="chronological")
     ).fit(x, y, groups=runs)
     light.to_directory(tmp_path / "all")
     read = IdentificationSearchLight.from_directory(tmp_path / "all")
@@ -194,7 +196,9 @@ def test_runs_may_be_added_after_looking_at_chronological_e_values(n_classes):
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 def test_a_chronological_order_needs_runs(groups, message):
     x, y, _ = samples()
-    light = IdentificationSearchLight(e_value_order="chronological", cv=KFold(3))
+    light = IdentificationSearchLight(
+        bounds=Bounds(e_value_order="chronological"), cv=KFold(3)
+    )
     with pytest.raises(ValueError, match=f"e_value_order='chronological'.*{message}"):
         light.fit(x, y, groups=groups)
 
@@ -207,7 +211,7 @@ def test_folders_and_levels_need_no_new_fit(tmp_path):
     for name, value in light.region_scores_.items():
         np.testing.assert_array_equal(read.region_scores_[name], value, err_msg=name)
     stricter = replace(read.results_, confidence_level=0.99).statistics()
-    light.set_params(confidence_level=0.99).fit(x, y, groups=runs)
+    light.set_params(bounds=Bounds(confidence_level=0.99)).fit(x, y, groups=runs)
     for name, value in stricter.items():
         np.testing.assert_array_equal(value, light.region_scores_[name], err_msg=name)
     np.testing.assert_array_equal(read.bound_curve(3)[0], light.bound_curve(3)[0])
@@ -222,17 +226,17 @@ def test_shards_and_workers_change_nothing(estimator, n_permutations, tmp_path):
         "estimator": estimator,
         "n_permutations": n_permutations,
     }
-    whole = IdentificationSearchLight(**options).fit(x, y, groups=runs)
+    whole = searchlight_of(**options).fit(x, y, groups=runs)
     n_jobs = 2 if estimator == "nearest_centroid" else 1  # threads, not processes
     shards = [
-        IdentificationSearchLight(
+        searchlight_of(
             **options, shard=(i, 2), n_jobs=n_jobs, checkpoint=tmp_path / str(i)
         ).fit(x, y, groups=runs)
         for i in (1, 2)
     ]
-    resumed = IdentificationSearchLight(
-        **options, shard=(2, 2), checkpoint=tmp_path / "2"
-    ).fit(x, y, groups=runs)
+    resumed = searchlight_of(**options, shard=(2, 2), checkpoint=tmp_path / "2").fit(
+        x, y, groups=runs
+    )
     for name, value in shards[1].region_scores_.items():
         np.testing.assert_array_equal(resumed.region_scores_[name], value, err_msg=name)
     shards[0].merge(shards[1])
@@ -282,13 +286,15 @@ def test_folds_and_no_bounds_on_request():
 def test_unknown_words_are_refused(parameters):
     x, y, runs = samples()
     with pytest.raises(ValueError, match=f"{next(iter(parameters))}=.* must be one of"):
-        IdentificationSearchLight(**parameters).fit(x, y, groups=runs)
+        searchlight_of(**parameters).fit(x, y, groups=runs)
 
 
 def test_runs_as_units_and_after_centering_within_runs():
     x, y, runs = samples(noise=0.3)
     single = IdentificationSearchLight().fit(x, y, groups=runs)
-    whole = IdentificationSearchLight(test_units="runs").fit(x, y, groups=runs)
+    whole = IdentificationSearchLight(bounds=Bounds(test_units="runs")).fit(
+        x, y, groups=runs
+    )
     expected = stats.forward_bayes_accuracy_lower_bound(
         naive_counts(x, y, runs) / K, 1, first_steps=(0, 1)
     )
@@ -303,7 +309,7 @@ def test_runs_as_units_and_after_centering_within_runs():
     assert centered.results_.forward.n_units.max() == 1
     assert any("within_runs='center'" in note for note in centered.notes_)
     with pytest.raises(ValueError, match="needs the run of every sample"):
-        IdentificationSearchLight(test_units="runs", cv=3).fit(x, y)
+        IdentificationSearchLight(bounds=Bounds(test_units="runs"), cv=3).fit(x, y)
 
 
 @pytest.mark.parametrize(("n_classes", "n_runs"), [(40, 3), (8, 6), (2, 2)])
@@ -312,7 +318,9 @@ def test_many_classes_in_few_runs(n_classes, n_runs, test_units):
     rng = np.random.default_rng(n_classes)
     y, runs = np.tile(np.arange(n_classes), n_runs), np.repeat(range(n_runs), n_classes)
     x = rng.normal(size=(n_classes, 20))[y] + 0.3 * rng.normal(size=(len(y), 20))
-    fitted = IdentificationSearchLight(test_units=test_units).fit(x, y, groups=runs)
+    fitted = IdentificationSearchLight(bounds=Bounds(test_units=test_units)).fit(
+        x, y, groups=runs
+    )
     bound = fitted.region_scores_["bayes_accuracy_bound"][0]
     if test_units == "samples" and n_classes > 2:
         assert bound > 0.8
@@ -322,7 +330,7 @@ def test_many_classes_in_few_runs(n_classes, n_runs, test_units):
 def test_whole_runs_of_a_single_split():
     x, y, runs = samples(noise=0.3)
     split = [(np.flatnonzero(runs < 3), np.flatnonzero(runs >= 3))]
-    whole = IdentificationSearchLight(cv=split, test_units="runs")
+    whole = IdentificationSearchLight(cv=split, bounds=Bounds(test_units="runs"))
     whole.fit(x, y, groups=runs)
     assert whole.results_.forward.n_units.tolist() == [[3]]
     single = IdentificationSearchLight(cv=split).fit(x, y, groups=runs)
@@ -352,7 +360,7 @@ def test_designs_that_cannot_be_tested_forward_say_so(shrinkage):
     assert any("do not leave whole runs out" in note for note in light.notes_)
     with pytest.raises(ValueError, match="bounds='forward' must have runs"):
         light.set_params(bounds="forward").fit(x, y, groups=runs)
-    whole = light.set_params(bounds="auto", test_units="runs").fit(x, y, groups=runs)
+    whole = light.set_params(bounds=Bounds(test_units="runs")).fit(x, y, groups=runs)
     assert "bayes_accuracy_bound" not in whole.region_scores_
     assert any("whole runs as test units" in note for note in whole.notes_)
 

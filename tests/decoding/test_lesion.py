@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.analysis import Keep, Regions
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
+from tests.analyses import searchlight_of
 
 
 def simulate(shape=(5, 4, 3), n_classes=4, n_runs=6, seed=0):
@@ -32,9 +34,7 @@ def simulate(shape=(5, 4, 3), n_classes=4, n_runs=6, seed=0):
 def test_spheres_equal_fits_of_the_rest(classifier):
     img, mask, y, runs = simulate()
     options = {"radius": 3.5, "estimator": classifier}
-    found = lesion_identification(
-        IdentificationSearchLight(mask, **options), img, y, runs
-    )
+    found = lesion_identification(searchlight_of(mask, **options), img, y, runs)
     inside = np.asanyarray(mask.dataobj).astype(bool)
     X = img.get_fdata()[inside].T
     places = nibabel.affines.apply_affine(mask.affine, np.argwhere(inside))
@@ -45,7 +45,7 @@ def test_spheres_equal_fits_of_the_rest(classifier):
         rest = np.linalg.norm(places - places[voxel], axis=1) > 3.5
         left = alone.fit(X[:, rest], y, groups=runs).region_scores_
         here = tuple(np.argwhere(inside)[voxel])
-        values = {name: img.get_fdata()[here] for name, img in found.maps.items()}
+        values = {name: img.get_fdata()[here] for name, img in found.items()}
         assert values["n_voxels"] == (~rest).sum()
         for name in ("accuracy", "pairwise_accuracy", "implied_information"):
             np.testing.assert_allclose(values[name], left[name][0], rtol=1e-6)
@@ -53,9 +53,9 @@ def test_spheres_equal_fits_of_the_rest(classifier):
         np.testing.assert_allclose(values["information_loss"], loss, atol=2e-6)
         loss = whole["accuracy"][0] - left["accuracy"][0]
         np.testing.assert_allclose(values["accuracy_loss"], loss, atol=1e-12)
-    outside = found.maps["accuracy"].get_fdata()[4, 3]
+    outside = found["accuracy"].get_fdata()[4, 3]
     assert np.isnan(outside).all()
-    assert len(found.table) == inside.sum()
+    assert len(found.table_) == inside.sum()
 
 
 def test_atlas_regions_and_where_the_signal_is():
@@ -66,13 +66,13 @@ def test_atlas_regions_and_where_the_signal_is():
     found = lesion_identification(
         IdentificationSearchLight(mask, labels_img=labels), img, y, runs
     )
-    assert found.table["name"].tolist() == ["3", "9"]
-    assert found.table["n_voxels"].tolist() == [8, 21]
-    loss = found.table["accuracy_loss"]
+    assert found.table_["name"].tolist() == ["3", "9"]
+    assert found.table_["n_voxels"].tolist() == [8, 21]
+    loss = found.table_["accuracy_loss"]
     assert loss[0] > 0.3
     assert loss[0] > loss[1]
-    assert found.table["accuracy"][0] == found.maps["accuracy"].get_fdata()[0, 0, 0]
-    assert np.isnan(found.maps["accuracy_loss"].get_fdata()[2]).all()
+    assert found.table_["accuracy"][0] == found["accuracy"].get_fdata()[0, 0, 0]
+    assert np.isnan(found["accuracy_loss"].get_fdata()[2]).all()
 
 
 def test_a_matrix_of_regions_on_arrays_and_images():
@@ -83,19 +83,24 @@ def test_a_matrix_of_regions_on_arrays_and_images():
     members = np.eye(57, dtype=bool)[[0, 3, 5]]
     members[0, 1:8] = True
     members = scipy.sparse.csr_array(members)
-    searchlight = IdentificationSearchLight(regions=members, min_voxels=1)
+    searchlight = IdentificationSearchLight(
+        regions=Regions(members, min_voxels=1),
+    )
     found = lesion_identification(searchlight, X, y, runs)
-    assert found.table["n_voxels"].tolist() == [7, 0, 1]
-    assert np.isnan(found.table["accuracy"][1])
+    assert found.table_["n_voxels"].tolist() == [7, 0, 1]
+    assert np.isnan(found.table_["accuracy"][1])
     rest = np.r_[4, 6:57]
     left = IdentificationSearchLight().fit(X[:, 8:], y, groups=runs)
-    assert found.maps["accuracy"][0] == left.region_scores_["accuracy"][0]
+    assert found["accuracy"][0] == left.region_scores_["accuracy"][0]
     left = IdentificationSearchLight().fit(X[:, np.r_[:3, rest]], y, groups=runs)
-    assert found.maps["accuracy"][2] == left.region_scores_["accuracy"][0]
-    on_image = IdentificationSearchLight(mask, regions=members, min_voxels=1)
+    assert found["accuracy"][2] == left.region_scores_["accuracy"][0]
+    on_image = IdentificationSearchLight(
+        mask,
+        regions=Regions(members, min_voxels=1),
+    )
     found = lesion_identification(on_image, img, y, runs)
-    assert found.maps is None
-    assert np.isfinite(found.table["accuracy"]).all()
+    assert found.masker_ is None
+    assert np.isfinite(found.table_["accuracy"]).all()
 
 
 def test_a_region_that_leaves_nothing_is_nan():
@@ -106,8 +111,8 @@ def test_a_region_that_leaves_nothing_is_nan():
     found = lesion_identification(
         IdentificationSearchLight(regions=scipy.sparse.csr_array(members)), X, y, runs
     )
-    assert np.isnan(found.table["accuracy"][0])
-    assert np.isfinite(found.table["accuracy"][1])
+    assert np.isnan(found.table_["accuracy"][0])
+    assert np.isfinite(found.table_["accuracy"][1])
 
 
 def noise(rng, n_voxels=24, n_classes=4, n_runs=6):
@@ -136,9 +141,9 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
         "blocks": blocks if pairs else None,
     }
     found = lesion_identification(
-        IdentificationSearchLight(regions=members, **options), X, y, runs
+        searchlight_of(regions=members, **options), X, y, runs
     )
-    alone = IdentificationSearchLight(**options)
+    alone = searchlight_of(**options)
     name = {"accuracy": 4, "pairwise_accuracy": 2}.get(statistic, statistic)
     outcomes, p = [], []
     for left in [slice(None), *(~members.toarray())]:
@@ -149,7 +154,7 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
         outcomes.append([comb(b, name - 1) / comb(3, name - 1) for b in beaten])
         p.append(fit.region_scores_["p_value"][0])
     assert found.whole["p_value"] == p[0]
-    np.testing.assert_allclose(found.table["p_value"], p[1:])
+    np.testing.assert_allclose(found.table_["p_value"], p[1:])
     D = (np.array(outcomes[0]) - outcomes[1:]) / len(y)
     D = np.stack([D[:, blocks == b].sum(axis=1) for b in range(32)], axis=1)
     expected = stats.paired_sign_flip_test(
@@ -157,10 +162,10 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
     )
     for kind in ("p_value", "p_value_fwe"):
         flipped = np.maximum(getattr(expected, kind), p[0])
-        np.testing.assert_allclose(found.table[f"loss_{kind}"], flipped)
-        np.testing.assert_allclose(found.maps[f"loss_{kind}"], flipped)
+        np.testing.assert_allclose(found.table_[f"loss_{kind}"], flipped)
+        np.testing.assert_allclose(found[f"loss_{kind}"], flipped)
     if statistic == "accuracy":
-        np.testing.assert_allclose(found.table["accuracy_loss"], D.sum(axis=1))
+        np.testing.assert_allclose(found.table_["accuracy_loss"], D.sum(axis=1))
 
 
 def test_a_region_with_a_signal_of_its_own_is_missed():
@@ -168,7 +173,7 @@ def test_a_region_with_a_signal_of_its_own_is_missed():
     X, y, runs, members = noise(rng, n_runs=12)
     X[:, :6] += 1.5 * rng.normal(size=(4, 6))[y]
     searchlight = IdentificationSearchLight(regions=members, n_permutations=199)
-    table = lesion_identification(searchlight, X, y, runs).table
+    table = lesion_identification(searchlight, X, y, runs).table_
     assert table["loss_p_value_fwe"][0] == 1 / 200
     assert (table["loss_p_value"][1:] > 0.05).all()
     assert (table["p_value_fwe"][1:] < 0.05).all()
@@ -191,7 +196,7 @@ def test_family_wise_errors_are_kept(n_sets, signal):
             n_permutations=99,
             random_state=rng,
         )
-        table = lesion_identification(searchlight, X, y, runs).table
+        table = lesion_identification(searchlight, X, y, runs).table_
         free = slice(0 if signal == 0 else 1, None)
         names = ("p_value_fwe", "loss_p_value_fwe")
         smallest.append([table[name][free].min() for name in names])
@@ -207,7 +212,7 @@ def test_regions_that_leave_nothing_have_no_p_value():
     X, y, runs, _ = noise(np.random.default_rng(7))
     everything = scipy.sparse.csr_array(np.ones((1, 24), dtype=bool))
     searchlight = IdentificationSearchLight(regions=everything, n_permutations=9)
-    table = lesion_identification(searchlight, X, y, runs).table
+    table = lesion_identification(searchlight, X, y, runs).table_
     assert np.isnan(table[["p_value", "loss_p_value_fwe"]].to_numpy()).all()
 
 
@@ -219,7 +224,10 @@ def test_bad_input_is_named():
         )
     with pytest.raises(ValueError, match="no region has min_voxels=400"):
         lesion_identification(
-            IdentificationSearchLight(mask, min_voxels=400), img, y, runs
+            IdentificationSearchLight(mask, regions=Regions(min_voxels=400)),
+            img,
+            y,
+            runs,
         )
     with pytest.raises(ValueError, match="statistic='implied_information' is not"):
         lesion_identification(
@@ -232,5 +240,5 @@ def test_bad_input_is_named():
         )
     with pytest.raises(ValueError, match="searchlight has per_fold=True"):
         lesion_identification(
-            IdentificationSearchLight(mask, per_fold=True), img, y, runs
+            IdentificationSearchLight(mask, keep=Keep(per_fold=True)), img, y, runs
         )

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     ensemble_information,
@@ -73,14 +74,14 @@ def test_ensembles_and_lesions_of_the_slice(slice_blocks):
     assert table["accuracy"].iloc[0] > 0.2
     assert table["redundancy"].iloc[-1] > 0  # halves of 128 voxels share much
     found = lesion_identification(
-        IdentificationSearchLight(mask, radius=20.0, stride=6),
+        IdentificationSearchLight(mask, radius=20.0, regions=Regions(stride=6)),
         imgs,
         blocks.y,
         blocks.runs,
     )
     assert found.whole["accuracy"] > 0.6
     # no sphere of the slice is indispensable: what it tells is told elsewhere too
-    assert found.table["accuracy_loss"].abs().max() < 0.2
+    assert found.table_["accuracy_loss"].abs().max() < 0.2
 
 
 def test_the_whole_brain_at_25_mm(real_data):

@@ -10,7 +10,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from neuroextrap import stats
+from neuroextrap.analysis import Keep, Regions
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.analyses import searchlight_of
 
 
 def simulate(n_classes=4, n_runs=5, shape=(6, 5, 4), signal=1.0, seed=0):
@@ -79,8 +81,8 @@ def test_a_voxel_equals_its_sphere_as_an_array():
 def test_workers_and_memory_do_not_change_a_bit():
     img, mask, y, runs = simulate()
     options = {"radius": 4, "n_permutations": 30}
-    one = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
-    two = IdentificationSearchLight(mask, n_jobs=2, max_memory="1G", **options)
+    one = searchlight_of(mask, **options).fit(img, y, groups=runs)
+    two = searchlight_of(mask, n_jobs=2, max_memory="1G", **options)
     two.fit(img, y, groups=runs)
     for name in one.maps_:
         np.testing.assert_array_equal(
@@ -92,7 +94,7 @@ def test_workers_and_memory_do_not_change_a_bit():
 def test_p_values_are_counts_of_all_permutations():
     img, mask, y, runs = simulate(signal=0.3)
     fitted = IdentificationSearchLight(
-        mask, radius=4, n_permutations=39, save_null=None
+        mask, radius=4, n_permutations=39, keep=None
     ).fit(img, y, groups=runs)
     score = fitted.region_scores_["accuracy"]
     expected = stats.max_statistic_p_value(score, fitted.null_maxima_)
@@ -106,7 +108,7 @@ def test_saved_null_gives_the_same_p(tmp_path):
     img, mask, y, runs = simulate(signal=0.3)
     path = tmp_path / "null.npy"
     fitted = IdentificationSearchLight(
-        mask, radius=4, n_permutations=25, save_null=path
+        mask, radius=4, n_permutations=25, keep=path
     ).fit(img, y, groups=runs)
     null = np.load(path, mmap_mode="r")
     assert null.shape == (25, 119)
@@ -134,7 +136,7 @@ def test_constant_and_nan_voxels_are_dropped_and_counted():
     assert n_broken[5, 4, 3] == n_whole[5, 4, 3] - 2
     assert np.isfinite(fitted.maps_["accuracy"].get_fdata()[5, 4, 3])
     assert any("2 of 119 voxels" in note for note in fitted.notes_)
-    lonely = IdentificationSearchLight(mask, radius=1, min_voxels=1)
+    lonely = IdentificationSearchLight(mask, radius=1, regions=Regions(min_voxels=1))
     lonely.fit(broken, y, groups=runs)
     assert np.isnan(lonely.maps_["accuracy"].get_fdata()[5, 4, 3])
 
@@ -170,7 +172,7 @@ def test_a_single_split_permutes_test_labels_only():
 
 def test_folds_and_confusions():
     img, mask, y, runs = simulate()
-    fitted = IdentificationSearchLight(mask, radius=4, per_fold=True).fit(
+    fitted = IdentificationSearchLight(mask, radius=4, keep=Keep(per_fold=True)).fit(
         img, y, groups=runs
     )
     assert fitted.fold_wins_.shape == (5, 119, 4)
@@ -232,11 +234,9 @@ def test_shards_merge_to_the_whole(monkeypatch):
     monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 16)
     img, mask, y, runs = simulate()
     options = {"radius": 4, "n_permutations": 15}
-    whole = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+    whole = searchlight_of(mask, **options).fit(img, y, groups=runs)
     parts = [
-        IdentificationSearchLight(mask, shard=f"{i}/3", **options).fit(
-            img, y, groups=runs
-        )
+        searchlight_of(mask, shard=f"{i}/3", **options).fit(img, y, groups=runs)
         for i in (1, 2, 3)
     ]
     merged = parts[0].merge(*parts[1:])
@@ -251,11 +251,9 @@ def test_shards_merge_to_the_whole(monkeypatch):
 def test_a_shard_without_work_merges_too():
     img, mask, y, runs = simulate()
     options = {"radius": 4, "n_permutations": 15}
-    whole = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+    whole = searchlight_of(mask, **options).fit(img, y, groups=runs)
     parts = [
-        IdentificationSearchLight(mask, shard=(i, 2), **options).fit(
-            img, y, groups=runs
-        )
+        searchlight_of(mask, shard=(i, 2), **options).fit(img, y, groups=runs)
         for i in (1, 2)
     ]
     assert np.isnan(parts[1].region_scores_["p_value_fwe"]).all()
@@ -269,9 +267,9 @@ def test_own_regions_and_arrays():
     img, _, y, runs = simulate()
     X = img.get_fdata().reshape(-1, len(y)).T
     members = scipy.sparse.csr_array(np.eye(3, X.shape[1], dtype=bool))
-    fitted = IdentificationSearchLight(regions=members, min_voxels=1).fit(
-        X, y, groups=runs
-    )
+    fitted = IdentificationSearchLight(
+        regions=Regions(members, min_voxels=1),
+    ).fit(X, y, groups=runs)
     assert fitted.maps_["accuracy"].shape == (3,)
     assert len(fitted.table_) == 3 * 3
 
@@ -279,7 +277,10 @@ def test_own_regions_and_arrays():
 def test_own_regions_without_a_place_in_the_image_make_a_table():
     img, mask, y, runs = simulate()
     members = scipy.sparse.csr_array(np.eye(2, 119, dtype=bool))
-    fitted = IdentificationSearchLight(mask, regions=members, min_voxels=1)
+    fitted = IdentificationSearchLight(
+        mask,
+        regions=Regions(members, min_voxels=1),
+    )
     fitted.fit(img, y, groups=runs)
     assert fitted.maps_ == {}
     assert len(fitted.table_) == 2 * 3
@@ -362,7 +363,7 @@ BAD = [
 def test_bad_parameters_are_named(options, message):
     img, mask, y, runs = simulate()
     with pytest.raises(ValueError, match=message):
-        IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+        searchlight_of(mask, **options).fit(img, y, groups=runs)
 
 
 def test_bad_data_is_named():

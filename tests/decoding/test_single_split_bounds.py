@@ -6,6 +6,7 @@ from scipy import stats as scipy_stats
 from sklearn.model_selection import PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.stats import bayes_accuracy_lower_bound
 
@@ -70,7 +71,8 @@ def test_the_bound_covers_where_nothing_can_be_told(n_sets):
     assert light.region_scores_["bayes_accuracy_bound"].shape == (1,)
     # one region for each null data set
     many = IdentificationSearchLight(
-        cv=SPLIT, regions=np.eye(n_sets, dtype=bool), min_voxels=1
+        cv=SPLIT,
+        regions=Regions(np.eye(n_sets, dtype=bool), min_voxels=1),
     )
     scores = many.fit(x, Y).region_scores_
     misses = int((scores["bayes_accuracy_bound"] > 1 / K).sum())

@@ -9,6 +9,7 @@ from scipy.sparse import csgraph
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
 from neuroextrap.regions import surface_discs
+from tests.analyses import searchlight_of
 
 _RADIUS = 6.0
 
@@ -111,8 +112,8 @@ def test_atlas_labels_and_lesions_on_a_surface():
     fitted = IdentificationSearchLight(labels_img=labels).fit(img, y, groups=runs)
     assert fitted.table_["name"].unique().tolist() == ["1", "2"]
     found = lesion_identification(searchlight, img, y, runs)
-    assert found.table["n_voxels"].tolist() == [2, 4]
-    loss = found.maps["accuracy_loss"].data.parts
+    assert found.table_["n_voxels"].tolist() == [2, 4]
+    loss = found["accuracy_loss"].data.parts
     assert loss["right"][0] > loss["left"][0]
     assert np.isnan(loss["left"][3])
 
@@ -129,7 +130,7 @@ def test_memory_keeps_the_discs_of_a_mesh_and_radius(tmp_path, monkeypatch):
 
     def n_searches(radius=1.0, **options):
         before = len(calls)
-        searchlight = IdentificationSearchLight(radius=radius, **options)
+        searchlight = searchlight_of(radius=radius, **options)
         wins = searchlight.fit(img, y, groups=runs).wins_
         if radius == 1.0:
             np.testing.assert_array_equal(wins, plain)
@@ -141,4 +142,3 @@ def test_memory_keeps_the_discs_of_a_mesh_and_radius(tmp_path, monkeypatch):
     assert n_searches(memory=joblib.Memory(tmp_path, verbose=0)) == 0
     assert len(list(tmp_path.rglob("surface_discs/*/output.pkl"))) == 1
     assert n_searches(memory=tmp_path, radius=1.5) == 1
-    assert n_searches(memory=tmp_path, memory_level=0) == 2

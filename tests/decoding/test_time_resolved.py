@@ -13,6 +13,7 @@ from neuroextrap.decoding import (
     temporal_generalization,
     time_resolved_identification,
 )
+from tests.analyses import searchlight_of
 
 N_TIMES = 5
 TIMES = np.array([-0.1, 0.0, 0.1, 0.2, 0.3])
@@ -189,7 +190,7 @@ def test_moments_without_variation_are_unknown(recorded):
 )
 def test_wrong_calls(recorded, analyze, options, change, error, message):
     trials, y, runs = recorded
-    call = {"searchlight": IdentificationSearchLight(**options), "trials": trials}
+    call = {"searchlight": searchlight_of(**options), "trials": trials}
     with pytest.raises(error, match=message):
         analyze(**call | {"y": y, "groups": runs} | change)
 

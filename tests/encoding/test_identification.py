@@ -20,12 +20,13 @@ from neuroextrap.encoding import (
     mahalanobis_margins,
     schaefer_strimmer_covariance,
 )
+from tests.analyses import encoding_of
 
 FOLDS = KFold(5)
 
 
 def _fit(e, **options):
-    return EncodingIdentification(encoder=e.encoder, **options).fit(e.train, e.Y)
+    return encoding_of(encoder=e.encoder, **options).fit(e.train, e.Y)
 
 
 def _naive(e, columns):

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.analyses import searchlight_of
 
 _PATIENCE = 120.0  # seconds, for machines that are busy
 
@@ -104,12 +105,12 @@ def test_a_killed_run_resumes_and_ends_bit_identical(tmp_path, classifier):
         "estimator": classifier,
         "n_permutations": 200,
     }
-    resumed = IdentificationSearchLight(checkpoint=checkpoint, **options)
+    resumed = searchlight_of(checkpoint=checkpoint, **options)
     resumed.fit(X, y, groups=runs)
     assert len(finished()) == 20
     for name, when in kept.items():
         assert (checkpoint / name).stat().st_mtime_ns == when
-    whole = IdentificationSearchLight(**options).fit(X, y, groups=runs)
+    whole = searchlight_of(**options).fit(X, y, groups=runs)
     same(resumed, whole)
 
 
@@ -118,9 +119,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     options = {"radius": 4.0, "n_permutations": 5, "checkpoint": tmp_path / "c"}
 
     def fit(img=img, y=y, runs=runs, **changed):
-        return IdentificationSearchLight(mask, **{**options, **changed}).fit(
-            img, y, groups=runs
-        )
+        return searchlight_of(mask, **{**options, **changed}).fit(img, y, groups=runs)
 
     first = fit()
     same(fit(n_jobs=2, max_memory="1G"), first)
@@ -143,10 +142,10 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 def test_shards_with_checkpoints_merge_to_the_whole(tmp_path):
     img, mask, y, runs = simulate()
     options = {"radius": 4.0, "n_permutations": 20}
-    whole = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+    whole = searchlight_of(mask, **options).fit(img, y, groups=runs)
     folders = []
     for shard in ("3/3", "1/3", "2/3"):
-        part = IdentificationSearchLight(
+        part = searchlight_of(
             mask, shard=shard, checkpoint=tmp_path / "shared", **options
         )
         folders.append(tmp_path / shard.replace("/", "of"))
@@ -165,9 +164,9 @@ def test_shards_with_checkpoints_merge_to_the_whole(tmp_path):
 def test_local_backends_do_not_change_a_bit(backend, classifier):
     img, mask, y, runs = simulate((8, 8, 6))
     options = {"radius": 4.0, "estimator": classifier, "n_permutations": 10}
-    one = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+    one = searchlight_of(mask, **options).fit(img, y, groups=runs)
     with joblib.parallel_config(backend=backend):
-        two = IdentificationSearchLight(mask, n_jobs=2, **options)
+        two = searchlight_of(mask, n_jobs=2, **options)
         two.fit(img, y, groups=runs)
     same(two, one)
 
@@ -212,9 +211,9 @@ def test_dask_workers_do_not_change_a_bit(dask_client, tmp_path):
     img, mask, y, runs = simulate()
     for classifier in ("nearest_centroid", "ridge"):
         options = {"radius": 4.0, "estimator": classifier, "n_permutations": 15}
-        one = IdentificationSearchLight(mask, **options).fit(img, y, groups=runs)
+        one = searchlight_of(mask, **options).fit(img, y, groups=runs)
         with joblib.parallel_config(backend="dask"):
-            two = IdentificationSearchLight(
+            two = searchlight_of(
                 mask, n_jobs=-1, checkpoint=tmp_path / classifier, **options
             ).fit(img, y, groups=runs)
         same(two, one)
@@ -296,13 +295,13 @@ def test_peak_memory_stays_within_the_estimate(
 def test_a_tight_budget_takes_fewer_workers_and_then_refuses():
     img, mask, y, runs = simulate()
     options = {"radius": 4.0, "n_permutations": 10}
-    alone = IdentificationSearchLight(mask, **options)
+    alone = searchlight_of(mask, **options)
     needed = alone.estimate_cost(img, y, groups=runs)["memory"]
-    both = IdentificationSearchLight(mask, n_jobs=2, **options)
+    both = searchlight_of(mask, n_jobs=2, **options)
     assert both.estimate_cost(img, y, groups=runs)["memory"] > needed
-    tight = IdentificationSearchLight(mask, n_jobs=2, max_memory=needed, **options)
+    tight = searchlight_of(mask, n_jobs=2, max_memory=needed, **options)
     assert tight.estimate_cost(img, y, groups=runs)["memory"] == needed
     same(tight.fit(img, y, groups=runs), alone.fit(img, y, groups=runs))
-    refused = IdentificationSearchLight(mask, max_memory=needed - 1, **options)
+    refused = searchlight_of(mask, max_memory=needed - 1, **options)
     with pytest.raises(ValueError, match="is too little: about"):
         refused.fit(img, y, groups=runs)

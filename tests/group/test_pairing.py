@@ -34,7 +34,7 @@ def analyzed(tmp_path_factory):
         rng = np.random.default_rng(ord(name))
         data = nibabel.Nifti1Image(rng.normal(size=(*SHAPE, 15)), AFFINE)
         light = IdentificationSearchLight(
-            mask, radius=3, n_permutations=20, save_null=root / f"{name}.npy"
+            mask, radius=3, n_permutations=20, keep=root / f"{name}.npy"
         )
         light.fit(data, y, groups=runs).to_directory(root / name)
     return root

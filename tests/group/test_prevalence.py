@@ -87,12 +87,12 @@ def test_random_combinations_come_close_to_all_of_them():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _prevalence
+    from neuroextrap.group import _first_level
 
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
     whole = prevalence_test(scores, null, n_permutations=300)
-    monkeypatch.setattr(_prevalence, "_BATCH_BYTES", 8 * 310 * 3)
+    monkeypatch.setattr(_first_level, "_BATCH_BYTES", 8 * 610 * 8)
     parts = prevalence_test(scores, null, n_permutations=300)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])
@@ -138,7 +138,7 @@ def test_searchlights_with_saved_null_maps(tmp_path):
         data[:2, :2, :2] += 3 * rng.normal(size=(2, 2, 2, 3))[..., y]
         paths.append(tmp_path / f"null_{subject}.npy")
         fitted = IdentificationSearchLight(
-            mask, radius=3, n_permutations=40, save_null=paths[-1]
+            mask, radius=3, n_permutations=40, keep=paths[-1]
         ).fit(nibabel.Nifti1Image(data, affine), y, groups=runs)
         images.append(fitted.maps_["accuracy"])
     found = prevalence_test(images, paths, mask=mask, n_permutations=2000)
@@ -314,7 +314,7 @@ def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
             shrinkage=10.0,
             within_runs="center",
             n_permutations=100,
-            save_null=null,
+            keep=null,
         )
         light.fit(content["Data"][index], y, groups=runs)
         scores.append(light.region_scores_["accuracy"])

@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
-from neuroextrap.group._group_maps import records
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_finding import find_in_group, sentences_in_group
 from neuroextrap.reporting._group_view import group_view
 from neuroextrap.stats._arrangements import flipped, permuted
@@ -218,7 +218,7 @@ def test_small_variance_groups_are_told_on_the_page_too(n):
         maps = second_level_test(imgs, **options)
     said = [str(w.message) for w in told if "variance_groups" in str(w.message)]
     assert len(said) == (n < 10)
-    view = group_view([maps], records(), None)
+    view = group_view([maps], GROUP_MAPS, None)
     text = " ".join(sentences_in_group(maps, find_in_group(maps, view), view))
     assert ("variance_groups has a group of 9 subjects" in text) == (n < 10)
 
@@ -392,7 +392,7 @@ def test_clusters_and_enhancement_equal_a_naive_loop(two_sided):
 
 
 def test_threads_and_batches_do_not_matter(monkeypatch):
-    from neuroextrap.group import _rearrangement_test
+    from neuroextrap.stats import _rearrangement_test
 
     rng = np.random.default_rng(13)
     y = rng.normal(size=(14, 60))

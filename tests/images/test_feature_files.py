@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from neuroextrap.images._feature_files import read_features
-from neuroextrap.images._photographs import photograph_files, read_photographs
+from neuroextrap.images._feature_files import (
+    photograph_files,
+    read_features,
+    read_photographs,
+)
 
 VALUES = np.array([[0.5, 1.0, -2.0], [3.0, 4.5, 0.0]])
 NAMES = ["cat", "007"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import mni152_mask
-from neuroextrap.images._masks import finite_mask
+from neuroextrap.images._maskers import finite_mask
 
 
 def test_mask_is_binary_and_has_the_known_number_of_voxels():

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images import block_averages, resolve_masker, single_trial_betas
+from neuroextrap.images._bids_names import pair_tables
 from neuroextrap.images._opening import NamedImage, list_images
-from neuroextrap.images._pairing import pair_tables
 
 
 class Named:

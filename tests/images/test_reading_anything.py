@@ -11,10 +11,10 @@ from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli._stimulus_tables import read_features, read_table
 from neuroextrap.cohorts._records import read_configuration
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._arrays import load_array
 from neuroextrap.images._events import read_events
 from neuroextrap.images._opening import NamedImage, open_image, read_image
 from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.images._tables import load_array
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images._saving import load_image, save_image
+from neuroextrap.images._writing import load_image, save_image
 
 
 def test_quantizing_types_are_refused(volume, surface, tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images._events import read_events, read_runs
-from neuroextrap.images._labeled_volumes import read_tables
+from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._tables import (
     numbers,
     read_number_table,

@@ -14,7 +14,6 @@ from sklearn.model_selection import KFold
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
-from neuroextrap.maps._file_hash import file_hash
 from neuroextrap.maps._parameters import changed_parameters
 from neuroextrap.maps._provenance import (
     Origin,
@@ -22,6 +21,7 @@ from neuroextrap.maps._provenance import (
     bids_sources,
     describe_file,
     described_value,
+    file_hash,
     relative_words,
 )
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.svm import LinearSVC
 
 from neuroextrap import stats
-from neuroextrap.cli._parser import add_analysis_options
+from neuroextrap.analysis._parameters import parameters
 from neuroextrap.decoding import IdentificationScorer, IdentificationSearchLight
 from neuroextrap.design._design import Labelings
 from neuroextrap.design._folds import make_design
@@ -92,12 +92,8 @@ def test_a_kernel_tells_itself_apart_and_says_how_it_works(name):
 
 @EVERY_CLASSIFIER
 def test_the_command_line_names_it(name):
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    add_analysis_options(parser)
-    (option,) = [a for a in parser._actions if a.dest == "estimator"]
-    assert name in option.help.replace(",", "").split()
+    (row,) = [row for row in parameters("searchlight") if row.name == "estimator"]
+    assert name in row.option.help.replace(",", "").split()
 
 
 @EVERY_CLASSIFIER

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from neuroextrap.design._folds import class_weights
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     best_share,
-    class_weights,
     rank_tables,
     win_histogram,
 )

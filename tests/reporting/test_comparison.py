@@ -8,8 +8,8 @@ import pytest
 from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
+from neuroextrap.analysis import RegionMaps
 from neuroextrap.decoding import (
-    DecoderComparison,
     IdentificationSearchLight,
     compare_decoders,
 )
@@ -80,12 +80,7 @@ def test_what_survives_is_apart_from_trends_and_largest_first():
 
 def test_one_sided_comparisons_rank_what_they_tested():
     maps = arrays([0.1, -0.4, 0.2], [0.2, 1, 0.03])
-    found = DecoderComparison(
-        region_scores_=maps,
-        pairs_=np.tile(np.arange(3)[:, None], 2),
-        parameters={"two_sided": False},
-    )
-    found = read_comparison(found)
+    found = read_comparison(RegionMaps(maps, parameters={"two_sided": False}))
     assert found.peaks(3)["region"].tolist() == [2, 0, 1]
 
 

@@ -16,7 +16,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from neuroextrap.group._group_maps import records
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_clusters import group_clusters
 from neuroextrap.reporting._group_finding import find_in_group
 from neuroextrap.reporting._group_page import make_group_page
@@ -54,7 +54,7 @@ def tested(imgs):
 
 
 def _found(maps, atlas=None):
-    view = group_view([maps], records(), atlas)
+    view = group_view([maps], GROUP_MAPS, atlas)
     finding = find_in_group(maps, view)
     return view, finding, group_clusters(maps, finding, view)
 
@@ -154,7 +154,7 @@ def test_two_analyses_on_one_page(imgs, tested):
     rng = np.random.default_rng(1)
     nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
     found = prevalence_test(imgs, nulls, n_permutations=2000)
-    view = group_view([tested, found], records(), None)
+    view = group_view([tested, found], GROUP_MAPS, None)
     own = view.region_scores_["prevalence_p_value_fwe"]
     np.testing.assert_array_equal(own, found["p_value_fwe"].get_fdata().ravel())
     np.testing.assert_array_equal(
@@ -162,7 +162,7 @@ def test_two_analyses_on_one_page(imgs, tested):
     )
     page = make_group_page(
         [tested, found],
-        records(),
+        GROUP_MAPS,
         title=None,
         atlas=None,
         bg_img=False,

@@ -3,8 +3,10 @@
 import html
 
 import numpy as np
+import pandas as pd
 
-from neuroextrap.decoding import DecoderComparison, IdentificationSearchLight
+from neuroextrap.analysis import RegionMaps
+from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting._finding import find, verdict
 
 
@@ -27,12 +29,12 @@ def test_before_the_fit_parameters_are_shown():
 
 def test_a_comparison_shows_its_smallest_p_values():
     p_values = np.linspace(1.0, 0.04, 25)
-    pairs = np.column_stack([np.arange(25), np.arange(25)])
-    comparison = DecoderComparison(region_scores_={"p_value": p_values}, pairs_=pairs)
-    shown = comparison._repr_html_()
+    table = pd.DataFrame({"first_region": np.arange(25), "p_value": p_values})
+    words = "compared pairs of regions"
+    shown = RegionMaps({}, table=table, rows=words)._repr_html_()
     assert "10 of 25 compared pairs of regions" in shown
     assert shown.index("<td>24</td>") < shown.index("<td>23</td>")
     assert "<td>14</td>" not in shown
-    scores = {"accuracy_difference": np.array([0.2])}
-    untested = DecoderComparison(region_scores_=scores, pairs_=pairs[:1])
+    untested = RegionMaps({}, table=table[["first_region"]][:1], rows=words)
     assert "1 of 1 compared pairs" in untested._repr_html_()
+    assert RegionMaps({})._repr_html_() is None

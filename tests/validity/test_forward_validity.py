@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.stats import norm
 
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
 
 N_DRAWS = [
@@ -95,7 +96,9 @@ def test_a_known_bayes_accuracy_is_not_exceeded(distance, n_runs, n_draws):
     bounds = []
     for _ in range(n_draws):
         x = rng.normal(size=(len(y), 1)) + distance * (2 * y[:, None] - 1)
-        light = IdentificationSearchLight(min_voxels=1).fit(x, y, groups=runs)
+        light = IdentificationSearchLight(regions=Regions(min_voxels=1)).fit(
+            x, y, groups=runs
+        )
         bounds.append(light.region_scores_["bayes_accuracy_bound"][0])
     assert not too_often(np.sum(np.array(bounds) > bayes), n_draws)
     assert np.mean(bounds) > bayes - 0.2  # and it says something

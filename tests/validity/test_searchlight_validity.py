@@ -68,7 +68,7 @@ def test_p_values_are_uniform_and_family_wise_error_is_kept(
             regions=regions,
             estimator=classifier,
             n_permutations=_N_PERMUTATIONS,
-            save_null=tmp_path / "null.npy",
+            keep=tmp_path / "null.npy",
             random_state=draw,
         ).fit(noise(rng, runs), y, groups=runs)
         score = fitted.region_scores_["accuracy"].astype(np.float32)

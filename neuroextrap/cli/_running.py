@@ -1,25 +1,16 @@
-"""The Dask cluster that ``--dask`` names."""
+"""Around a command: the Dask cluster that it works on, and signals that end it."""
 
 import contextlib
 import importlib.util
 import json
 import logging
+import signal
+import threading
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 _SECONDS_TO_CONNECT = 10
-
-
-def add_dask(group):
-    """Add the option of a Dask cluster to a group of options."""
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="do the work on the Dask cluster of this scheduler instead of --n-jobs "
-        "workers: an address such as tcp://host:8786, or its scheduler file; work "
-        "whose worker dies is done again",
-    )
 
 
 @contextlib.contextmanager
@@ -68,3 +59,31 @@ def _address_in(path):
             f"--dask {path}: the file is no scheduler file; give the one that dask "
             "scheduler --scheduler-file wrote, or an address"
         ) from None
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the process to end, such as the scheduler of a cluster."""
+
+
+@contextlib.contextmanager
+def ending_on_sigterm():
+    """Raise `Terminated` on SIGTERM while a command runs.
+
+    Without it the process would end at once and leave unfinished files behind. A
+    handler that somebody has set stays, and only a main thread can have one. A second
+    SIGTERM ends the process.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(number, frame):  # noqa: ARG001 - what the system calls it with
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

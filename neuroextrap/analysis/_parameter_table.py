@@ -1,0 +1,340 @@
+"""The table of parameters: every one is declared here, once, with its option.
+
+A key has the section of help, the kinds of analysis (or of making data) that have the
+parameters, and their role, with the marks "own" and "extra"; ``_parameters`` says what
+these mean. None stands for parameters that only Python has, and for those whose option
+another row declares.
+"""
+
+from neuroextrap.analysis._options import (
+    flag,
+    number_or_auto,
+    one_of,
+    path,
+    real,
+    set_size_or_name,
+    text,
+    texts,
+    whole,
+)
+
+TABLE = {
+    ("voxels", "searchlight encoding group", "identity"): {
+        "mask": path("brain mask", said="computed from the images"),
+    },
+    ("regions", "searchlight encoding", "result"): {
+        "radius": real(
+            "radius of the spheres in mm",
+            8.0,
+            "MM",
+            within=(0, float("inf")),
+            allowed="a length in mm above 0",
+        ),
+        "n_nearest": whole(
+            "take the N voxels nearest to each center instead of a radius", least=1
+        ),
+        "stride": whole(
+            "use every N-th voxel in each direction as a center", 1, least=1
+        ),
+    },
+    ("regions", "searchlight encoding", "result own"): {
+        "labels_img": path("atlas whose regions are analyzed instead of spheres"),
+        "regions": None,
+        "process_mask_img": path(
+            "mask of the voxels that may be centers of spheres",
+            said="the brain mask",
+            word="process_mask",
+        ),
+    },
+    ("voxels", "searchlight encoding", "result"): {
+        "min_voxels": whole("leave out regions with fewer usable voxels", 2, least=1),
+    },
+    ("analysis", "searchlight", "result"): {
+        "estimator": text(
+            "classifier: nearest_centroid, gaussian_nb, lda, ridge, qda, "
+            "nearest_neighbor, svc or logistic",
+            "nearest_centroid",
+        ),
+        "shrinkage": text(
+            "shrinkage of the covariance in lda, ridge and qda: a number, or auto",
+            "auto",
+            "X",
+            kind=number_or_auto,
+        ),
+        "classes": texts("analyze these conditions only", said="all"),
+        "within_runs": None,
+        "statistic": text(
+            "statistic of the permutation test: accuracy, pairwise_accuracy, "
+            "implied_information, or a set size",
+            "accuracy",
+            kind=set_size_or_name,
+        ),
+        "bounds": one_of(
+            "where lower bounds come from: forward (trained on the runs before, "
+            "tested on the next), folds, none, or auto: forward where the design "
+            "allows",
+            "auto forward folds none",
+            "auto",
+        ),
+        "test_units": one_of(
+            "what the lower bounds count as independent given the conditions",
+            "samples runs",
+            "samples",
+        ),
+        "e_value_order": one_of(
+            "orders of the runs behind e-values; chronological ones (every run but "
+            "the first is tested, after those before it) hold when runs are added "
+            "after looking",
+            "cyclic chronological",
+            "cyclic",
+        ),
+    },
+    ("analysis", "searchlight", "result own"): {
+        "blocks": None,
+    },
+    ("analysis", "searchlight encoding", "result extra"): {
+        "per_fold": None,
+    },
+    ("analysis", "encoding", "result"): {
+        "encoder": one_of(
+            "encoding model; each voxel has its own cross-validated penalty, and "
+            "repeats of a stimulus stay together",
+            "elastic-net ridge",
+            "elastic-net",
+        ),
+        "covariance": text(
+            "covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity",
+            "shrunk",
+        ),
+        "repeats": one_of(
+            "average the repeats of a test stimulus, or keep each as a sample",
+            "average keep",
+            "average",
+        ),
+        "rule": one_of(
+            "how a response is compared with predictions; correlation needs no "
+            "covariance, auto lets the training data choose",
+            "mahalanobis correlation auto",
+            "mahalanobis",
+        ),
+        "residuals": None,
+        "standardize": None,
+        "statistic": None,
+    },
+    ("analysis", "searchlight encoding", "result own"): {
+        "noise_covariance": None,
+    },
+    ("analysis", "searchlight encoding", "result"): {
+        "cv": None,
+        "set_sizes": None,
+    },
+    ("analysis", "searchlight encoding group", "result"): {
+        "confidence_level": real(
+            "confidence level of the lower bounds",
+            0.95,
+            "P",
+            within=(0, 1),
+            allowed="a number between 0 and 1",
+        ),
+    },
+    ("analysis", "searchlight group", "identity extra"): {
+        "n_permutations": whole(
+            "number of permutations of the labels", 0, said="0, no p-values", least=0
+        ),
+    },
+    ("analysis", "encoding", "identity extra"): {
+        "n_permutations": whole(
+            "number of permuted pairings of stimuli and responses",
+            0,
+            said="0, no p-values",
+            least=0,
+        ),
+    },
+    ("analysis", "searchlight encoding group", "identity"): {
+        "random_state": whole("seed of the permutations", 0, "SEED"),
+    },
+    ("resources", "searchlight encoding", "resource extra"): {
+        "save_null": path(
+            "file for the permuted maps, which neuroextrap group --null reads",
+            "NPY",
+            said="not kept",
+        ),
+        "shard": text(
+            "do part i of N only; neuroextrap merge joins the parts", None, "i/N"
+        ),
+    },
+    ("resources", "searchlight encoding", "resource"): {
+        "n_jobs": whole("number of workers", 1),
+        "max_memory": text("memory that the work may take", "2G", "SIZE"),
+        "checkpoint": path(
+            "folder of finished work, from which an interrupted run resumes", "DIR"
+        ),
+        "memory": None,
+        "verbose": None,
+    },
+    ("samples", "samples", "identity"): {
+        "t_r": real(
+            "repetition time in seconds, for BIDS events",
+            None,
+            "S",
+            said="from the header of each image, or RepetitionTime in its .json",
+        ),
+        "check_t_r": flag("take --t-r even if header or .json say otherwise", True),
+        "sample_mask": None,
+    },
+    ("samples", "samples", "result"): {
+        "exclude": texts(
+            "conditions that give no sample, such as rest", [], said="none"
+        ),
+        "samples": one_of(
+            "what a sample is: the average of a condition in a run (blocks), a volume "
+            "(volumes), or a trial's beta by least squares all (lsa) or separate (lss)",
+            "blocks volumes lsa lss",
+            "blocks",
+        ),
+        "delay": real(
+            "seconds by which responses lag behind events, for blocks and volumes",
+            0.0,
+            "S",
+        ),
+        "detrend": flag(
+            "remove the linear trend of every voxel in every run (blocks and volumes)"
+        ),
+        "standardize": flag("z-score every voxel in every run (blocks and volumes)"),
+        "smoothing_fwhm": real(
+            "smooth volumes by a Gaussian of this full width at half maximum",
+            None,
+            "MM",
+            said="no smoothing",
+        ),
+        "high_pass": real(
+            "remove drifts below this frequency, 0 for none",
+            None,
+            "HZ",
+            said="0.01 for lsa and lss, none for blocks and volumes",
+        ),
+    },
+    ("samples", "samples", "result own"): {
+        "confounds": texts(
+            "confounds that are regressed out: names of nilearn's load_confounds for "
+            "images of fMRIPrep (motion, wm_csf, global_signal, high_pass, compcor, "
+            "scrub, ica_aroma, tedana), or tables of numbers, one for each image",
+            said="none",
+        ),
+    },
+    ("stimuli", "stimuli", "result"): {
+        "features": path(
+            "features of the stimuli, .tsv, .csv, .parquet, .npz or .npy", "FILE"
+        ),
+        "stimulus_images": path(
+            "gray or color images of the stimuli, of which --model computes "
+            "features: a folder, or a .npy",
+            "PATH",
+        ),
+        "image_size": whole(
+            "image files are reduced until no side is longer", 128, "PIXELS"
+        ),
+        "model": one_of(
+            "features computed of --stimulus-images", "gabor retinotopic", "gabor"
+        ),
+        "n_folds": whole(
+            "test every stimulus once, in N folds, by models trained on the others",
+            word="folds",
+        ),
+    },
+    ("files", "cohort group", "identity"): {
+        "participants": texts(
+            "these participants only",
+            None,
+            "LABEL",
+            said="all",
+            word="participant_label",
+        ),
+        "task": text("the task", None, "LABEL", said="the one that there is"),
+        "space": text("the space", None, "LABEL", said="the one that there is"),
+    },
+    ("files", "cohort", "identity"): {
+        "sessions": texts(
+            "these sessions (together) only",
+            None,
+            "LABEL",
+            said="all",
+            word="session_label",
+        ),
+        "raw": path(
+            "data set with the events",
+            "DIR",
+            said="DERIVATIVES and the data set that it lies in",
+        ),
+    },
+    ("encoding", "cohort", "result"): {
+        "stimulus_column": text(
+            "column of the events that names the stimulus of a trial, such as "
+            "stim_file; a folder and a suffix that features lack do not count",
+            "trial_type",
+        ),
+    },
+    ("output", "cohort group", "resource"): {
+        "overwrite": flag("replace results of other options"),
+        "report": flag("write no page about every participant or the group", True),
+    },
+    ("output", "cohort", "resource"): {
+        "save_null": flag(
+            "keep the permuted maps of every participant, from which group infers the "
+            "prevalence; needs --n-permutations"
+        ),
+        "shard": text(
+            "analyze every N-th participant from the i-th on: one of N jobs",
+            None,
+            "i/N",
+        ),
+        "work_dir": path(
+            "folder for work in progress, from which an interrupted participant "
+            "continues",
+            "DIR",
+            said="none, it begins anew",
+        ),
+        "dry_run": flag("find and check everything, estimate the time, write nothing"),
+    },
+    ("group", "group", "result"): {
+        "two_sided": flag("test for means below chance, or the baseline, too"),
+        "cluster_threshold": real(
+            "test clusters of voxels above this p-value, such as 0.001 (of t; for "
+            "permuted maps, of the voxel's own permuted means)",
+            None,
+            "P",
+        ),
+        "tfce": flag("test threshold-free cluster enhancement"),
+        "gamma": real(
+            "prevalence under the null hypothesis of the test of prevalence, which "
+            "needs permuted maps (--save-null)",
+            0.5,
+            "P",
+        ),
+        "labels_img": path(
+            "atlas: participant analyzes its regions instead of spheres, group names "
+            "the clusters by them"
+        ),
+        "names": path(
+            "names of the atlas's labels on the group's page, a table with columns "
+            "index and name",
+            "TSV",
+            said="their numbers",
+            word="labels",
+        ),
+        "bg_img": path(
+            "image drawn under the maps of the group's page: an anatomy, mni152 or "
+            "none",
+            said="the template if the maps are in MNI space",
+        ),
+        "allow_mixed": texts(
+            "accept that subjects differ in these, such as runs, smoothing_fwhm or "
+            "radius, by the names that the refusal says; without a name, in anything",
+            False,
+        ),
+        "allow_native_space": flag(
+            "test voxel by voxel even if maps lie in the subjects' own spaces "
+            "(space-T1w, or different grids that are not marked as MNI)"
+        ),
+    },
+}

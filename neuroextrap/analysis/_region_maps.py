@@ -1,0 +1,237 @@
+"""Maps that analyses return: one container, with a table, files and a page."""
+
+import numpy as np
+
+from neuroextrap import stats
+from neuroextrap.maps._files import (
+    check_output_directory,
+    describe_map,
+    write_maps,
+)
+from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._registry import record_of
+from neuroextrap.stats._null_counts import spread_known
+
+_SHOWN = 10
+_TABLE = "table.tsv"
+
+
+class RegionMaps(dict):
+    """Maps by name, with what they were made of, a table, files and a page.
+
+    Comparisons, lesions, extrapolations and analyses over subjects return it. It is a
+    dict of maps, ``maps["p_value_fwe"]``: images, or arrays for plain arrays and for
+    regions that have no place in an image.
+
+    Parameters
+    ----------
+    maps : dict of images, or of ndarray
+        Maps by name (by set size, of extrapolations).
+    records : dict of MapRecord or None, default=None
+        What each map is, and the name of its file. If None, those of
+        ``neuroextrap.maps.MAPS``.
+    masker : NiftiMasker, SurfaceMasker or None, default=None
+        Fitted masker of the images; None where maps are arrays.
+    region_scores : dict of ndarray of shape (n_regions,) or None, default=None
+        The same numbers by region, where maps are images.
+    table : pandas.DataFrame or None, default=None
+        The same numbers, a row for every region.
+    parameters : dict or None, default=None
+        What was asked for, for the sidecars.
+    random_state : int or None, default=None
+        Seed, for the sidecars.
+    inputs : dict of ndarray or None, default=None
+        Arrays whose hashes the sidecars hold. If None, those of ``region_scores``.
+    further : sequence of RegionMaps, default=()
+        Maps that go to the same folder, such as ends of intervals.
+    page : callable or None, default=None
+        Makes a report of these maps, a title and further options.
+    **found
+        What else is known of the maps; each becomes an attribute.
+
+    Attributes
+    ----------
+    masker_, region_scores_, table_, parameters, random_state
+        As given.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from neuroextrap.analysis import RegionMaps
+    >>> scores = {"accuracy_difference": np.array([0.2])}
+    >>> maps = RegionMaps(scores, table=pd.DataFrame(scores), n_units_=6)
+    >>> maps["accuracy_difference"], maps.n_units_
+    (array([0.2]), 6)
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one thing that is known of the maps
+        self,
+        maps,
+        *,
+        records=None,
+        masker=None,
+        region_scores=None,
+        table=None,
+        parameters=None,
+        random_state=None,
+        inputs=None,
+        further=(),
+        page=None,
+        **found,
+    ):
+        super().__init__(maps)
+        self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
+        self.parameters, self.random_state = parameters or {}, random_state
+        self._records, self._further, self._page = records, further, page
+        self.inputs = region_scores if inputs is None else inputs
+        for name, value in found.items():
+            setattr(self, name, value)
+
+    def _repr_html_(self):
+        """Return what notebooks show: the rows with the smallest p-values."""
+        if self.table_ is None:
+            return None
+        from neuroextrap.reporting._page import frame_table
+
+        table = self.table_
+        order = [name for name in ("p_value_fwe", "p_value") if name in table]
+        table = table.sort_values(order, kind="stable") if order else table
+        n_shown = min(_SHOWN, len(table))
+        what = getattr(self, "rows", "regions")
+        caption = f"{n_shown} of {len(table)} {what}"
+        return str(frame_table(table.head(n_shown), caption))
+
+    def generate_report(self, title=None, **options):
+        """Make a self-contained HTML page of the maps.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Title of the page. If None, what the maps are of.
+        **options
+            Of all maps ``bg_img``, the image drawn under them, as in
+            :func:`neuroextrap.reporting.interactive_viewer`. Of a comparison ``names``,
+            what to call the first and the second, and ``atlas``, a labels image that
+            names places, as in :func:`neuroextrap.reporting.comparison_report`. Of maps
+            over subjects ``labels_img``, the atlas whose regions name the clusters,
+            ``names`` of its labels (list, dict or DataFrame; those of a fetched atlas
+            are known), and ``left_out``, reasons by subject (a dict) of those who are
+            not among these.
+
+        Returns
+        -------
+        report : neuroextrap.reporting.Report
+            The page; ``report.save_as_html(path)`` writes it.
+
+        Raises
+        ------
+        ValueError
+            If there is no page of such maps.
+        """
+        if self._page is None:
+            raise ValueError(
+                "no page is made of such maps; draw them with "
+                "neuroextrap.plotting.plot_map, or write them with to_directory"
+            )
+        return self._page(self, title, **options)
+
+    def to_directory(self, path, *, overwrite=False, bids=None):
+        """Write the maps with sidecars where they are images, and the table.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet, or is empty.
+        overwrite : bool, default=False
+            Whether to replace what is there.
+        bids : dict of str to str or None, default=None
+            BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
+            named and placed as BIDS derivatives. If None, names are plain.
+
+        Raises
+        ------
+        ValueError
+            When the folder is not empty, or cannot be written, or there is neither an
+            image nor a table to write.
+        """
+        check_output_directory(path, overwrite=overwrite, bids=bids)
+        described, more = self.described(), {}
+        for maps in self._further:
+            described += maps.described()
+        if self.table_ is not None:
+            more[getattr(self, "table_file", _TABLE)] = table_writer(self.table_)
+        about = provenance(
+            parameters=self.parameters,
+            inputs=self.inputs,
+            random_state=self.random_state,
+        )
+        write_described(path, described, about, more, overwrite=overwrite, bids=bids)
+
+    def described(self):
+        """Return the images with their records.
+
+        Returns
+        -------
+        described : list of (MapRecord, image)
+            Empty where maps are arrays.
+        """
+        if self.masker_ is None:
+            return []
+        records = self._records or {name: record_of(name) for name in self}
+        return [(records[name], image) for name, image in self.items()]
+
+
+def write_described(path, described, about, more, *, overwrite, bids=None):
+    """Write maps, pairs of a record and an image, and further files.
+
+    `about` is the provenance, `more` a dict of functions that write to a path by name.
+    """
+    if not described and not more:
+        raise ValueError(
+            "plain arrays have no images to write; save the arrays themselves"
+        )
+    write_maps(
+        path,
+        {record.name: image for record, image in described},
+        {record.name: describe_map(record, about) for record, _ in described},
+        overwrite=overwrite,
+        bids=bids,
+        provenance=about,
+        more=more,
+    )
+
+
+def table_writer(table):
+    """Return a function that writes a DataFrame to a path."""
+    return lambda path: table.to_csv(path, sep="\t", index=False, na_rep="n/a")
+
+
+def exchange_test(known, accuracies, differences, information, **options):
+    """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
+
+    Of the `known` regions (n_known of n_regions) are `accuracies`, two arrays
+    (n_known,), and `differences` (n_known, n_units), which add up to the difference in
+    accuracy; `information` is two arrays (n_regions,) in bits. `options` are those of
+    ``stats.paired_sign_flip_test``. Returns a dict of (n_regions,), NaN where a region
+    is not known, and the test.
+    """
+    tested = stats.paired_sign_flip_test(differences, **options)
+    first, second = (values[known] for values in information)
+    values = {
+        "first_accuracy": accuracies[0],
+        "second_accuracy": accuracies[1],
+        "accuracy_difference": tested.score,
+        "information_difference": np.subtract(first, second),
+        "p_value": tested.p_value,
+        "p_value_fwe": tested.p_value_fwe,
+    }
+    if tested.p_value_fwe_step_down is not None:
+        values["p_value_fwe_step_down"] = tested.p_value_fwe_step_down
+    return spread_known(known, values), tested
+
+
+def comparison_page(maps, title=None, **options):
+    """Make the page of a comparison of two."""
+    from neuroextrap.reporting import comparison_report
+
+    return comparison_report(maps, title, **options)

@@ -1,0 +1,102 @@
+"""What is rarely said of regions, bounds and files, each as one value."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Which regions are analyzed, where a radius or an atlas does not say it all.
+
+    Parameters
+    ----------
+    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
+        Members of the regions, if they are neither spheres nor those of an atlas.
+    n_nearest : int or None, default=None
+        If given, regions are the n_nearest voxels to each center, instead of spheres.
+    stride : int, default=1
+        Every stride-th voxel along each axis is the center of a region.
+    min_voxels : int, default=2
+        Regions with fewer usable voxels are NaN.
+
+    Examples
+    --------
+    The hundred nearest voxels to every second voxel:
+
+    >>> from neuroextrap.analysis import Regions
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> regions = Regions(n_nearest=100, stride=2)
+    >>> searchlight = IdentificationSearchLight("mask.nii.gz", regions=regions)
+    """
+
+    regions: Any = None
+    n_nearest: int | None = None
+    stride: int = 1
+    min_voxels: int = 2
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which lower confidence bounds are computed, and how.
+
+    Parameters
+    ----------
+    bounds : {"auto", "forward", "folds", None}, default="auto"
+        Where the lower bounds come from. "forward": further tests, trained on the runs
+        that precede and tested on the next, in every cyclic order of the runs, so that
+        every run counts; runs that lack a class are joined with the next. "folds": the
+        folds of ``cv``, which share their training data and count as one. "auto" is
+        "forward" where folds leave whole runs out or part the samples, and "folds"
+        otherwise (``notes_`` say so); a single train/test split is tested as it is.
+        None computes no bounds.
+    test_units : {"samples", "runs"}, default="samples"
+        What the bounds treat as independent given the classes: every test sample (or
+        block), or only whole runs, for trials that depend on others of their run. With
+        ``within_runs``, whole runs are always used.
+    e_value_order : {"cyclic", "chronological"}, default="cyclic"
+        Orders of the runs behind ``e_value``: the mean over all cyclic ones, or the
+        order of the samples alone. There every run but the first is tested, however
+        many there are (the first runs that together hold every class count as one), so
+        that e-values stay valid when more runs are added after looking. It needs
+        ``groups`` and, with a penalty, ``shrinkage`` that is a number.
+    confidence_level : float, default=0.95
+        Confidence level of the lower bounds.
+
+    Examples
+    --------
+    >>> from neuroextrap.analysis import Bounds
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> searchlight = IdentificationSearchLight(bounds=Bounds(test_units="runs"))
+    """
+
+    bounds: str | None = "auto"
+    test_units: str = "samples"
+    e_value_order: str = "cyclic"
+    confidence_level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What is kept of an analysis beside its maps.
+
+    Parameters
+    ----------
+    save_null : path-like or None, default=None
+        A .npy file for every region's permuted statistics, float32 of shape
+        (n_permutations, n_regions), for group inference and for the maps that need them
+        (p_value_fwe_step_down and others); 280 MB for 70,000 regions and 1,000
+        permutations, of which a few rows at a time are in memory. What is beside it
+        (``null.npy.json``) says which run they are of; keep the two together.
+    per_fold : bool, default=False
+        Whether to keep every fold's wins in ``fold_wins_``.
+
+    Examples
+    --------
+    >>> from neuroextrap.analysis import Keep
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> searchlight = IdentificationSearchLight(keep=Keep("null.npy"))
+    """
+
+    save_null: str | PathLike[str] | None = None
+    per_fold: bool = False

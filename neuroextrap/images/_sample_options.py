@@ -1,0 +1,199 @@
+"""The options by which samples are made of images and events, declared once."""
+
+import inspect
+from dataclasses import dataclass, fields
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.stats._validation import check_flags
+
+BETAS = ("lsa", "lss")
+"""Samples that are estimates of a general linear model, one for each trial."""
+SAMPLES = ("blocks", "volumes", *BETAS)
+_WIDEST = 100.0
+"""Full width in mm from which on a kernel is as wide as a brain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """Options by which samples are made of series and their events; checked when made.
+
+    Parameters
+    ----------
+    samples : {"blocks", "volumes", "lsa", "lss"}, default="blocks"
+        What a sample is: the mean of a condition's volumes in a run, one volume, or
+        a trial's beta by least squares all or separate. Single volumes follow one
+        another too closely to be permuted one by one.
+    t_r : float or None, default=None
+        Time between volumes in seconds, for BIDS events. If None, it is taken from the
+        header of every image, or from ``RepetitionTime`` in the JSON file beside it.
+    check_t_r : bool, default=True
+        Whether ``t_r`` must agree with what header and JSON file say.
+    exclude : str or sequence of str, default=()
+        Conditions that give no sample, such as "rest". They still count for detrending
+        and standardizing, and models of betas have a regressor for each.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds regressed out, one entry per series: in one regression with the trend
+        and the slow drifts, or as regressors of the designs of betas. Files whose names
+        tell their run (or session, ...), as BIDS names do, may come in any order, as
+        those of events.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept (indices, counting from 0, or booleans), one entry per
+        series, as ``load_confounds`` of nilearn returns them. The others enter no
+        regression and make no sample; trials with more than half of their expected
+        response (its sum of squares) in them give no beta. If None, all are kept.
+    smoothing_fwhm : float or None, default=None
+        Full width at half maximum in mm of a Gaussian that smooths the volumes. If
+        None, they are not smoothed further than the masker does.
+    high_pass : float or None, default=None
+        Frequency in Hz below which drifts are removed by cosines. If None, 0.01 Hz for
+        betas, and none for blocks and volumes; 0 removes none.
+    detrend : bool, default=False
+        Whether to remove a straight line from every voxel of every run (blocks and
+        volumes).
+    standardize : bool, default=False
+        Whether to give every voxel mean 0 and standard deviation 1 within every run
+        (blocks and volumes), before blocks are averaged.
+    delay : float, default=0.0
+        Seconds by which responses lag behind BIDS events (blocks and volumes).
+    label_column : str, default="trial_type"
+        Column of the events that gives ``y`` of betas, such as the name of the
+        stimulus. Designs are made of ``trial_type`` all the same; trials without an
+        entry in the column are modeled and give no sample.
+    """
+
+    samples: str = "blocks"
+    t_r: float | None = None
+    check_t_r: bool = True
+    exclude: Any = ()
+    confounds: Any = None
+    sample_mask: Any = None
+    smoothing_fwhm: float | None = None
+    high_pass: float | None = None
+    detrend: bool = False
+    standardize: bool = False
+    delay: float = 0.0
+    label_column: str = "trial_type"
+
+    def __post_init__(self):
+        """Raise before any work if an option is out of range or two exclude another."""
+        if self.samples not in SAMPLES:
+            raise ValueError(
+                f"samples={self.samples!r} must be one of {SAMPLES}; choose one"
+            )
+        self._check_cleaning()
+        check_flags(check_t_r=self.check_t_r)
+        check_fwhm(self.smoothing_fwhm, "smoothing_fwhm")
+        if self.of_trials and (self.detrend or self.standardize):
+            raise ValueError(
+                "detrend and standardize are for blocks and volumes; the model of "
+                f"samples={self.samples!r} models drifts itself, leave them out"
+            )
+        if self.of_trials and self.delay:
+            raise ValueError(
+                f"delay={self.delay!r} is for blocks and volumes; the model of "
+                f"samples={self.samples!r} knows the response's lag, leave it out"
+            )
+
+    def _check_cleaning(self):
+        """Raise for a cutoff that is none, and for nilearn's words for scalings."""
+        cutoff = self.high_pass
+        if cutoff is not None and not (np.isfinite(cutoff) and 0 <= cutoff < 1):
+            raise ValueError(
+                f"high_pass={cutoff!r} must be a frequency in Hz between 0 (no drifts "
+                "removed) and 1; for example 0.01"
+            )
+        check_flags(detrend=self.detrend)
+        if isinstance(self.standardize, str):
+            raise ValueError(
+                f"standardize={self.standardize!r} must be True (z-scores in every "
+                "run, nilearn's 'zscore_sample') or False; percent signal change "
+                "('psc') and other scalings are not done, scale the images beforehand"
+            )
+        check_flags(standardize=self.standardize)
+
+    @property
+    def of_trials(self):
+        """Whether samples are betas of single trials."""
+        return self.samples in BETAS
+
+    @property
+    def excluded(self):
+        """The conditions to exclude as a tuple; one name may come without a list."""
+        one = isinstance(self.exclude, str)
+        return (self.exclude,) if one else tuple(self.exclude)
+
+    def given(self, *, without=""):
+        """Return the options by name, as they were given, but for those named."""
+        names = [f.name for f in fields(self) if f.name not in without.split()]
+        return {name: getattr(self, name) for name in names}
+
+
+def takes_sample_options(*, without):
+    """Give a function that takes ``**options`` the words of SampleOptions.
+
+    `without` names those that it lacks, separated by blanks. The function's signature
+    shows the others with their defaults, and where its docstring has a line
+    ``**options`` they are described.
+    """
+    defaults = SampleOptions().given(without=without)
+    words = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in defaults.items()
+    ]
+
+    def decorate(function):
+        own = inspect.signature(function)
+        *first, _ = own.parameters.values()
+        function.__signature__ = own.replace(parameters=[*first, *words])
+        before, found, after = (function.__doc__ or "").partition("**options\n")
+        if found:
+            described, margin = _descriptions(), before.rpartition("\n")[2]
+            text = "\n".join(described[name] for name in defaults)
+            function.__doc__ = f"{before}{indent(text, margin).strip()}\n{after}"
+        return function
+
+    return decorate
+
+
+def as_sample_options(function, given, **fixed):
+    """Return the SampleOptions of the words that such a function was given.
+
+    TypeError for words that it does not take; `fixed` are options that it sets itself.
+    """
+    unknown = sorted(given.keys() - inspect.signature(function).parameters.keys())
+    if unknown:
+        raise TypeError(
+            f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
+        )
+    return SampleOptions(**given, **fixed)
+
+
+def _descriptions():
+    """Return the lines that describe every option, by name."""
+    _, _, text = inspect.cleandoc(SampleOptions.__doc__).partition("-\n")
+    described, name = {}, ""
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            name = line.partition(" ")[0]
+        described.setdefault(name, []).append(line)
+    return {name: "\n".join(lines) for name, lines in described.items()}
+
+
+def check_fwhm(fwhm, name):
+    """Raise unless a width is None or a number of mm that leaves something local."""
+    if fwhm is None:
+        return
+    real = isinstance(fwhm, (int, float, np.integer, np.floating))
+    if not real or isinstance(fwhm, bool):
+        raise TypeError(
+            f"{name}={fwhm!r} must be None or a number of mm, got "
+            f"{type(fwhm).__name__}; give one width for all directions"
+        )
+    if not 0 < fwhm <= _WIDEST:
+        raise ValueError(
+            f"{name}={fwhm!r} must be positive (mm) and at most {_WIDEST:g}, which "
+            "is as wide as a brain, or None; 4 to 8 mm are usual"
+        )

@@ -1,0 +1,251 @@
+"""The one loop of permutation tests over subjects: scores, their maxima, clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroextrap.stats import _pvalues
+from neuroextrap.stats._arrangements import Arrangements
+from neuroextrap.stats._cluster_statistics import (
+    Clusters,
+    find_clusters,
+    threshold_free_enhancement,
+)
+from neuroextrap.stats._linear_scores import Scorer
+from neuroextrap.stats._null_counts import NullCounts, tie_floor
+from neuroextrap.stats._tail_p_value import tail_p_value
+from neuroextrap.stats._validation import FloatArray
+
+_BATCH_NUMBERS = 2**21  # scores held at once
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What is computed beside the maximum statistic.
+
+    `neighbors` (n_pairs, 2) are needed by clusters and enhancement; `threshold`
+    (n_features,) is the cluster-forming height, None for no clusters.
+    """
+
+    two_sided: bool = False
+    step_down: bool = False
+    neighbors: NDArray[np.intp] | None = None
+    threshold: FloatArray | None = None
+    enhance: bool = False
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """The signs whose clusters are looked at."""
+        return (1, -1) if self.two_sided else (1,)
+
+    def compared(self, scores: FloatArray) -> FloatArray:
+        """Return what is compared of scores."""
+        return np.abs(scores) if self.two_sided else scores
+
+    def clusters(self, heights: FloatArray, sign: int) -> Clusters:
+        """Find the clusters of one sign."""
+        assert self.neighbors is not None
+        assert self.threshold is not None
+        return find_clusters(sign * heights - self.threshold, self.neighbors)
+
+    def enhanced(self, heights: FloatArray, sign: int) -> FloatArray:
+        """Return threshold-free enhanced heights of one sign."""
+        assert self.neighbors is not None
+        return threshold_free_enhancement(sign * heights, self.neighbors)
+
+
+class Part(NamedTuple):
+    """Permutations, counted from 0 without the observed one, and features."""
+
+    permutations: slice
+    features: slice
+
+
+@dataclass
+class Permuted:
+    """What the permutations amount to.
+
+    `order` sorts the features by their observed scores and `n_left` counts as
+    :func:`count_left` does, both None without step-down; `cluster_maxima` are
+    (n_permutations,) by name.
+    """
+
+    counts: NullCounts
+    order: NDArray[np.intp] | None = None
+    n_left: NDArray[np.int64] | None = None
+    cluster_maxima: dict[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def n_permutations(self) -> int:
+        """Number of permutations beside the observed one."""
+        return len(self.counts.maxima)
+
+    def p_values(self) -> dict[str, FloatArray]:
+        """Return p-values by name, each (n_features,)."""
+        p_values = {
+            "p_value": self.counts.p_value(),
+            "p_value_fwe": self.counts.p_value_fwe(),
+        }
+        if self.n_left is not None and self.order is not None:
+            p_values["p_value_fwe_step_down"] = _pvalues.step_down_from_counts(
+                self.n_left, self.order, self.n_permutations
+            )
+        return p_values
+
+    def add(self, part: Part, found: Permuted) -> None:
+        """Add what was found in one part."""
+        self.counts.n_reached[part.features] += found.counts.n_reached
+        maxima = self.counts.maxima[part.permutations]
+        np.maximum(maxima, found.counts.maxima, out=maxima)
+        if self.n_left is not None and found.n_left is not None:
+            self.n_left += found.n_left
+        for name, values in found.cluster_maxima.items():
+            every = self.cluster_maxima.setdefault(name, np.empty(self.n_permutations))
+            every[part.permutations] = values
+
+
+def permute(  # noqa: PLR0913 - how work is cut and run changes no result
+    score: Callable[[slice, slice], FloatArray],
+    floor: FloatArray,
+    n_permutations: int,
+    corrections: Corrections = Corrections(),
+    *,
+    heights: Callable[[FloatArray], FloatArray] | None = None,
+    parts: Iterable[Part] | None = None,
+    run: Callable[..., Iterable[Any]] = map,
+    progress: Callable[[int, int], None] | None = None,
+) -> Permuted:
+    """Score every permutation, and compare with what was observed.
+
+    `score(permutations, features)` returns the scores (n, n_features) of slices of
+    both. `floor` (n_features,) are the least scores (sizes, if two-sided) that tie with
+    the observed ones, and `heights` turns scores into those of which clusters are made.
+    Work is cut into all features of some permutations, or into `parts`, which may be
+    all permutations of some features where there are no clusters and no step-down.
+    `run(function, parts)` is ``map`` or does so in threads; `progress` is called with
+    (permutations done, in all). Neither changes results.
+    """
+    counts = NullCounts.start(floor, n_permutations)
+    total = Permuted(counts)
+    if corrections.step_down:
+        total.order = np.argsort(floor, kind="stable")
+        total.n_left = np.zeros(len(floor), dtype=np.int64)
+    if parts is None:
+        width = max(1, _BATCH_NUMBERS // max(1, len(floor)))
+        parts = [
+            Part(slice(first, min(first + width, n_permutations)), slice(None))
+            for first in range(0, n_permutations, width)
+        ]
+
+    def one_part(part: Part) -> tuple[Part, Permuted]:
+        scores = score(*part)
+        found = NullCounts.start(floor[part.features], len(scores))
+        compared = corrections.compared(scores)
+        found.add(compared.T, 0)
+        summary = Permuted(found)
+        if total.order is not None:
+            summary.n_left = _pvalues.count_left(compared, floor, total.order)
+        if corrections.neighbors is not None:
+            rows = scores if heights is None else heights(scores)
+            summary.cluster_maxima = _cluster_maxima(rows, corrections)
+        return part, summary
+
+    for part, found in run(one_part, parts):
+        total.add(part, found)
+        if progress is not None:
+            progress(part.permutations.stop, n_permutations)
+    return total
+
+
+def rearrangement_test(
+    scorer: Scorer,
+    arrangements: Arrangements,
+    design: FloatArray,
+    corrections: Corrections,
+    *,
+    run: Callable[..., Iterable[Any]] = map,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """Score every arrangement of a design; return the statistic and p-values by name.
+
+    Also returned are the largest values of every arrangement, by the map that they
+    belong to. `design` has shape (n_observations, n_columns), the effect first.
+    Clusters are connected sets of one sign. `run` and `progress` are those of
+    :func:`permute`.
+    """
+    observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
+    compared = corrections.compared(observed)
+    floor = tie_floor(compared, scorer.scale + np.abs(compared))
+
+    def score(permutations: slice, _: slice) -> FloatArray:
+        batch = slice(1 + permutations.start, 1 + permutations.stop)
+        return scorer(arrangements.rows(design, batch))
+
+    total = permute(
+        score,
+        floor,
+        arrangements.n_permutations,
+        corrections,
+        heights=scorer.heights,
+        run=run,
+        progress=progress,
+    )
+    statistic = scorer.heights(observed)
+    maps = {"statistic": statistic, **total.p_values()}
+    maxima = {"statistic": scorer.heights(total.counts.maxima)}
+    if not arrangements.are_all:
+        # small p-values are refined by the tail of the maxima
+        tail = tail_p_value(scorer.heights(floor), maxima["statistic"])
+        maps["p_value_fwe_tail"] = tail[0]
+    maps |= _cluster_p_values(statistic, total.cluster_maxima, corrections)
+    return maps, maxima | {
+        name if name == "tfce" else f"cluster_{name}": values
+        for name, values in total.cluster_maxima.items()
+    }
+
+
+def _cluster_maxima(
+    heights: FloatArray, corrections: Corrections
+) -> dict[str, FloatArray]:
+    """Return the largest extent, mass and enhanced height of each map, a row each."""
+    largest: dict[str, list[float]] = {}
+    for row in heights:
+        if corrections.threshold is not None:
+            found = [corrections.clusters(row, sign) for sign in corrections.signs]
+            for name in ("extent", "mass"):
+                values = [getattr(each, name).max(initial=0.0) for each in found]
+                largest.setdefault(name, []).append(max(values))
+        if corrections.enhance:
+            values = [corrections.enhanced(row, s).max() for s in corrections.signs]
+            largest.setdefault("tfce", []).append(max(values))
+    return {name: np.array(values) for name, values in largest.items()}
+
+
+def _cluster_p_values(
+    heights: FloatArray, maxima: dict[str, FloatArray], corrections: Corrections
+) -> dict[str, FloatArray]:
+    """Return maps of extent, mass and enhanced heights, and their family-wise p.
+
+    Outside of clusters extent and mass are 0 and p is 1.
+    """
+    maps = {}
+    if corrections.threshold is not None:
+        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
+        for name in ("extent", "mass"):
+            spread = [each.spread(getattr(each, name)) for each in found]
+            value = maps[f"cluster_{name}"] = np.sum(spread, axis=0)
+            floor = tie_floor(value, 1 + value)
+            p = _pvalues.max_statistic_p_value(floor, maxima[name])
+            maps[f"p_value_fwe_cluster_{name}"] = np.where(value > 0, p, 1.0)
+    if corrections.enhance:
+        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
+        value = maps["tfce"] = np.sum(signed, axis=0)
+        floor = tie_floor(np.abs(value), np.abs(value))
+        p = _pvalues.max_statistic_p_value(floor, maxima["tfce"])
+        maps["p_value_fwe_tfce"] = p
+    return maps
