@@ -33,15 +33,15 @@ class IdentificationSearchLight(RegionAnalysis):
         is at exactly the radius belongs to the sphere.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background. An
-        atlas as nilearn fetches it brings its names.
+        atlas fetched by nilearn brings its names.
     regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
             default=None
-        Members of the regions, if they are neither spheres nor those of an atlas; or
-        nearest voxels, every n-th center and fewest voxels, see
+        Members of the regions, if they are neither spheres nor those of an atlas; or a
+        choice of nearest voxels, every n-th center and fewest voxels, see
         :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
-        Where centers of regions may lie; their voxels may reach beyond. If None,
-        everywhere in the mask.
+        Mask of the centers of regions, whose voxels may lie outside of it. If None,
+        centers lie anywhere in the mask.
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
@@ -280,7 +280,7 @@ class IdentificationSearchLight(RegionAnalysis):
         Raises
         ------
         ValueError
-            When images, tables, confounds and options do not fit one another.
+            When images, tables, confounds and options do not match.
 
         Examples
         --------
