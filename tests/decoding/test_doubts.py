@@ -64,7 +64,7 @@ def test_blocks_in_training_and_test_bound_nothing():
     folds = [(order[:20], order[20:]), (order[20:], order[:20])]
     light = IdentificationSearchLight(blocks=blocks, cv=folds).fit(X, y, groups=runs)
     assert not any("bound" in name for name in light.region_scores_)
-    assert any("samples in training and test set" in note for note in light.notes_)
+    assert any("in the training and the test set" in note for note in light.notes_)
 
 
 def test_declared_blocks_keep_the_bound_below_the_truth():
