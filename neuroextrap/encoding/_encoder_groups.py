@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.encoding._stimuli import row_keys
-from neuroextrap.models._encoder_folds import encoder_splits
+from neuroextrap.models._splitters import encoder_splits
 
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
 """Encoders that pass all their rows, in order, to the encoders within them."""

@@ -3,20 +3,18 @@
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from neuroextrap.models._image_cells import (
+from neuroextrap.models._receptive_field_grid import (
     OPPONENT_KINDS,
     cell_means,
-    coarsened,
-    in_batches,
-    opponent_features,
-)
-from neuroextrap.models._receptive_field_grid import (
     check_images,
+    coarsened,
     gaussian_windows,
     gray_levels,
     grid_centers,
     grid_positions,
+    in_batches,
     mirrored_energies,
+    opponent_features,
     windowed_waves,
 )
 from neuroextrap.stats._validation import check_flags_of

@@ -3,9 +3,12 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._encoder_folds import encoder_splits, partition_order
-from neuroextrap.models._ridge_bands import candidate_weights, check_bands
-from neuroextrap.models._ridge_folds import RidgeProducts
+from neuroextrap.models._ridge_folds import (
+    RidgeProducts,
+    candidate_weights,
+    check_bands,
+)
+from neuroextrap.models._splitters import encoder_splits, partition_order
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""

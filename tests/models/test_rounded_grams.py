@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
+from neuroextrap.models.elastic_net._acceleration import objective
 from neuroextrap.models.elastic_net._active_set import FeatureProblems, polish
 from neuroextrap.models.elastic_net._folds import (
     all_samples,
     fold_grams,
     prepare_targets,
 )
-from neuroextrap.models.elastic_net._objective import objective
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,

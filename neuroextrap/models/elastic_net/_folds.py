@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.models._encoder_folds import partition_order
+from neuroextrap.models._splitters import partition_order
 
 # rows of a Gram matrix that are changed at once: products of them stay small
 _STEP = 512

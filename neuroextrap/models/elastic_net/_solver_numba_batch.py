@@ -21,7 +21,7 @@ from neuroextrap.models.elastic_net._acceleration import (
 )
 from neuroextrap.models.elastic_net._active_set import GramProblems
 from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solver import Solver
+from neuroextrap.models.elastic_net._solvers import Solver
 
 # share of the last step along the path that the next start repeats
 MOMENTUM = 0.7

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solver import Solver
+from neuroextrap.models.elastic_net._solvers import Solver
 
 
 class ScikitLearnSolver(Solver):
