@@ -17,7 +17,7 @@ from neuroextrap.encoding._pairwise_comparison import (
     EncodingComparison,
     compare_encoding_models_pairwise,
 )
-from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (

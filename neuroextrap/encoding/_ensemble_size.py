@@ -5,16 +5,23 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
-from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
+from neuroextrap.encoding._margins import (
+    mahalanobis_margins,
+    response_covariance,
+    separate_repeats,
+)
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,
     check_features,
     feature_names,
 )
-from neuroextrap.encoding._training import encoder_of_columns, train_encoder
+from neuroextrap.encoding._training import (
+    encoder_of_columns,
+    stimulus_numbers,
+    train_encoder,
+    training_groups,
+)
 from neuroextrap.stats._validation import random_generator
 
 

@@ -8,8 +8,11 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._doubts import Doubt, tell
 from neuroextrap.analysis._region_run import POPULATION_NOTE
-from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
-from neuroextrap.encoding._response_noise import separate_repeats
+from neuroextrap.encoding._margins import (
+    EncodingMargins,
+    ResponseRows,
+    separate_repeats,
+)
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 

@@ -7,10 +7,8 @@ from neuroextrap.analysis._origin import source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
-from neuroextrap.encoding._fold_run import plan_folds
+from neuroextrap.encoding._fold_run import plan_folds, training_rule
 from neuroextrap.encoding._response_predictions import ResponsePredictions
-from neuroextrap.encoding._rule_choice import training_rule
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -25,7 +23,9 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
     noise_rows,
     some_responses,
+    stimulus_numbers,
     train_encoder,
+    training_groups,
     voxel_penalties,
 )
 

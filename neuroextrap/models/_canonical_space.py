@@ -5,6 +5,9 @@ import numbers
 import numpy as np
 
 _BASES = ("svd", "generalizable")
+# smallest share of within-class variance, in the direction of the data where it is
+# smallest, that still counts as an invertible within-class scatter
+_SINGULAR = 1e-10
 
 
 def check_options(n_components, basis, significance_level):
@@ -73,11 +76,6 @@ def group_codes(groups, n_samples):
             f"({n_samples},)"
         )
     return np.unique(groups, return_inverse=True)[1]
-
-
-# smallest share of within-class variance, in the direction of the data where it is
-# smallest, that still counts as an invertible within-class scatter
-_SINGULAR = 1e-10
 
 
 def leading_svd(centered, n_components=None):

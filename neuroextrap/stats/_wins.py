@@ -9,6 +9,10 @@ from scipy import special
 from neuroextrap.stats._validation import FloatArray, check_margins
 from neuroextrap.stats._warn import warn
 
+_FAR_BELOW = 0.25  # pairwise accuracy: half of what guessing gives
+_FALSE_ALARM = 1e-4
+_FEW = 0.01  # share of regions: a wrong sign turns all that carry information
+
 
 def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     """Return the distribution of the number of distractors beaten.
@@ -114,11 +118,6 @@ def _counts(
     """Count how often each (row, column) occurs, as an array of `shape`."""
     bins = (rows * shape[1] + columns).ravel()
     return np.bincount(bins, minlength=shape[0] * shape[1]).reshape(shape)
-
-
-_FAR_BELOW = 0.25  # pairwise accuracy: half of what guessing gives
-_FALSE_ALARM = 1e-4
-_FEW = 0.01  # share of regions: a wrong sign turns all that carry information
 
 
 def warn_if_reversed(wins: NDArray[np.float64], n_test: int) -> None:

@@ -6,6 +6,11 @@ import numpy as np
 
 from neuroextrap.models.elastic_net._active_set import FeatureProblems
 
+# up to here all Gram matrices in float64 and dense gradients pay
+MOST_DENSE = 1024
+# early stopping leaves paths while models are sparse: working sets pay sooner
+MOST_DENSE_EARLY = 256
+
 
 class Solver(ABC):
     """Solves one block of targets at the points of the grid that it is asked for.
@@ -68,12 +73,6 @@ class Solver(ABC):
         """Return all targets on all samples, as `polish` takes them."""
         # feature-major, rows in the order of the folds: columns are contiguous
         return FeatureProblems(self._folds.features.T, self._targets.values)
-
-
-# up to here all Gram matrices in float64 and dense gradients pay
-MOST_DENSE = 1024
-# early stopping leaves paths while models are sparse: working sets pay sooner
-MOST_DENSE_EARLY = 256
 
 
 def _numba_batch():

@@ -21,6 +21,16 @@ from neuroextrap.stats._jackknife import average_accuracy_jackknife
 from neuroextrap.stats._validation import check_level, check_real_set_sizes
 from neuroextrap.stats._warn import warn
 
+CALIBRATED_FACTOR = 10
+"""Up to how many times K the width of intervals was calibrated."""
+FEWEST_CALIBRATED = 8
+"""Smallest number of classes for which it was."""
+DEGREES_OF_FREEDOM = 5
+"""Degrees of freedom of the quantile."""
+_SAMPLING = 0.55
+_DISAGREEMENT = 0.3
+_DISTANCE = 0.004
+
 
 class PredictionIntervals:
     """The part of an extrapolator that says how far off its predictions may be."""
@@ -231,20 +241,6 @@ class PredictionIntervals:
                 f"classes ({CALIBRATED_FACTOR} times K), asked for {largest:g}; take "
                 "those further out as a guess"
             )
-
-
-CALIBRATED_FACTOR = 10
-"""Up to how many times K the width of intervals was calibrated."""
-
-FEWEST_CALIBRATED = 8
-"""Smallest number of classes for which it was."""
-
-DEGREES_OF_FREEDOM = 5
-"""Degrees of freedom of the quantile."""
-
-_SAMPLING = 0.55
-_DISAGREEMENT = 0.3
-_DISTANCE = 0.004
 
 
 class PredictionError:

@@ -17,6 +17,8 @@ from neuroextrap.stats._extrapolation._point_wins import (
 from neuroextrap.stats._extrapolation._sample import WinSample
 
 _BATCH_NUMBERS = 4_000_000
+_N_BINS = 1000
+_GOLDEN = (3 - np.sqrt(5)) / 2
 
 
 class KernelDensity(PointMethod):
@@ -85,10 +87,6 @@ def kernel_log_win(
     lose[~smooth] = np.where(behind == 0, np.nan, behind < 0)
     with np.errstate(divide="ignore"):
         return np.log1p(-lose)
-
-
-_N_BINS = 1000
-_GOLDEN = (3 - np.sqrt(5)) / 2
 
 
 def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:

@@ -19,6 +19,8 @@ from neuroextrap.stats._extrapolation._normal_mixture import (
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 Basis = Callable[[np.ndarray], np.ndarray]
+DEFAULT_BASES = ("probit", 3, 4, 6)
+PROBIT_SDS = (0.7, 1.4)
 
 
 class SplineBasis:
@@ -91,10 +93,6 @@ def _exponential_quadrature(
     half = np.diff(edges)[:, None] / 2
     nodes = edges[:-1, None] + half * (x + 1)
     return nodes.ravel(), (half * w * np.exp(-nodes)).ravel()
-
-
-DEFAULT_BASES = ("probit", 3, 4, 6)
-PROBIT_SDS = (0.7, 1.4)
 
 
 def extrapolate_risk(
