@@ -9,12 +9,13 @@ Curves: ``information_learning_curve``, ``pattern_reproducibility``,
 ``coarse_of_fine``, ``fine_probabilities``. Preparation: ``center_groups``,
 ``scale_scans``. Known truth: ``simulate_hierarchical_scans``.
 
-Inside, ``_scans`` reads, ``_curve_run`` checks and prepares what all splits share,
-``_splits`` draws, ``_one_split`` trains and scores, ``_tasks`` runs splits in parallel.
+Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits share,
+``_splits`` draws splits, trains and scores, in parallel.
 """
 
 from neuroextrap.learning_curves._comparison import (
     compare_learning_curves,
+    learning_curve_table,
     limiting_factor,
 )
 from neuroextrap.learning_curves._curve import information_learning_curve
@@ -22,22 +23,21 @@ from neuroextrap.learning_curves._information import (
     label_entropy,
     prediction_information,
 )
-from neuroextrap.learning_curves._label_schemes import (
+from neuroextrap.learning_curves._protocol import (
     agnostic_labels,
     coarse_of_fine,
     fine_probabilities,
+    protocol_learning_curves,
 )
-from neuroextrap.learning_curves._preparation import (
+from neuroextrap.learning_curves._report import learning_curve_report
+from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
+from neuroextrap.learning_curves._scans import (
+    canonical_images,
     center_groups,
     scale_scans,
 )
-from neuroextrap.learning_curves._protocol import protocol_learning_curves
-from neuroextrap.learning_curves._report import learning_curve_report
-from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
-from neuroextrap.learning_curves._scans import canonical_images
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
 from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
-from neuroextrap.learning_curves._table import learning_curve_table
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 

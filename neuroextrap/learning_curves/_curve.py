@@ -4,16 +4,16 @@ import logging
 
 import numpy as np
 
-from neuroextrap.learning_curves._curve_run import prepare_run
+from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._information import label_entropy
-from neuroextrap.learning_curves._patterns import check_pattern
-from neuroextrap.learning_curves._residual_freedom import (
+from neuroextrap.learning_curves._scans import read_scans
+from neuroextrap.learning_curves._sensitivity import check_pattern
+from neuroextrap.learning_curves._splits import (
+    check_train_sizes,
     default_train_sizes,
     residual_freedom,
+    run_tasks,
 )
-from neuroextrap.learning_curves._scans import read_scans
-from neuroextrap.learning_curves._splits import check_train_sizes
-from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._validation import check_integer
 from neuroextrap.stats._warn import warn
@@ -160,17 +160,10 @@ def information_learning_curve(  # noqa: PLR0913
     >>> bool(curve.information[1].mean() > curve.information[0].mean())
     True
     """
-    run = prepare_run(
-        read_scans(X, mask, memory=memory).X,
-        y,
-        groups,
-        classifier=classifier,
-        center=center,
-        scale=scale,
-        priors=priors,
-        rotation_invariant=rotation_invariant,
-        random_state=random_state,
+    options = CurveOptions(
+        classifier, center, scale, rotation_invariant, random_state, priors
     )
+    run = prepare_run(read_scans(X, mask, memory=memory).X, y, groups, options)
     check_pattern(pattern, run.classifier)
     if train_sizes is None:
         sizes = default_train_sizes(run, int(prior_weight == "cross-validated"))

@@ -8,8 +8,8 @@ from neuroextrap.learning_curves._comparison import (
     common_sizes,
     compare_learning_curves,
     known_limit,
+    learning_curve_table,
 )
-from neuroextrap.learning_curves._table import learning_curve_table
 from neuroextrap.reporting._page import frame_table, make_page
 from neuroextrap.reporting._peaks_section import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure

@@ -486,16 +486,13 @@ def test_default_sizes_leave_twice_as_many_residuals_as_components():
 
 
 def test_residuals_are_those_left_by_labels_and_group_means(scans):
-    from neuroextrap.learning_curves._curve_run import prepare_run
-    from neuroextrap.learning_curves._residual_freedom import residual_freedom
+    from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
+    from neuroextrap.learning_curves._splits import residual_freedom
 
-    options = dict.fromkeys(("classifier", "scale", "priors", "rotation_invariant"))
     rows = np.delete(np.arange(len(scans.groups)), [0, 1, 9])  # unequal subjects
     y, groups = scans.fine[rows], scans.groups[rows]
     for center in ("group", None):
-        run = prepare_run(
-            scans.X[rows], y, groups, center=center, random_state=0, **options
-        )
+        run = prepare_run(scans.X[rows], y, groups, CurveOptions(center=center))
         for size in (2, 4):
             smallest = np.argsort(np.bincount(groups), kind="stable")[:size]
             kept = np.isin(groups, smallest)
