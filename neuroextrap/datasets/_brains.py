@@ -132,7 +132,7 @@ def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
-    from neuroextrap.regions import lattice_spheres
+    from neuroextrap.regions._lattice import lattice_spheres
 
     mask, affine = mask_lattice(masker)
     voxels = feature_coordinates(masker)

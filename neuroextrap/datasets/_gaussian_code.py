@@ -97,7 +97,7 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
     Examples
     --------
-    >>> from neuroextrap.datasets import gaussian_code_snr
+    >>> from neuroextrap.datasets._gaussian_code import gaussian_code_snr
     >>> float(gaussian_code_snr(5.569, 81))
     0.1
     """

@@ -12,12 +12,9 @@ features: ``ensemble_size_curve``.
 from neuroextrap.encoding._comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
-from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.encoding._pairwise_comparison import (
-    EncodingComparison,
     compare_encoding_models_pairwise,
 )
-from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
@@ -30,7 +27,6 @@ from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
     "ElasticNetEncoder",
-    "EncodingComparison",
     "EncodingIdentification",
     "GaborPyramid",
     "RetinotopicFeatures",
@@ -39,8 +35,6 @@ __all__ = [
     "compare_encoding_models",
     "compare_encoding_models_pairwise",
     "ensemble_size_curve",
-    "mahalanobis_margins",
-    "prediction_scores",
     "read_features",
     "schaefer_strimmer_covariance",
 ]

@@ -164,7 +164,7 @@ class EncodingComparison(Mapping):
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.encoding import EncodingComparison
+    >>> from neuroextrap.encoding._pairwise_comparison import EncodingComparison
     >>> scores = {("a", "b"): {"accuracy_difference": np.array([0.2])}}
     >>> EncodingComparison(region_scores_=scores, maps_=scores).table_
       first second region  accuracy_difference

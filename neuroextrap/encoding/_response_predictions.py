@@ -251,7 +251,7 @@ class ResponsePredictions:
         images : dict of images (dict of ndarray for array input)
             Maps named r2 and correlation. Where test stimuli were repeated also
             noise_ceiling (the share of variance that a perfect model explains),
-            r2_normalized and correlation_normalized, see :func:`prediction_scores`.
+            r2_normalized and correlation_normalized, see `prediction_scores`.
             With permutations p_value and p_value_fwe of the correlation.
         """
         test = self.run_.test

@@ -3,9 +3,8 @@
 import numpy as np
 
 from neuroextrap.images._geometry import surface_mesh
-from neuroextrap.regions import surface_discs
 from neuroextrap.regions._membership import check_centers, check_regions
-from neuroextrap.regions._surfaces import cached_surface_discs
+from neuroextrap.regions._surfaces import cached_surface_discs, surface_discs
 
 
 def surface_regions(masker, radius, *, centers=None, cache_dir=None):

@@ -3,11 +3,10 @@
 Curves: ``information_learning_curve``, ``pattern_reproducibility``,
 ``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``,
 ``learning_curve_report``. The protocol of Kjems et al. 2002:
-``protocol_learning_curves``. Maps: ``sensitivity_map``,
-``canonical_images``. Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
-``prediction_information``, ``label_entropy``. Labels: ``agnostic_labels``,
-``coarse_of_fine``, ``fine_probabilities``. Preparation: ``center_groups``,
-``scale_scans``. Known truth: ``simulate_hierarchical_scans``.
+``protocol_learning_curves``. Maps: ``sensitivity_map``. Models:
+``CanonicalVariates``, ``VoxelwiseGaussian``. Scores: ``prediction_information``,
+``label_entropy``. Labels: ``coarse_of_fine``, ``fine_probabilities``. Preparation:
+``center_groups``. Known truth: ``simulate_hierarchical_scans``.
 
 Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits share,
 ``_splits`` draws splits, trains and scores, in parallel.
@@ -24,7 +23,6 @@ from neuroextrap.learning_curves._information import (
     prediction_information,
 )
 from neuroextrap.learning_curves._protocol import (
-    agnostic_labels,
     coarse_of_fine,
     fine_probabilities,
     protocol_learning_curves,
@@ -32,9 +30,7 @@ from neuroextrap.learning_curves._protocol import (
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._scans import (
-    canonical_images,
     center_groups,
-    scale_scans,
 )
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
 from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
@@ -44,8 +40,6 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
-    "agnostic_labels",
-    "canonical_images",
     "center_groups",
     "coarse_of_fine",
     "compare_learning_curves",
@@ -58,7 +52,6 @@ __all__ = [
     "pattern_reproducibility",
     "prediction_information",
     "protocol_learning_curves",
-    "scale_scans",
     "sensitivity_map",
     "simulate_hierarchical_scans",
 ]

@@ -28,7 +28,7 @@ def agnostic_labels(groups):
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import agnostic_labels
+    >>> from neuroextrap.learning_curves._protocol import agnostic_labels
     >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
     array([0, 1, 0, 2, 1])
     """

@@ -102,7 +102,8 @@ def canonical_images(classifier, masker):
     --------
     >>> import numpy as np, nibabel
     >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.learning_curves import CanonicalVariates, canonical_images
+    >>> from neuroextrap.learning_curves import CanonicalVariates
+    >>> from neuroextrap.learning_curves._scans import canonical_images
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 3, 2)), np.eye(4)))
     >>> X = np.random.default_rng(0).standard_normal((20, 12))
     >>> model = CanonicalVariates(n_components=3).fit(X, np.tile([0, 1, 2, 3], 5))
@@ -183,7 +184,7 @@ def scale_scans(X):
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import scale_scans
+    >>> from neuroextrap.learning_curves._scans import scale_scans
     >>> scale_scans([[1.0, 3.0], [10.0, 30.0]])
     array([[0.5, 1.5],
            [0.5, 1.5]])

@@ -23,12 +23,13 @@ from neuroextrap import (
     stats,
 )
 from neuroextrap.analysis import RegionAnalysis
+from neuroextrap.encoding._pairwise_comparison import EncodingComparison
 from neuroextrap.stats._validation import check_flags
 
 
 def flags():
-    """Yield name and flags of every public callable and method of this package."""
-    found = {}
+    """Yield name and flags of every public callable and method, results' included."""
+    found = {"EncodingComparison.to_directory": EncodingComparison.to_directory}
     for room in pkgutil.iter_modules(neuroextrap.__path__):
         module = importlib.import_module(f"neuroextrap.{room.name}")
         for name in getattr(module, "__all__", []):
@@ -108,7 +109,7 @@ CALLS = {
     "IdentificationSearchLight.to_directory": _write_analysis,
     "compare_decoders": lambda **flag: decoding.compare_decoders(None, None, **flag),
     "ElasticNetEncoder": _fit(encoding.ElasticNetEncoder, ROWS, ROWS),
-    "EncodingComparison.to_directory": _written(encoding.EncodingComparison),
+    "EncodingComparison.to_directory": _written(EncodingComparison),
     "EncodingIdentification": _fit(encoding.EncodingIdentification, ROWS, ROWS),
     "EncodingIdentification.merge": _merge,
     "EncodingIdentification.to_directory": _write_analysis,

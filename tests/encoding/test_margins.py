@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covariance
+from neuroextrap.encoding import schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
     ResponseRows,
     correlation_margins,
+    mahalanobis_margins,
     noise_covariance,
 )
 

@@ -386,7 +386,7 @@ def test_too_few_subjects(scans):
     two = scans.groups < 2
     with pytest.raises(ValueError, match="needs at least 3"):
         information_learning_curve(scans.X[two], scans.fine[two], scans.groups[two])
-    from neuroextrap.learning_curves import agnostic_labels
+    from neuroextrap.learning_curves._protocol import agnostic_labels
 
     y = agnostic_labels(scans.groups)
     with pytest.raises(ValueError, match="1 training groups hold at most 8 samples"):
