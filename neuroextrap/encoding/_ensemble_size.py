@@ -139,13 +139,6 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _wins(responses, predictions, residuals, n_stimuli):
-    """Win distribution of one region."""
-    sigma = response_covariance(residuals, n_stimuli, 1)
-    margins = mahalanobis_margins(responses, predictions, sigma)
-    return stats.win_distribution(margins, np.arange(len(margins)))
-
-
 def _voxel_runner(data, encoder, groups, stimuli):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
@@ -156,8 +149,9 @@ def _voxel_runner(data, encoder, groups, stimuli):
     residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
 
     def run(drawn):
-        rest = residuals[:, drawn]
-        return _wins(Y_test[:, drawn], predicted[:, drawn], rest, n_stimuli)
+        sigma = response_covariance(residuals[:, drawn], n_stimuli, 1)
+        margins = mahalanobis_margins(Y_test[:, drawn], predicted[:, drawn], sigma)
+        return stats.win_distribution(margins, np.arange(len(margins)))
 
     return run
 

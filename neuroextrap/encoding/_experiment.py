@@ -237,15 +237,11 @@ def _permuted(estimator, experiment):
     )
 
 
-def _noise_unknown(estimator, experiment):
-    """Say whether noise of averages would be needed, and cannot be told from misfit."""
-    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
-    return needed and experiment.n_stimuli is None and experiment.repeats.max() > 1
-
-
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
-    notes = [REPEATS_NOTE] if _noise_unknown(estimator, experiment) else []
+    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
+    unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
+    notes = [REPEATS_NOTE] if needed and unknown else []
     repeats = experiment.bound_repeats()
     if experiment.folds is not None:
         notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))

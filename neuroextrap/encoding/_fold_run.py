@@ -68,6 +68,7 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     experiment = experiment._replace(rule=model.rule)
     n_left = len(X) - n_folds * n_candidates
     left = _LEFT_OVER.format(n_left=n_left, n_stimuli=len(X), n_candidates=n_candidates)
+    rows = np.concatenate([paired.codes[tested] for tested, *_ in parts])
     return planned_run(
         model,
         experiment,
@@ -76,7 +77,7 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         notes=(*samples.notes, *notes, *([left] if n_left else [])),
         bg_img=samples.bg_img,
         location=samples.location,
-        test_stimuli=_tested(paired.codes, parts, names),
+        test_stimuli=rows if names is None else names[rows],
     )
 
 
@@ -166,12 +167,6 @@ def _fold(model, X, samples, codes, held_out, groups):
     stimuli = codes[train] if model.noise_covariance is None else None
     found = predictions, separate_repeats(residuals, stimuli), location
     return found, (*scaling.notes, *notes, *trained.notes)
-
-
-def _tested(codes, parts, names):
-    """Names, or rows, of the stimuli of all test points, (n_test,)."""
-    rows = np.concatenate([codes[tested] for tested, *_ in parts])
-    return rows if names is None else names[rows]
 
 
 def training_rule(model, X, samples, groups, residuals):

@@ -58,10 +58,22 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatA
 
 
 def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
-    """Invert exponential moments that know how little there is near 0 and 1."""
+    """Return the smallest average Bayes accuracy that the data do not exclude.
+
+    Exponential moments know how little there is near 0 and 1. An accuracy A is excluded
+    at a level exp(-log_term) if some rate x >= 0 has
+    ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, where n is the
+    number of test points, a the observed accuracy, theta the slope of the first
+    term in the number of classes identified, and psi bounds the log-moment
+    generating function of that number:
+    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
+    """
     del sizes
-    arguments = (design.n_classes, design.smallest, design.log_term)
-    return _hybrid_lower_bound(accuracy, *arguments)
+    candidates, critical = _critical_accuracies(
+        design.n_classes, design.smallest, design.log_term
+    )
+    bound = np.interp(accuracy, critical, candidates)
+    return np.asarray(np.where(np.isnan(accuracy), np.nan, bound))
 
 
 _METHODS: dict[str, BoundMethod] = {
@@ -76,23 +88,6 @@ def bound_method(name: str) -> BoundMethod:
     if name not in _METHODS:
         raise ValueError(f"method must be one of {sorted(_METHODS)}; got {name!r}")
     return _METHODS[name]
-
-
-def _hybrid_lower_bound(
-    accuracy: FloatArray, n_classes: int, n_repeats: float, log_term: float
-) -> FloatArray:
-    """Return the smallest average Bayes accuracy that the data do not exclude.
-
-    An accuracy A is excluded at a level exp(-log_term) if some rate x >= 0 has
-    ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, where n is the
-    number of test points, a the observed accuracy, theta the slope of the first
-    term in the number of classes identified, and psi bounds the log-moment
-    generating function of that number:
-    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
-    """
-    candidates, critical = _critical_accuracies(n_classes, n_repeats, log_term)
-    bound = np.interp(accuracy, critical, candidates)
-    return np.asarray(np.where(np.isnan(accuracy), np.nan, bound))
 
 
 @lru_cache(maxsize=32)
