@@ -4,7 +4,6 @@ import numpy as np
 
 from neuroextrap.analysis._fitted import check_trained
 from neuroextrap.analysis._origin import source_files
-from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.encoding._fold_run import plan_folds, training_rule
@@ -30,7 +29,7 @@ from neuroextrap.encoding._training import (
 )
 
 
-class EncodingIdentification(ResponsePredictions, RegionAnalysis):
+class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.
 
     An encoder learns to predict responses from stimulus features. For new stimuli,
@@ -302,7 +301,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             random_state=self.random_state,
         )
         rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if (names := feature_names(features)) is not None:
             self.feature_names_in_ = names
         self._training_files = source_files(imgs)

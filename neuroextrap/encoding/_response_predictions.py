@@ -6,6 +6,7 @@ from scipy.special import softmax
 from neuroextrap import stats
 from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import feature_images
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._run import read_run, run_arrays
 from neuroextrap.encoding._voxel_maps import voxel_records
@@ -154,7 +155,7 @@ def _p_values(y, f, observed, orders):
     return spread_known(known, p_values)
 
 
-class ResponsePredictions:
+class ResponsePredictions(RegionAnalysis):
     """Posteriors, predictions and their quality, of an analysis that has identified."""
 
     @property

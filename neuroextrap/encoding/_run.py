@@ -74,8 +74,9 @@ def plan_identification(model, training, candidates, test):
     imgs, stimuli, groups = test
     for table, name in zip(candidates, ("features", "distractors"), strict=True):
         check_feature_names(table, getattr(model, "feature_names_in_", None), name)
-    names = candidate_names(*candidates)
-    tested, candidates = _candidates(*candidates, training)
+    features, distractors = candidates
+    names = candidate_names(features, distractors)
+    tested, candidates = _candidates(features, distractors, training)
     stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:

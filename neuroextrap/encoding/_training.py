@@ -34,7 +34,7 @@ def stimulus_numbers(X):
     >>> stimulus_numbers(np.array([[1.0], [2.0], [1.0]])).tolist()
     [0, 1, 0]
     """
-    numbers = {}
+    numbers: dict = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
 
 

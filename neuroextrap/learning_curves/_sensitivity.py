@@ -181,7 +181,7 @@ def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
         maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
     if not len(maps):
         return np.zeros((X.shape[1], 1)), 0.0
-    triangle = np.linalg.qr(slopes / np.sqrt(len(X)), mode="r")
+    triangle = np.asarray(np.linalg.qr(slopes / np.sqrt(len(X)), mode="r"))
     return maps.T @ triangle.T, log_scale
 
 

@@ -1,5 +1,7 @@
 """Gabor energy, luminance and color features of images."""
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -19,7 +21,7 @@ from neuroextrap.models._receptive_field_grid import (
 )
 from neuroextrap.stats._validation import check_flags_of
 
-COMPRESSIONS = {
+COMPRESSIONS: dict[str, Callable] = {
     "log": np.log1p,
     "sqrt": np.sqrt,
     "energy": lambda energy: energy,
@@ -349,7 +351,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def _energies_of(self, images, waves):
         """Energies of gray images of one frequency, by orientation, then position."""
         n = self.n_orientations
-        energies = [None] * n
+        energies = [np.empty(0)] * n
         for number, (down, across) in enumerate(waves):
             direct, mirrored = mirrored_energies(images, down, across)
             energies[number] = coarsened(direct, self.max_grid)

@@ -65,7 +65,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
                 f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
                 f"and {n_units} {unit}; lower cv"
             )
-        folds = deal_folds(n_units, cv, random_state)
+        folds = deal_folds(n_units, int(cv), random_state)
         tested = [np.isin(unit_of_row, fold) for fold in folds]
         return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
     splits = list(check_cv(cv).split(X, None, groups))

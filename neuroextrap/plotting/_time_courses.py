@@ -172,8 +172,8 @@ def _outline(ax, edges, survives):
         for r, c in zip(rows, columns, strict=True)
     ]
     if lines:
-        style = {"colors": "white", "capstyle": "projecting"}
-        ax.add_collection(LineCollection(lines, **style), autolim=False)
+        outline = LineCollection(lines, colors="white", capstyle="projecting")
+        ax.add_collection(outline, autolim=False)
 
 
 def _edges(times):

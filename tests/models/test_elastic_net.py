@@ -258,7 +258,7 @@ def _check_sets(sets, targets, Xc, Yc, trained):
         y = Yc[train] - Yc[train].mean(0)
         np.testing.assert_allclose(sets.gram[f], x.T @ x, atol=1e-10)
         np.testing.assert_allclose(sets.x_mean[f], Xc[train].mean(0), atol=1e-12)
-        assert sets.count[f] == len(train)
+        assert sets.n_rows[f] == len(train)
         np.testing.assert_allclose(targets.products[:, f], y.T @ x, atol=1e-10)
         np.testing.assert_allclose(targets.y_mean[:, f], Yc[train].mean(0), atol=1e-12)
         np.testing.assert_allclose(targets.norm[:, f], (y**2).sum(0), rtol=1e-12)

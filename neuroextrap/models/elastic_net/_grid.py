@@ -83,7 +83,8 @@ def grid_walk(order, n_alphas, patience, max_rise):
     """
     begin = 0
     for ratio in order:
-        errors, lowest, best = {}, np.inf, begin
+        errors: dict[int, float] = {}
+        lowest, best = np.inf, begin
         for first, stop, step in ((begin, n_alphas, 1), (begin - 1, -1, -1)):
             for alpha in range(first, stop, step):
                 risen = errors.get(alpha - step, 0.0) > max_rise * lowest

@@ -97,7 +97,7 @@ class BatchSolver(Solver):
         return start
 
     def _solve_entry(self, f, which, start, l1, l2):
-        targets, count = self._targets, self._folds.count[f]
+        targets, count = self._targets, self._folds.n_rows[f]
         columns = Columns(
             weights=start,
             gradient=np.empty_like(start),

@@ -25,13 +25,13 @@ class WorkingSetSolver(Solver):
         self._state = _new_state(self._view(0))
 
     def begin(self, which):
-        self._problem, self._best = self._view(which[0]), None
+        self._problem, self._best = self._view(which[0]), []
         _empty(self._state, self._problem)
 
     def solve(self, which, l1, l2, restart):  # noqa: ARG002
         predictions = np.empty((1, len(self._folds.order)))
         start = np.empty((0, self._state.is_member.shape[1]))
-        if restart[0] and self._best is not None:
+        if restart[0] and self._best:
             start = self._restore()
         stalled = self._solve(l1[0], l2[0], start, True, predictions[0])
         return predictions, np.array([stalled])
@@ -84,7 +84,7 @@ class WorkingSetSolver(Solver):
             folds.x_mean,
             targets.y_mean[v],
             targets.norm[v],
-            folds.count,
+            folds.n_rows,
             folds.features,
             folds.start,
             targets.values[v],

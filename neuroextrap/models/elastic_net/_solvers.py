@@ -32,7 +32,7 @@ class Solver(ABC):
 
     def __init__(self, folds, targets, options):
         self._folds, self._targets, self._options = folds, targets, options
-        self._n_folds = len(folds.count)
+        self._n_folds = len(folds.n_rows)
 
     @staticmethod
     def block_size(n_features, n_sets):

@@ -35,7 +35,7 @@ from neuroextrap.models.elastic_net._acceleration import (
 # one target's view of the training sets, an entry each
 Problem = namedtuple(
     "Problem",
-    "gram scale products x_mean y_mean norm count features start values trains",
+    "gram scale products x_mean y_mean norm n_rows features start values trains",
 )
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members; before
@@ -243,8 +243,8 @@ def _admit(state, problem, f, threshold, ahead):
     Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.
     """
-    most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
-    most = max(FEWEST_ADMITTED, most)
+    useful = np.count_nonzero(state.weights[f, : state.size[f]])
+    most = max(FEWEST_ADMITTED, useful // 2)
     pulls = predicted_pulls(state.gradient[f], state.before[f], ahead)
     above = others_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
     if above.size > most:
@@ -416,18 +416,18 @@ def _predict(state, problem, f, out):
 def solve_folds(state, problem, penalties, limits, start, is_known, out):
     """Solve every fold and write its test predictions, (n_samples,), into `out`.
 
-    `penalties` are l1 and l2 per sample, `problem.count` has the samples of each fold.
+    `penalties` are l1 and l2 per sample, `problem.n_rows` has the samples of each fold.
     `start` has the coefficients of each fold to start from, (n_sets, n_features), or no
     row: then those of the state; `is_known` says whether the state has their gradient.
     Returns the state and the number of folds whose gap stayed open.
     """
     stalled = 0
-    for f in range(problem.count.size):
+    for f in range(problem.n_rows.size):
         if start.size:
             state = _start_from(state, problem, f, start[f])
             if not is_known:
                 _refresh(state, problem, f)
-        count = problem.count[f]
+        count = problem.n_rows[f]
         l1, l2 = penalties[0] * count, penalties[1] * count
         state, closed = _solve_entry(state, problem, f, l1, l2, limits)
         stalled += not closed
