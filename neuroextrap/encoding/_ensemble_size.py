@@ -1,8 +1,9 @@
 """Identification against the number of voxels, or of stimulus features."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.encoding._margins import (
@@ -34,16 +35,16 @@ class EnsembleCurve(NamedTuple):
 
 
 def ensemble_size_curve(  # noqa: PLR0913
-    train,
-    test,
+    train: tuple,
+    test: tuple,
     *,
-    sizes,
-    vary="voxels",
-    encoder=None,
-    groups=None,
-    n_draws=10,
-    random_state=0,
-):
+    sizes: Any,
+    vary: str = "voxels",
+    encoder: Any = None,
+    groups: ArrayLike | None = None,
+    n_draws: int = 10,
+    random_state: Any = 0,
+) -> Any:
     """Identify test stimuli from random subsets of voxels or of features.
 
     Parameters

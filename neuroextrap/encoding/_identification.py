@@ -1,6 +1,9 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._fitted import check_trained
 from neuroextrap.analysis._origin import source_files
@@ -192,37 +195,37 @@ class EncodingIdentification(ResponsePredictions):
 
     def __init__(  # noqa: PLR0913
         self,
-        mask=None,
-        encoder=None,
+        mask: Any = None,
+        encoder: Any = None,
         *,
-        noise_covariance=None,
-        radius=8.0,
-        n_nearest=None,
-        labels_img=None,
-        regions=None,
-        process_mask_img=None,
-        stride=1,
-        min_voxels=2,
-        covariance="shrunk",
-        rule="mahalanobis",
-        residuals="cross_validated",
-        standardize=True,
-        cv=5,
-        repeats="average",
-        set_sizes=None,
-        statistic="accuracy",
-        n_permutations=0,
-        confidence_level=0.95,
-        save_null=None,
-        max_memory="2G",
-        checkpoint=None,
-        shard=None,
-        memory=None,
-        memory_level=1,
-        n_jobs=1,
-        random_state=0,
-        verbose=0,
-    ):
+        noise_covariance: Any = None,
+        radius: float = 8.0,
+        n_nearest: int | None = None,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        stride: int = 1,
+        min_voxels: int = 2,
+        covariance: str = "shrunk",
+        rule: str = "mahalanobis",
+        residuals: str = "cross_validated",
+        standardize: bool = True,
+        cv: Any = 5,
+        repeats: str = "average",
+        set_sizes: Any = None,
+        statistic: Any = "accuracy",
+        n_permutations: int = 0,
+        confidence_level: float = 0.95,
+        save_null: Any = None,
+        max_memory: Any = "2G",
+        checkpoint: Any = None,
+        shard: tuple | None = None,
+        memory: Any = None,
+        memory_level: int = 1,
+        n_jobs: int = 1,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
         self.mask = mask
         self.encoder = encoder
         self.noise_covariance = noise_covariance
@@ -253,7 +256,9 @@ class EncodingIdentification(ResponsePredictions):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, features, imgs, groups=None):
+    def fit(
+        self, features: ArrayLike, imgs: Any, groups: ArrayLike | None = None
+    ) -> Self:
         """Train the encoder.
 
         Parameters
@@ -322,7 +327,7 @@ class EncodingIdentification(ResponsePredictions):
         )
         return self
 
-    def predict(self, features):
+    def predict(self, features: ArrayLike) -> np.ndarray:
         """Predict the responses to stimuli.
 
         Parameters
@@ -348,7 +353,15 @@ class EncodingIdentification(ResponsePredictions):
         predicted[:, self.usable_] = values + location[self.usable_]
         return predicted
 
-    def identify(self, features, imgs, groups=None, *, stimuli=None, distractors=None):
+    def identify(
+        self,
+        features: ArrayLike,
+        imgs: Any,
+        groups: ArrayLike | None = None,
+        *,
+        stimuli: ArrayLike | None = None,
+        distractors: ArrayLike | None = None,
+    ) -> Self:
         """Identify which stimulus evoked each of new responses, in every region.
 
         Parameters
@@ -384,7 +397,14 @@ class EncodingIdentification(ResponsePredictions):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
-    def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
+    def identify_folds(
+        self,
+        features: ArrayLike,
+        imgs: Any,
+        *,
+        stimuli: ArrayLike | None = None,
+        n_folds: int = 5,
+    ) -> Self:
         """Train and identify fold by fold, so that every stimulus is tested once.
 
         The stimuli are divided at random, by the seed `random_state`, into folds of

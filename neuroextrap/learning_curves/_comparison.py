@@ -1,6 +1,7 @@
 """Comparison of learning curves: which model wins where, and what limits each."""
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def _corrected_error(values, n_train, n_groups):
     return values.std(axis=-1, ddof=1) * np.sqrt(inflation)
 
 
-def compare_learning_curves(curves, *, threshold=2.0):
+def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     """Find the better model at every training size, and where curves cross.
 
     Parameters
@@ -186,7 +187,9 @@ def known_limit(curve):
     return None if few else limiting_factor(curve)
 
 
-def limiting_factor(curve, *, tolerance=0.03, threshold=2.0):
+def limiting_factor(
+    curve: Any, *, tolerance: float = 0.03, threshold: float = 2.0
+) -> str:
     """Decide whether more subjects or a more flexible model would help.
 
     Parameters
@@ -256,7 +259,7 @@ def limiting_factor(curve, *, tolerance=0.03, threshold=2.0):
     return "variance" if slope > tolerance else "bias"
 
 
-def learning_curve_table(curve):
+def learning_curve_table(curve: Any) -> Any:
     """Make a table of mean and spread of a learning curve, one row per size.
 
     Parameters

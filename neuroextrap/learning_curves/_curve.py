@@ -1,8 +1,10 @@
 """The mutual information learning curve."""
 
 import logging
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._information import label_entropy
@@ -22,24 +24,24 @@ _LOG = logging.getLogger(__name__)
 
 
 def information_learning_curve(  # noqa: PLR0913
-    X,
-    y,
-    groups,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
     *,
-    classifier=None,
-    center="group",
-    scale=None,
-    mask=None,
-    priors=None,
-    prior_weight="cross-validated",
-    pattern="sensitivity",
-    rotation_invariant=None,
-    train_sizes=None,
-    n_splits=150,
-    random_state=0,
-    memory=None,
-    n_jobs=1,
-):
+    classifier: Any = None,
+    center: str | None = "group",
+    scale: str | None = None,
+    mask: Any = None,
+    priors: ArrayLike | None = None,
+    prior_weight: Any = "cross-validated",
+    pattern: str | None = "sensitivity",
+    rotation_invariant: bool | None = None,
+    train_sizes: ArrayLike | None = None,
+    n_splits: int = 150,
+    random_state: Any = 0,
+    memory: Any = None,
+    n_jobs: int = 1,
+) -> Any:
     """Estimate the information in bits about unseen subjects, by training size.
 
     For every training size, many random splits by subject: a classifier is trained

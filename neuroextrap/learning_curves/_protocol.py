@@ -1,6 +1,9 @@
 """Label schemes of the same scans, and the protocol of Kjems et al. 2002."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._information import check_priors
@@ -40,7 +43,7 @@ def agnostic_labels(groups):
     return labels
 
 
-def coarse_of_fine(fine, coarse):
+def coarse_of_fine(fine: ArrayLike, coarse: ArrayLike) -> np.ndarray:
     """Find the coarse label that every fine label belongs to.
 
     Parameters
@@ -80,7 +83,9 @@ def coarse_of_fine(fine, coarse):
     return np.argmax(table, axis=1)
 
 
-def fine_probabilities(probabilities, mapping, fine_priors):
+def fine_probabilities(
+    probabilities: ArrayLike, mapping: ArrayLike, fine_priors: ArrayLike
+) -> np.ndarray:
     """Translate predictions of coarse labels into predictions of fine labels.
 
     Each coarse label's probability is divided among its fine labels in proportion to
@@ -160,8 +165,15 @@ def protocol_setups(y, groups, *, per_label=2):
 
 
 def protocol_learning_curves(
-    X, y, groups, *, scale="mean", per_label=2, significance_level=None, **options
-):
+    X: ArrayLike,
+    y: ArrayLike,
+    groups: ArrayLike,
+    *,
+    scale: str | None = "mean",
+    per_label: int = 2,
+    significance_level: float | None = None,
+    **options: Any,
+) -> dict:
     """Compute the learning curves of the four setups of Kjems et al. 2002.
 
     Each scan is divided by its mean over the voxels, the subject's mean scan over

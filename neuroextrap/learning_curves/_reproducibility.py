@@ -1,6 +1,9 @@
 """Reproducibility of maps over disjoint halves of the subjects (NPAIRS)."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._scans import read_scans
@@ -9,22 +12,22 @@ from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
 
 
 def pattern_reproducibility(  # noqa: PLR0913
-    X,
-    y,
-    groups,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
     *,
-    pattern="sensitivity",
-    train_sizes=None,
-    n_splits=150,
-    classifier=None,
-    center="group",
-    scale=None,
-    mask=None,
-    rotation_invariant=None,
-    random_state=0,
-    memory=None,
-    n_jobs=1,
-):
+    pattern: str = "sensitivity",
+    train_sizes: ArrayLike | None = None,
+    n_splits: int = 150,
+    classifier: Any = None,
+    center: Any = "group",
+    scale: Any = None,
+    mask: Any = None,
+    rotation_invariant: Any = None,
+    random_state: Any = 0,
+    memory: Any = None,
+    n_jobs: Any = 1,
+) -> Any:
     """Measure the agreement of maps of models trained on disjoint sets of subjects.
 
     Parameters

@@ -4,6 +4,7 @@ import dataclasses
 import logging
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.images._caching import check_memory
 from neuroextrap.stats._validation import check_numbers
@@ -115,7 +116,7 @@ def canonical_images(classifier, masker):
     return to_img(classifier.canonical_maps_, masker)
 
 
-def center_groups(X, groups):
+def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
     """Subtract from every scan the mean scan of its subject.
 
     Parameters

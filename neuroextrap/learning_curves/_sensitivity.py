@@ -1,6 +1,9 @@
 """Maps of classifiers: linear scores, sensitivities, patterns of models compared."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
@@ -106,7 +109,14 @@ def _voxelwise_scores(model, X):
     return model.means_ / variances, model.predict_log_proba(X), "softmax"
 
 
-def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
+def sensitivity_map(
+    classifier: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    of: str = "posterior",
+    label: Any = None,
+) -> np.ndarray:
     """Compute the mean squared derivative of the true label's posterior by voxel.
 
     Parameters
