@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.datasets._samples import PlantedSamples, plant_codes
 
@@ -31,16 +32,16 @@ class SimulatedBrain:
 
 
 def simulate_brain(  # noqa: PLR0913
-    mask_img=None,
+    mask_img: Any = None,
     *,
-    information=(3.0, 6.0, 12.0),
-    coordinates=DEMO_COORDINATES,
-    radius=8.0,
-    n_classes=8,
-    n_runs=12,
-    resolution=3,
-    random_state=0,
-):
+    information: Any = (3.0, 6.0, 12.0),
+    coordinates: ArrayLike = DEMO_COORDINATES,
+    radius: float = 8.0,
+    n_classes: int = 8,
+    n_runs: int = 12,
+    resolution: int = 3,
+    random_state: Any = 0,
+) -> Any:
     """Simulate a whole-brain experiment with spheres of known information.
 
     Each class has a pattern drawn once from a Gaussian population; each volume is the
@@ -137,7 +138,7 @@ def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
-    from neuroextrap.regions import lattice_spheres
+    from neuroextrap.regions._lattice import lattice_spheres
 
     mask, affine = mask_lattice(masker)
     voxels = feature_coordinates(masker)

@@ -5,12 +5,17 @@ each response is mu_i + noise, noise ~ N(0, sigma^2 I_d). The signal-to-noise ra
 snr = tau^2 / sigma^2, per voxel.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._validation import random_generator
 
 
-def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
+def gaussian_code_information(
+    n_features: int, snr: ArrayLike, *, n_train: int | None = None, base: float = 2
+) -> np.ndarray:
     """Compute the information that one response of a Gaussian code carries.
 
     The information is about the stimulus, which is continuous: the class pattern
@@ -97,7 +102,7 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
     Examples
     --------
-    >>> from neuroextrap.datasets import gaussian_code_snr
+    >>> from neuroextrap.datasets._gaussian_code import gaussian_code_snr
     >>> float(gaussian_code_snr(5.569, 81))
     0.1
     """
@@ -109,8 +114,14 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
 
 def gaussian_code_accuracy(
-    n_features, snr, set_sizes, *, n_train=None, n_draws=20_000, random_state=0
-):
+    n_features: int,
+    snr: float,
+    set_sizes: ArrayLike,
+    *,
+    n_train: int | None = None,
+    n_draws: int = 20_000,
+    random_state: Any = 0,
+) -> np.ndarray:
     """Compute the identification accuracy of a Gaussian code among k random classes.
 
     Monte Carlo over the target and its response only: given a response y, the squared

@@ -31,14 +31,14 @@ class SimulatedVisualCortex:
 
 def simulate_visual_cortex(
     *,
-    n_train=400,
-    n_test=60,
-    size=16,
-    resolution=8,
-    back=-80.0,
-    ceiling=0.5,
-    random_state=0,
-):
+    n_train: int = 400,
+    n_test: int = 60,
+    size: int = 16,
+    resolution: int = 8,
+    back: float = -80.0,
+    ceiling: float = 0.5,
+    random_state: Any = 0,
+) -> Any:
     """Simulate a brain whose occipital pole responds to natural image patches.
 
     Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`

@@ -8,8 +8,8 @@ from neuroextrap.learning_curves._comparison import (
     common_sizes,
     compare_learning_curves,
     known_limit,
+    learning_curve_table,
 )
-from neuroextrap.learning_curves._table import learning_curve_table
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,

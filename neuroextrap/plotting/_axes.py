@@ -43,7 +43,7 @@ def same_length(reference, **others):
     """
     name, values = reference
     values = np.asarray(values, dtype=float)
-    arrays = [values]
+    arrays: list[np.ndarray | None] = [values]
     for other, given in others.items():
         array = None if given is None else np.asarray(given, dtype=float)
         if array is not None and array.shape != values.shape:

@@ -1,5 +1,7 @@
 """Information against the size of a region; values of several models side by side."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.plotting._axes import (
@@ -13,15 +15,15 @@ from neuroextrap.plotting._axes import (
 
 
 def plot_information_vs_size(
-    n_voxels,
-    information,
+    n_voxels: Any,
+    information: Any,
     *,
-    standard_error=None,
-    lower_bound=None,
-    truth=None,
-    label="implied information",
-    ax=None,
-):
+    standard_error: Any = None,
+    lower_bound: Any = None,
+    truth: Any = None,
+    label: str = "implied information",
+    ax: Any = None,
+) -> Any:
     """Plot information against the number of voxels analyzed together.
 
     Parameters
@@ -85,8 +87,14 @@ def plot_information_vs_size(
 
 
 def plot_model_comparison(
-    names, values, *, standard_error=None, chance=None, xlabel="accuracy", ax=None
-):
+    names: Any,
+    values: Any,
+    *,
+    standard_error: Any = None,
+    chance: float | None = None,
+    xlabel: str = "accuracy",
+    ax: Any = None,
+) -> Any:
     """Plot one value per model, as dots with 95% bars, first model on top.
 
     Parameters

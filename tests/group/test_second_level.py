@@ -20,7 +20,7 @@ from neuroextrap.stats._cluster_statistics import (
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._linear_test import linear_test
+from neuroextrap.stats._linear_scores import linear_test
 
 
 def ordinary_t(design, y, contrast):
