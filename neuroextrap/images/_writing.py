@@ -1,5 +1,7 @@
 """From feature values to images, and image files of results."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
