@@ -48,7 +48,7 @@ from neuroextrap.margins._forward_folds import (
 )
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
-from neuroextrap.margins.algebra._operators import ridge_penalty
+from neuroextrap.margins.algebra._grams import ridge_penalty
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.regions import lattice_spheres
 

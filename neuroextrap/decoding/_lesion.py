@@ -11,10 +11,9 @@ from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.margins._wins import class_weights
+from neuroextrap.margins._wins import class_weights, win_chances
 from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy

@@ -18,12 +18,13 @@ from neuroextrap.decoding._labeled_samples import read_labeled_samples
 from neuroextrap.decoding._labels import Labels, code_labels
 from neuroextrap.decoding._permutations import permuted_codes
 from neuroextrap.decoding._whitening import make_whitener
-from neuroextrap.margins._engine import why_untrainable, with_path
+from neuroextrap.margins._engine import why_untrainable
 from neuroextrap.margins._folds import fold_weightings, make_design
+from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.algebra._operators import check_shrinkage
+from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 

@@ -6,8 +6,8 @@ from joblib import Parallel, delayed
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.encoding._experiment import refuse_folds
-from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_n_jobs
 

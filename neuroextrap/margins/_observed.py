@@ -6,10 +6,11 @@ import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
 
-from neuroextrap.margins._engine import task_data, with_path
-from neuroextrap.margins._outcomes import win_chances
+from neuroextrap.margins._engine import task_data
+from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._task import observed_margins
+from neuroextrap.margins._wins import win_chances
 
 _TASK_REGIONS = 64
 
@@ -52,11 +53,7 @@ def _part_outcomes(
     """Return the chances (n_rows, n_test) of some regions."""
     codes = plan.codes[0][plan.design.test]
     outcomes = np.empty((len(rows), len(codes)))
-    for first, n_regions, margins in observed_margins(
-        plan, task_data(X, regions, rows)
-    ):
-        for region in range(n_regions):
-            outcomes[first + region] = win_chances(
-                margins[:, :, region], codes, set_size
-            )
+    for part, margins in observed_margins(plan, task_data(X, regions, rows)):
+        for i, region in enumerate(range(part.start, part.stop)):
+            outcomes[region] = win_chances(margins[:, :, i], codes, set_size)
     return outcomes
