@@ -20,6 +20,7 @@ from neuroextrap.margins._cost import (
     quick_seconds,
 )
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
+from neuroextrap.margins._paths import describe_paths
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._statistic import InformationStatistic
@@ -122,8 +123,8 @@ class RegionRun:
     def cost(self):
         """Estimate time and memory by timing a few regions.
 
-        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`), and
-        memory in bytes.
+        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`),
+        memory in bytes, and paths, the ways in which margins are made.
         """
         n_workers = self.n_workers  # what would not fit is not tried
         return {
@@ -132,6 +133,7 @@ class RegionRun:
             "n_permutations": self.plan.n_permutations,
             "seconds": estimate_seconds(*self._data) / n_workers,
             "memory": estimate_memory(*self._data, n_workers),
+            "paths": describe_paths(self.plan, self.usable.regions),
         }
 
     def margins(self, region):

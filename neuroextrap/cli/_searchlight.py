@@ -250,8 +250,9 @@ def _single_split(args, samples):
 def _cost(cost, shard):
     """Describe what the run, or its part, would take."""
     n_parts, part = part_of_run(shard)
+    paths = ", ".join(f"{tests} by {path}" for tests, path in cost["paths"].items())
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, "
-        f"{cost['n_permutations']} permutations{part}"
+        f"{cost['n_permutations']} permutations{part}; {paths}"
     )
     return cost_line(what, cost["seconds"] / n_parts, cost["memory"])

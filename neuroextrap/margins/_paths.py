@@ -168,7 +168,7 @@ def _path_of_regions(plan: Plan, n_features: float) -> str:
     """Return how a plan makes the margins of regions of so many features."""
     kernel, design = plan.kernel, plan.design
     if kernel.refits or not isinstance(design, Design):
-        return "refits" if kernel.refits else "products"
+        return "refits" if kernel.refits else "predictions"
     return path_of(kernel.name, n_features, design, plan.n_trained)
 
 

@@ -97,9 +97,9 @@ class Plan:
     @property
     def pass_regions(self) -> int:
         """Number of regions whose margins are made in one pass."""
-        size, most = self.size, _PERMUTED_PASS_REGIONS
-        if self.n_trained == 1:
-            most = _PASS_REGIONS
+        size, most = self.size, _PASS_REGIONS
+        if self.n_trained > 1:  # with room for several labelings
+            size, most = 8 * self.size, _PERMUTED_PASS_REGIONS
         if self.forward is not None:
             size = max(size, self.forward_plan().size)
         return max(1, min(most, PASS_SIZE // size))

@@ -69,22 +69,30 @@ def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     >>> best_share(margins, np.array([[0], [2]]), 0.5)
     array([0.75])
     """
-    from neuroextrap.margins.compiled._counting import add_shares, fill_shares
+    from neuroextrap.margins.compiled._counting import (
+        add_shares,
+        fill_shares,
+        share_of_points,
+    )
 
     if np.isnan(margins.min()):
         raise ValueError(NAN_MARGINS)
     (n_test, n_classes, n_batch), n_labelings = margins.shape, y.shape[1]
     share = np.zeros((n_batch // n_labelings, n_labelings))
     counted = np.ndim(weights) == 0
+    of_points = np.atleast_2d(1.0 if counted else np.asarray(weights, dtype=float))
     by_labeling = margins.transpose(2, 1, 0)
-    if by_labeling.flags.c_contiguous:
-        of_points = np.empty((n_labelings, 0)) if counted else weights.T
+    if n_batch == 1:
+        one = np.ascontiguousarray(margins[:, :, 0])
+        share[:] = share_of_points(one, y[:, 0].copy(), of_points[:, 0].copy())
+    elif by_labeling.flags.c_contiguous:
+        if counted:
+            of_points = np.empty((0, n_labelings))
         by_labeling = by_labeling.reshape(*share.shape, n_classes, n_test)
-        lists = np.ascontiguousarray(y.T), np.ascontiguousarray(of_points)
-        fill_shares(by_labeling, *lists, share)
+        truth, of_points = (np.ascontiguousarray(a.T) for a in (y, of_points))
+        fill_shares(by_labeling, truth, of_points, share)
     else:
         margins = np.ascontiguousarray(margins).reshape(n_test, n_classes, *share.shape)
-        of_points = np.atleast_2d(1.0 if counted else np.asarray(weights, dtype=float))
         add_shares(margins, y, of_points, share)
     return share.reshape(-1) * (weights if counted else 1.0)
 

@@ -97,17 +97,23 @@ def centered_gram(x: Any, order: Any = None) -> np.ndarray:
 
 def centered_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     """Return `centered_gram` of every region, (S, n, n), kept with their samples."""
-    return kept_with(xs, "grams", lambda: np.stack([centered_gram(x) for x in xs]))
+    return kept_with(xs, "grams", lambda: _stacked_grams(xs))
+
+
+def _stacked_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return `centered_gram` of every region."""
+    grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
+    for x, gram in zip(xs, grams, strict=True):
+        gram[:] = centered_gram(x)
+    return grams
 
 
 def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     """Return the same rounded so that 4 n^2 numbers add up exactly."""
-
-    def make() -> np.ndarray:
-        grams = np.stack([centered_gram(x) for x in xs])
-        return round_terms(grams, 4 * grams.shape[1] ** 2)
-
-    return kept_with(xs, "rounded grams", make)
+    n_terms = 4 * len(xs[0]) ** 2
+    return kept_with(
+        xs, "rounded grams", lambda: round_terms(_stacked_grams(xs), n_terms)
+    )
 
 
 def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:

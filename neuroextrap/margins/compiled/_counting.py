@@ -101,6 +101,24 @@ def add_shares(margins: Any, truth: Any, weights: Any, out: Any) -> None:
 
 
 @_compile
+def share_of_points(margins: Any, truth: Any, weights: Any) -> float:
+    """Return the same of one labeling, whose margins (n_test, K) have classes last.
+
+    ``weights`` (n_test,), or (1,) for all.
+    """
+    share = 0.0
+    for i in range(len(margins)):
+        row, own = margins[i], margins[i, truth[i]]
+        n_above, n_equal = np.int32(0), np.int32(0)
+        for k in range(len(row)):
+            n_above += np.int32(row[k] > own)
+            n_equal += np.int32(row[k] == own)
+        if n_above == 0:
+            share += 1.0 / n_equal * weights[min(i, len(weights) - 1)]
+    return share
+
+
+@_compile
 def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> bool:
     """Count the classes below the true one, and those not above; False if NaN.
 
