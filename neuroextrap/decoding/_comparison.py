@@ -5,7 +5,7 @@ import numpy as np
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.decoding._decoder_comparison import DecoderComparison
 from neuroextrap.decoding._labels import row_codes
-from neuroextrap.margins._observed import region_outcomes
+from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import class_weights
 from neuroextrap.reporting._peaks import region_places

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.images._opening import is_surface_image
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 
 
 def is_image(value):

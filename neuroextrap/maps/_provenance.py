@@ -11,8 +11,7 @@ from neuroextrap.images._image_hash import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
 from neuroextrap.maps._file_hash import file_stamp, source_hash
-from neuroextrap.margins.running._array_hash import array_hash
-from neuroextrap.margins.running._described import described
+from neuroextrap.margins.running._described import array_hash, described
 
 _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
 

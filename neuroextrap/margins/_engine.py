@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from joblib import Parallel, delayed
 
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import observed_margins as margins_of_task
 from neuroextrap.margins._task import run_task
+from neuroextrap.margins._wins import win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint
 from neuroextrap.margins.running._execution import Work, run_tasks
 from neuroextrap.margins.running._identity import run_identity
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
+_OUTCOME_REGIONS = 64  # of a part whose outcomes are made together
 
 
 @dataclass(frozen=True)
@@ -253,3 +256,47 @@ def _fill_in(
         scores.forward_wins[rows] = result["forward_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
+
+
+def region_outcomes(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    set_size: int,
+    *,
+    n_jobs: int = 1,
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (slice of ``rows``, chances to win) under the observed labeling.
+
+    ``rows`` are indices of regions, none of them empty; chances have shape (n of the
+    slice, n_test), in the order of ``plan.design.test``, among ``set_size`` - 1 random
+    distractors. ``n_jobs`` threads do not affect results.
+    """
+    plan = with_path(plan, regions)
+    parts = [
+        slice(start, min(start + _OUTCOME_REGIONS, len(rows)))
+        for start in range(0, len(rows), _OUTCOME_REGIONS)
+    ]
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    calls = (
+        delayed(_part_outcomes)(X, regions, plan, rows[part], set_size)
+        for part in parts
+    )
+    yield from zip(parts, parallel(calls), strict=True)
+
+
+def _part_outcomes(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    set_size: int,
+) -> np.ndarray:
+    """Return the chances (n_rows, n_test) of some regions."""
+    codes = plan.codes[0][plan.design.test]
+    outcomes = np.empty((len(rows), len(codes)))
+    for part, margins in margins_of_task(plan, task_data(X, regions, rows)):
+        for i, region in enumerate(range(part.start, part.stop)):
+            outcomes[region] = win_chances(margins[:, :, i], codes, set_size)
+    return outcomes
