@@ -48,7 +48,7 @@ from neuroextrap.images._geometry import mask_lattice
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
-from neuroextrap.margins.algebra._operators import ridge_penalty
+from neuroextrap.margins.algebra._grams import ridge_penalty
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.regions._lattice import lattice_spheres
 

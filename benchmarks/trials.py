@@ -26,7 +26,7 @@ from neuroextrap.margins._cost import estimate_memory
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.algebra._operators import scatter_penalty
+from neuroextrap.margins.algebra._grams import scatter_penalty
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 THEIRS = {

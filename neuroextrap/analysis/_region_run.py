@@ -21,10 +21,11 @@ from neuroextrap.margins._cost import (
     quick_seconds,
 )
 from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
+from neuroextrap.margins._paths import describe_paths
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._statistic import InformationStatistic
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._identity import identity_hash
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress, clock
@@ -102,7 +103,8 @@ class RegionRun:
         """Estimate time and memory by timing a few regions.
 
         A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`, of the
-        part of the run that is asked for), and memory in bytes.
+        part of the run that is asked for), memory in bytes, and paths, the ways in
+        which margins are made.
         """
         n_workers = self.n_workers  # what would not fit is not tried
         seconds = estimate_seconds(*self._data) / n_workers
@@ -112,6 +114,7 @@ class RegionRun:
             "n_permutations": self.plan.n_permutations,
             "seconds": seconds / self._part[1],
             "memory": estimate_memory(*self._data, n_workers),
+            "paths": describe_paths(self.plan, self.usable.regions),
         }
 
     def margins(self, region):

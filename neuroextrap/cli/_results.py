@@ -255,12 +255,15 @@ def size_words(n_bytes):
 def cost_of_regions(cost, shard, stimuli=""):
     """Describe the cost of an analysis of regions, or of its part, in one line.
 
-    `cost` is what ``estimate_cost`` returned; `stimuli` are words for those tested.
+    `cost` is what ``estimate_cost`` returned, for classifiers with the ways in
+    which margins are made; `stimuli` are words for those tested.
     """
     part = "" if shard is None else f", of which part {shard}"
+    ways = [f"{tests} by {way}" for tests, way in cost.get("paths", {}).items()]
     what = (
         f"{cost['n_regions']} regions, {cost['n_features']} voxels, {stimuli}"
         f"{cost['n_permutations']} permutations{part}"
+        + ("; " + ", ".join(ways) if ways else "")
     )
     return cost_line(what, cost["seconds"], cost["memory"])
 

@@ -25,7 +25,7 @@ from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.maps._provenance import describe_file, described_value
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from neuroextrap.analysis._region_maps import (
 )
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
-from neuroextrap.margins._observed import region_outcomes
+from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties

@@ -12,9 +12,9 @@ from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.maps._parameters import described_parameters
-from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._null_counts import spread_known
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy

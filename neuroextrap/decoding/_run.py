@@ -11,11 +11,12 @@ from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._parameters import flat_parameters
-from neuroextrap.margins._engine import why_untrainable, with_path
+from neuroextrap.margins._engine import why_untrainable
+from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.algebra._operators import check_shrinkage
+from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 

@@ -327,8 +327,8 @@ class IdentificationSearchLight(RegionAnalysis):
         Returns
         -------
         cost : dict
-            Numbers by name: n_regions, n_features, n_permutations, seconds (on n_jobs
-            workers) and memory (bytes).
+            By name: n_regions, n_features, n_permutations, seconds (on n_jobs workers),
+            memory (bytes) and paths, the ways in which margins are made.
         """
         return plan_decoding(self, imgs, y, groups).cost()
 

@@ -15,7 +15,8 @@ from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
 )
-from neuroextrap.margins._engine import empty_scores, with_path
+from neuroextrap.margins._engine import empty_scores
+from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._usable import usable_regions
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them

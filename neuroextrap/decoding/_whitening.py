@@ -4,7 +4,7 @@ import numpy as np
 import scipy.linalg
 
 from neuroextrap.analysis._samples import read_residuals
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 
 
 class NoiseWhitener:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,6 +30,24 @@ class TestedRows(Protocol):
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Arrays that identify a design; part of a checkpoint's identity."""
+
+
+class Chain(NamedTuple):
+    """Consecutive folds whose training sets grow by what was tested.
+
+    ``held`` are the samples that the first fold holds out, those tested last first.
+    Counted from the last fold, which is 0, fold t holds out those before
+    ``edges[t + 1]`` and tests those from ``edges[t]`` on.
+    """
+
+    first_fold: int
+    held: np.ndarray
+    edges: np.ndarray
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.edges) - 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,11 @@ class Design:
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """Chains that make up the design; none where training sets do not grow."""
+        return _growing_chains(self)
 
     @cached_property
     def test(self) -> np.ndarray:
@@ -160,6 +183,26 @@ class Design:
                 np.cumsum([0, *(len(part) for part in parts)]),
             )
         )
+
+
+def _growing_chains(design: Design) -> tuple[Chain, ...]:
+    """Return the chains that make up a design; none where training sets do not grow."""
+    starts = [0]
+    for fold, ((train, test), (longer, _)) in enumerate(pairwise(design.folds)):
+        grown = np.append(train, test)
+        if len(grown) != len(longer) or not np.array_equal(
+            np.sort(grown), np.sort(longer)
+        ):
+            starts.append(fold + 1)
+    if len(starts) == len(design.folds):
+        return ()
+    chains = []
+    for first, stop in pairwise([*starts, len(design.folds)]):
+        tested = [test for _, test in design.folds[first:stop]][::-1]
+        others = np.setdiff1d(design.held_out[stop - 1], tested[0])
+        edges = np.cumsum([len(others), *(len(test) for test in tested)])
+        chains.append(Chain(first, np.concatenate([others, *tested]), edges))
+    return tuple(chains)
 
 
 def _others(samples: np.ndarray, n_samples: int) -> np.ndarray:

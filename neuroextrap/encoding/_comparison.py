@@ -10,8 +10,8 @@ from neuroextrap.analysis._region_maps import (
     exchange_test,
 )
 from neuroextrap.encoding._experiment import refuse_folds
-from neuroextrap.margins._outcomes import win_chances
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._validation import check_flags, check_n_jobs
 
 

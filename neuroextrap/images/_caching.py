@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 
 from neuroextrap.images._opening import is_surface_image
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 
 _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask_img")
 

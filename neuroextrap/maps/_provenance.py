@@ -12,8 +12,7 @@ import neuroextrap
 from neuroextrap.images._caching import image_hash, is_image
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.maps._bids import SOURCE_LINK, dataset_of
-from neuroextrap.margins.running._array_hash import array_hash
-from neuroextrap.margins.running._described import described
+from neuroextrap.margins.running._described import array_hash, described
 
 _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
 

@@ -7,20 +7,14 @@ import numpy as np
 import scipy.sparse
 import threadpoolctl
 
-from neuroextrap.margins._best_classes import BestClasses
-from neuroextrap.margins._engine import task_data, task_size, with_path
-from neuroextrap.margins._kernel import Work
-from neuroextrap.margins._paths import work_of_a_task
-from neuroextrap.margins._plan import COUNTED_FEATURES, PASS_SIZE, Plan
-from neuroextrap.margins._task import largest_batch, run_task
+from neuroextrap.margins._engine import task_data
+from neuroextrap.margins._paths import middle_task, with_path
+from neuroextrap.margins._plan import PASS_SIZE, Plan
+from neuroextrap.margins._task import run_task
 from neuroextrap.margins.algebra._region_sums import COLUMNS
 
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0
-# of an indicator of a class, in some orders and precisions, where a classifier that
-# has no `indicator_bytes` may keep them
-_INDICATOR_BYTES = 12
-_BEST_BYTES = 36  # of a sample and labeling, where its best class is counted
 _FEW_LABELINGS, _TIMED_REGIONS = 4, 128
 
 
@@ -29,21 +23,18 @@ def estimate_seconds(
 ) -> float:
     """Time a small part of a run and extrapolate to all of it, on one core.
 
-    Where neighbors share work, because margins are summed over features or counted as
-    inner products are made, that is one task in the middle. Otherwise it is regions
-    from all over, as many as some seconds allow; where they do not allow a single one
-    under all labelings, one region under some labelings.
+    Where neighbors share work, because margins are summed over features, that is one
+    task in the middle. Otherwise it is regions from all over, as many as some seconds
+    allow; where they do not allow a single one under all labelings, one region under
+    some labelings.
     """
     plan = with_path(plan, regions)
     filled = np.flatnonzero(np.diff(regions.indptr))
-    if plan.by_sums or plan.observed_counter() is not None:
-        size = task_size(plan)
-        start = max(0, (len(filled) - size) // 2)
-        timed = filled[start : start + size]
+    if plan.by_sums:
+        start = max(0, (len(filled) - plan.task_size) // 2)
+        timed = filled[start : start + plan.task_size]
         _seconds(X, regions, plan, timed[:1])  # imports and compiles
-        n_times = 1 if plan.by_sums else 3  # what is counted takes milliseconds
-        seconds = min(_seconds(X, regions, plan, timed) for _ in range(n_times))
-        return seconds * len(filled) / len(timed)
+        return _seconds(X, regions, plan, timed) * len(filled) / len(timed)
     one, first, each = _first_look(X, regions, plan)
     n_regions = int(_SECONDS / max(1e-9, first + each * (plan.n_trained - 1)))
     if n_regions == 0:
@@ -129,42 +120,21 @@ def estimate_memory(
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
     if not plan.by_sums and _direct_bytes(plan, regions) is None:
-        each = getattr(plan.kernel, "indicator_bytes", _INDICATOR_BYTES)
-        labels += each * plan.size * plan.n_kept
-    work = work_of_a_task(plan, regions, task_size(plan))
-    task = (
-        _sums_bytes(plan.size, work) if plan.by_sums else _passes_bytes(plan, regions)
-    )
-    if plan.forward is not None:
-        task = max(task, _forward_bytes(plan, work, regions))
-    task = max(task, _counted_bytes(plan, work))
-    n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // task_size(plan))
+        labels += plan.kernel.indicator_bytes * plan.size * plan.n_kept
+    members_of_a_task = middle_task(plan, regions)
+    n_features = len(np.unique(members_of_a_task.indices))
+    task = _passes_bytes(plan, regions)
+    if plan.by_sums:
+        task = _sums_bytes(plan, members_of_a_task, n_features)
+    if plan.forward is not None and not plan.by_sums:
+        task = max(task, _passes_bytes(plan.forward_plan(), regions))
+    n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
-    of_a_task = 4 * plan.design.n_samples * work.n_features + 10 * work.n_memberships
+    of_a_task = 4 * plan.design.n_samples * n_features + 10 * members_of_a_task.nnz
     return int(
         data + members + results + labels + waiting * of_a_task + n_workers * task
     )
-
-
-def _forward_bytes(plan: Plan, work: Work, regions: scipy.sparse.csr_array) -> int:
-    """Bytes of a task's forward tests."""
-    if plan.forward_by_sums:
-        return _sums_bytes(largest_batch(plan), work)
-    return _passes_bytes(plan.forward_plan(), regions)
-
-
-def _counted_bytes(plan: Plan, work: Work) -> int:
-    """Bytes of a task that counts while inner products are made, if it does.
-
-    Twice its features in float64, and counts of every test point.
-    """
-    n_features = work.n_features * plan.design.n_samples
-    if plan.observed_counter() is None or n_features > COUNTED_FEATURES:
-        return 0
-    forward = 0 if plan.forward is None else len(plan.forward.design.test)
-    n_tests = len(plan.design.test) + forward
-    return 16 * n_features + 16 * n_tests * work.n_regions
 
 
 def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
@@ -174,13 +144,14 @@ def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
     return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
 
 
-def _sums_bytes(size: int, work: Work) -> int:
+def _sums_bytes(plan: Plan, members: scipy.sparse.csr_array, n_features: int) -> int:
     """Bytes of a task that sums: margins of its regions, of features some at a time.
 
     Beside them samples in float64, and what sums share.
     """
-    of_features = min(size, 8 * COLUMNS) * (work.n_features + work.n_regions)
-    return 4 * size * 2 * work.n_regions + 4 * of_features + 8 * work.n_memberships
+    n_regions = members.shape[0]
+    of_features = min(plan.size, 8 * COLUMNS) * (n_features + n_regions)
+    return 4 * plan.size * 2 * n_regions + 4 * of_features + 8 * members.nnz
 
 
 def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
@@ -196,18 +167,11 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * (4 if plan.stores_no_margins else 12)
+    each = 8 * 12
     if direct is not None:  # those before are dropped after the next are made
-        each = direct * min(plan.n_batches, 2) + 2
+        each = direct * min(plan.n_trained, 2) + 2
     # a pass may have fewer regions and labelings than there is room for
     in_a_pass = plan.size * plan.batch_width * n_regions
     margins = each * min(in_a_pass, max(plan.size, PASS_SIZE))
-    if direct is not None and _counts_best(plan):  # the observed margins alone
-        margins = (direct + 2) * plan.size + _BEST_BYTES * plan.wide_batch * n
-    null = 8 * plan.n_permutations * task_size(plan) if plan.keep_null else 0
+    null = 8 * plan.n_permutations * plan.task_size if plan.keep_null else 0
     return samples + workspace + margins + null
-
-
-def _counts_best(plan: Plan) -> bool:
-    """Whether a classifier may find best classes as margins are made."""
-    return plan.needs_best_only and isinstance(plan.kernel, BestClasses)

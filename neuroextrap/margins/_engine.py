@@ -4,27 +4,23 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse
+from joblib import Parallel, delayed
 
-from neuroextrap.design._design import Design
-from neuroextrap.margins._paths import path_costs
+from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan, TaskData
-from neuroextrap.margins._task import first_margins, largest_batch, run_task
+from neuroextrap.margins._task import observed_margins as margins_of_task
+from neuroextrap.margins._task import run_task
+from neuroextrap.margins._wins import win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint
 from neuroextrap.margins.running._execution import Work, run_tasks
 from neuroextrap.margins.running._identity import run_identity
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
-
-# numbers per margin array of a task, and bounds on its regions: fixed, so that neither
-# workers nor memory decide where one task ends
-_TASK_SIZE = 2**24
-_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 5 * 2**12
-_PERMUTED_TASK_REGIONS, _COUNTED_TASK_REGIONS = 128, 256
-_TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
+_OUTCOME_REGIONS = 64  # of a part whose outcomes are made together
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ def identify_run(
     workers.
     """
     plan = with_path(plan, regions)
-    return run_identity(X, regions, plan) | {"task size": task_size(plan)}
+    return run_identity(X, regions, plan) | {"task size": plan.task_size}
 
 
 def _open_checkpoint(
@@ -132,7 +128,8 @@ def observed_margins(
             "another region, or lower min_voxels"
         )
     data = task_data(X, regions, np.array([region]))
-    return first_margins(with_path(plan, regions), data)[:, :, 0]
+    (_, margins) = next(margins_of_task(with_path(plan, regions), data))
+    return margins[:, :, 0]
 
 
 def why_untrainable(
@@ -153,50 +150,13 @@ def why_untrainable(
         plan.forward_plan(), design=design.some_folds(slice(fold, fold + 1))
     )
     try:
-        first_margins(first, task_data(X, regions, np.array([sizes.argmax()])))
+        next(margins_of_task(first, task_data(X, regions, np.array([sizes.argmax()]))))
     except ValueError as error:
         return (
             f"the classifier cannot be trained on the {fewest[fold]} samples per class "
             f"with which it begins ({error})"
         )
     return None
-
-
-def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
-    """Return a plan that says how margins are made, from all regions of the run.
-
-    By sums over features or region by region, whichever is faster; a plan that says so
-    already is returned as it is.
-    """
-    if plan.by_sums is not None:
-        return plan
-    sizes = {how: task_size(replace(plan, by_sums=how)) for how in (True, False)}
-    own = path_costs(plan, regions, sizes[True])
-    if plan.forward is None:
-        return replace(plan, by_sums=own[0] < own[1])
-    tests, at_once = plan.forward_plan(), largest_batch(plan)
-    costs = {}  # of the plan's own tests by sums or not, and its forward tests
-    for how, size in sizes.items():
-        ahead = path_costs(tests, regions, size, at_once=at_once)
-        costs[how, True] = own[not how] + ahead[0]
-        costs[how, False] = own[not how] + ahead[1]
-    if getattr(plan.kernel, "shares_products", False):
-        del costs[True, False]  # has nothing to share
-    by_sums, forward_by_sums = min(costs, key=costs.__getitem__)
-    return replace(plan, by_sums=by_sums, forward_by_sums=forward_by_sums)
-
-
-def task_size(plan: Plan) -> int:
-    """Return the number of regions of a task; the plan alone decides it."""
-    size = np.clip(_TASK_SIZE // plan.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
-    if plan.observed_counter() is not None:
-        size = min(size, _COUNTED_TASK_REGIONS)
-    elif not plan.by_sums or plan.n_permutations:
-        size = min(size, _PERMUTED_TASK_REGIONS)
-    if plan.kernel.refits:
-        n_fits = plan.n_trained * len(cast(Design, plan.design).folds)
-        size = max(1, min(size, _TASK_FITS // n_fits))
-    return int(size)
 
 
 def task_data(
@@ -220,7 +180,7 @@ def task_data(
 def _tasks(regions: scipy.sparse.csr_array, plan: Plan) -> list[Task]:
     """Return every task; empty regions belong to none."""
     filled = np.flatnonzero(np.diff(regions.indptr))
-    size = task_size(plan)
+    size = plan.task_size
     starts = range(0, len(filled), size)
     return [(number, filled[a : a + size]) for number, a in enumerate(starts)]
 
@@ -296,3 +256,47 @@ def _fill_in(
         scores.forward_wins[rows] = result["forward_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
+
+
+def region_outcomes(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    set_size: int,
+    *,
+    n_jobs: int = 1,
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (slice of ``rows``, chances to win) under the observed labeling.
+
+    ``rows`` are indices of regions, none of them empty; chances have shape (n of the
+    slice, n_test), in the order of ``plan.design.test``, among ``set_size`` - 1 random
+    distractors. ``n_jobs`` threads do not affect results.
+    """
+    plan = with_path(plan, regions)
+    parts = [
+        slice(start, min(start + _OUTCOME_REGIONS, len(rows)))
+        for start in range(0, len(rows), _OUTCOME_REGIONS)
+    ]
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    calls = (
+        delayed(_part_outcomes)(X, regions, plan, rows[part], set_size)
+        for part in parts
+    )
+    yield from zip(parts, parallel(calls), strict=True)
+
+
+def _part_outcomes(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    set_size: int,
+) -> np.ndarray:
+    """Return the chances (n_rows, n_test) of some regions."""
+    codes = plan.codes[0][plan.design.test]
+    outcomes = np.empty((len(rows), len(codes)))
+    for part, margins in margins_of_task(plan, task_data(X, regions, rows)):
+        for i, region in enumerate(range(part.start, part.stop)):
+            outcomes[region] = win_chances(margins[:, :, i], codes, set_size)
+    return outcomes

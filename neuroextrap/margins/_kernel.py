@@ -33,68 +33,25 @@ class Batch(NamedTuple):
     n_labelings: int
 
 
-class RegionSamples(Sequence[np.ndarray]):
-    """Samples of some regions, with what was made of them without labels or folds.
+class RegionSamples(list[np.ndarray]):
+    """Samples of the regions of a pass, with what was made of them without labels.
 
-    Samples (n_samples, n_features of the region) are gathered when they are asked for,
-    and kept. ``kept`` holds arrays of all regions of a task, and which of them are
-    filled; ``rows`` says which regions these are. It serves the next design: forward
-    tests come after the plan's own folds. ``fill_grams`` fills the inner products of
-    the regions' centered samples, rounded so that a given number of them add up.
+    What is ``kept`` of the first design serves the next one: forward tests come after
+    the plan's own folds.
     """
 
-    def __init__(
-        self,
-        samples: Callable[[int], np.ndarray],
-        shape: tuple[int, np.ndarray],
-        kept: tuple[dict[str, Any], slice, int],
-        fill_grams: Callable[[np.ndarray, int | None], None] | None,
-    ) -> None:
-        self._samples, self.fill_grams = samples, fill_grams
-        self.n_samples, self.sizes = shape
-        self.kept, self.rows, self.n_all = kept
-        self._arrays: list[Any] = [None] * len(self.sizes)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        if self._arrays[place] is None:
-            self._arrays[place] = self._samples(place)
-        return self._arrays[place]
+    def __init__(self, samples: Iterable[np.ndarray]) -> None:
+        super().__init__(samples)
+        self.kept: dict[str, Any] = {}
 
 
-def sizes_of(xs: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the number of features of each region, shape (S,)."""
-    if isinstance(xs, RegionSamples):
-        return xs.sizes
-    return np.array([x.shape[1] for x in xs])
-
-
-def kept_with(
-    xs: Sequence[np.ndarray],
-    name: str,
-    shape: tuple[int, ...],
-    fill: Callable[[np.ndarray], object],
-) -> np.ndarray:
-    """Return float64 arrays of regions (S, *shape), kept with their samples, or fill.
-
-    They are not to be changed.
-    """
+def kept_with(xs: Sequence[np.ndarray], name: str, make: Callable[[], Any]) -> Any:
+    """Return what was made of the samples under this name, or make it now."""
     if not isinstance(xs, RegionSamples):
-        out = np.empty((len(xs), *shape))
-        fill(out)
-        return out
+        return make()
     if name not in xs.kept:
-        empty = np.empty((xs.n_all, *shape))
-        xs.kept[name] = empty, np.zeros(xs.n_all, dtype=bool)
-    arrays, filled = xs.kept[name]
-    if not filled[xs.rows].all():
-        fill(arrays[xs.rows])
-        filled[xs.rows] = True
-    return arrays[xs.rows]
+        xs.kept[name] = make()
+    return xs.kept[name]
 
 
 class MarginSource(ABC):
@@ -104,11 +61,15 @@ class MarginSource(ABC):
     source too: its margins are the same under every labeling.
     """
 
+    #: name under which the registry and the table of ways know it
+    name: str = ""
     #: kind of joblib workers: "threads", or "processes" where many small steps hold
     #: the interpreter
     prefer: str = "threads"
     #: whether every fold of every labeling of every region is a fit of its own
     refits: bool = False
+    #: bytes of an indicator of a class, in some orders and precisions, that may be kept
+    indicator_bytes: int = 12
     #: whether the margin of a class depends on that class's training data alone, so
     #: that wins give the accuracy of classifiers trained on any number of classes
     marginal: bool = True
@@ -246,7 +207,6 @@ class MarginKernel(MarginSource):
     array([1.])
     """
 
-    name: str = ""
     shrinks: bool = False
     marginal: bool = False
     as_given: bool = False
@@ -327,41 +287,12 @@ class MarginKernel(MarginSource):
             first += n_labelings
 
 
-class Work(NamedTuple):
-    """What one task has to do, in numbers.
-
-    ``n_features`` counts different features, ``n_memberships`` each feature as often as
-    it is in a region, ``n_labelings`` the labelings that a classifier is trained on.
-    ``n_changes`` are the memberships in which a region differs from the one before, at
-    most its own; None stands for all.
-    """
-
-    n_regions: int
-    n_features: int
-    n_memberships: int
-    n_labelings: int
-    n_changes: int | None = None
-
-
-def ns_of_sums(work: Work) -> float:
-    """Estimate the nanoseconds in which numbers of features are summed over regions.
-
-    Spheres share most of their additions.
-    """
-    return work.n_memberships / 9
-
-
 class AdditiveKernel(MarginKernel):
     """A classifier whose margins are sums over the features of a region.
 
     Each feature's own margins are then computed once and summed by one sparse product
     over all regions, where that is faster than going region by region.
     """
-
-    #: whether margins of regions come from products of their samples, which serve the
-    #: next design: then forward tests are made region by region only where the plan's
-    #: own tests are, and their costs are those beside the products
-    shares_products: bool = False
 
     @abstractmethod
     def feature_margins(
@@ -387,9 +318,3 @@ class AdditiveKernel(MarginKernel):
         """Return what is added once per region, float32 of shape (n_test, K)."""
         del codes
         return np.zeros((len(design.test), design.n_classes), dtype=np.float32)
-
-    def costs(self, work: Work, design: Design) -> tuple[float, float]:
-        """Estimate the nanoseconds of a task, by sums and region by region."""
-        numbers = len(design.test) * design.n_classes * work.n_labelings
-        by_sums = numbers * (5 * work.n_features + ns_of_sums(work))
-        return by_sums, 5.0 * numbers * work.n_memberships

@@ -1,8 +1,7 @@
 """What the tasks of a run share, and the data of one of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,23 +11,21 @@ from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
-from neuroextrap.margins.algebra._overlapping_grams import fill_grams
 from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 
-# numbers per array in one pass: small enough for the cache, large enough for BLAS
+# numbers in the margins of one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
+_LANES = 64  # labelings that compiled loops take together
 # indicators of the classes of all labelings, kept for the next region up to this size
-KEPT_INDICATORS = 2**26
-_MAX_REGIONS_PER_PASS = 64
-# of a pass that stores no margins: what is made once a region is made for all of them
-_REGIONS_WITHOUT_MARGINS = 8
-# where margins are not stored: labelings together, and numbers in the margins of these
-_WIDEST, _WIDE_SIZE = 8, 2**22
-# products of samples of a task's regions, kept for forward tests up to this size
-KEPT_PRODUCTS = 2**22
-# numbers of a task's centered features in float64: kept for all its regions, or counted
-# with and dropped
-_KEPT_FEATURES, COUNTED_FEATURES = 2**20, 2**22
+_KEPT_INDICATORS = 2**26
+# regions of a pass at most: what is made of all labelings is made once for them
+_PASS_REGIONS, _PERMUTED_PASS_REGIONS = 64, 4
+# numbers per margin array of a task, and bounds on its regions: fixed, so that neither
+# workers nor memory decide where one task ends
+_TASK_SIZE = 2**24
+_MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 5 * 2**12
+_PERMUTED_TASK_REGIONS = 128
+_TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Plan:
     ``keep_null`` returns every permuted statistic. ``by_sums`` says whether margins are
     summed over features, which an additive plan can do; None is undecided, and
     `with_path` chooses what is faster. ``forward`` are the folds of forward tests, made
-    beside the others under the observed labels (by sums if ``forward_by_sums``).
+    beside the others, in the same way, under the observed labels.
     """
 
     kernel: MarginSource
@@ -58,7 +55,6 @@ class Plan:
     keep_null: bool = False
     by_sums: bool | None = None
     forward: ForwardFolds | None = None
-    forward_by_sums: bool | None = None
     _kept: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -94,46 +90,44 @@ class Plan:
         return bool(best_only) and not self.pairing and self.n_permutations > 0
 
     @property
-    def stores_no_margins(self) -> bool:
-        """Whether best classes of a short design are counted as margins are made."""
-        counts_in_place = getattr(self.kernel, "counts_in_place", None)
-        if not (self.needs_best_only and isinstance(self.design, Design)):
-            return False
-        return counts_in_place is not None and counts_in_place(self.design)
-
-    @property
     def size(self) -> int:
         """Numbers in the margins of one labeling of one region."""
         return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
 
     @property
-    def n_batches(self) -> int:
-        """Number of batches of the trained labelings."""
-        return -(-self.n_trained // max(1, PASS_SIZE // self.size))
+    def pass_regions(self) -> int:
+        """Number of regions whose margins are made in one pass."""
+        size, most = self.size, _PASS_REGIONS
+        if self.n_trained > 1:  # with room for several labelings
+            size, most = 8 * self.size, _PERMUTED_PASS_REGIONS
+        if self.forward is not None:
+            size = max(size, self.forward_plan().size)
+        return max(1, min(most, PASS_SIZE // size))
 
     @property
     def batch_width(self) -> int:
         """Number of trained labelings in the widest batch."""
-        return -(-self.n_trained // self.n_batches)
-
-    @property
-    def wide_batch(self) -> int:
-        """Number of labelings in a batch whose margins are not stored."""
-        return min(_WIDEST, max(1, _WIDE_SIZE // self.size))
+        width = max(1, PASS_SIZE // (self.size * self.pass_regions))
+        width = max(width // _LANES * _LANES, min(width, _LANES))
+        n_batches = -(-self.n_trained // width)
+        return -(-self.n_trained // n_batches)
 
     @property
     def n_kept(self) -> int:
         """Number of trained labelings whose indicators are in memory together."""
-        all_fit = self.n_trained * self.size <= KEPT_INDICATORS
+        all_fit = self.n_trained * self.size <= _KEPT_INDICATORS
         return self.n_trained if all_fit else self.batch_width
 
     @property
-    def pass_regions(self) -> int:
-        """Number of regions whose margins are made in one pass."""
-        if self.stores_no_margins:
-            return _REGIONS_WITHOUT_MARGINS
-        n_regions = PASS_SIZE // (self.size * self.batch_width)
-        return max(1, min(_MAX_REGIONS_PER_PASS, n_regions))
+    def task_size(self) -> int:
+        """Number of regions of a task; the plan alone decides it."""
+        size = np.clip(_TASK_SIZE // self.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
+        if not self.by_sums or self.n_permutations:
+            size = min(size, _PERMUTED_TASK_REGIONS)
+        if self.kernel.refits:
+            n_fits = self.n_trained * len(cast(Design, self.design).folds)
+            size = max(1, min(size, _TASK_FITS // n_fits))
+        return int(size)
 
     def forward_plan(self) -> Self:
         """Return the plan of the forward tests: their folds, the observed labels."""
@@ -145,47 +139,23 @@ class Plan:
                 pairing=False,
                 weightings=None,
                 keep_null=False,
-                by_sums=self.forward_by_sums,
                 forward=None,
             )
         return self._kept["forward"]
 
-    def observed_counter(self) -> Any:
-        """Return what counts under the observed labels as it goes over regions.
-
-        It is called with features and regions and gives the counts (beaten, tied) of
-        the plan's own tests, then of its forward tests. None where there are
-        permutations, or where the classifier has no such thing for these folds.
-        """
-        if "counter" not in self._kept:
-            self._kept["counter"] = self._make_counter()
-        return self._kept["counter"]
-
-    def _make_counter(self) -> Any:
-        make = getattr(self.kernel, "observed_counter", None)
-        by_sums = self.by_sums or (self.forward is not None and self.forward_by_sums)
-        if make is None or by_sums or not isinstance(self.design, Design):
-            return None
-        if self.n_permutations or self.pairing or self.whitener is not None:
-            return None
-        forward = None if self.forward is None else self.forward.design
-        return make(self.design, forward, self.codes[0])
-
-    def batches(self, *, stores_margins: bool = True) -> Iterable[Labelings]:
+    def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
 
         They are kept, with the indicators made of them, for the next regions as long as
-        they are small together, and made anew otherwise. Where the margins of a batch
-        are not stored, batches of many samples are wider, and never kept.
+        they are small together, and made anew otherwise.
         """
         if "batches" in self._kept:
             return self._kept["batches"]
-        n_batches = self.n_batches
-        if not stores_margins:
-            n_batches = min(n_batches, -(-self.n_trained // self.wide_batch))
-        codes = np.array_split(self.codes[: self.n_trained], n_batches)
+        codes = np.array_split(
+            self.codes[: self.n_trained], -(-self.n_trained // self.batch_width)
+        )
         batches = (Labelings(part, self.design.n_classes) for part in codes)
-        if self.n_kept < self.n_trained or not stores_margins:
+        if self.n_kept < self.n_trained:
             return batches
         return self._kept.setdefault("batches", list(batches))
 
@@ -241,11 +211,6 @@ class TaskData:
         return self.regions.shape[0]
 
     @property
-    def may_be_counted(self) -> bool:
-        """Whether there are few enough features to count with, for all regions."""
-        return self.features.size <= COUNTED_FEATURES
-
-    @property
     def sums(self) -> RegionSums:
         """How features are summed over the regions, with arrays for the work."""
         if "sums" not in self._kept:
@@ -261,40 +226,11 @@ class TaskData:
         """Return a region's data, shape (n_samples, n_features of the region)."""
         return self.features[self.members(region)].T
 
-    def samples_of(self, regions: range, whitener: Any) -> Sequence[np.ndarray]:
-        """Return the samples of some regions, whitened.
-
-        They keep what is made of them, if it is small.
-        """
-
-        def whitened(place: int) -> np.ndarray:
-            region = regions[place]
-            x = self.samples(region)
-            if whitener is None:
-                return x
-            return whitener(self.columns[self.members(region)], x)
-
-        if self.n_regions * self.features.shape[1] ** 2 > KEPT_PRODUCTS:
-            return [whitened(place) for place in range(len(regions))]
-        rows = slice(regions.start, regions.stop)
-        fill = None
-        if whitener is None and self.features.size <= _KEPT_FEATURES:
-            fill = partial(self._fill_grams, regions)
-        sizes = np.diff(self.regions.indptr[regions.start : regions.stop + 1])
-        kept = self._kept, rows, self.n_regions
-        shape = self.features.shape[1], sizes
-        return RegionSamples(whitened, shape, kept, fill)
-
-    def _fill_grams(self, regions: range, out: np.ndarray, n_terms: int | None) -> None:
-        """Fill the inner products (S, n, n) of the centered samples of some regions."""
-        members = self.regions[regions.start : regions.stop]
-        members.sort_indices()
-        if "centered" not in self._kept:
-            self._kept["centered"] = self.centered()
-        fill_grams(self._kept["centered"], members, out, n_terms)
-
-    def centered(self) -> np.ndarray:
-        """Return the features (n_task_features, n) centered, in float64."""
-        centered = self.features.astype(float)
-        centered -= centered.mean(axis=1, keepdims=True)
-        return centered
+    def samples_of(self, regions: range, whitener: Any) -> RegionSamples:
+        """Return the samples of some regions, whitened."""
+        if whitener is None:
+            return RegionSamples(self.samples(region) for region in regions)
+        return RegionSamples(
+            whitener(self.columns[self.members(region)], self.samples(region))
+            for region in regions
+        )

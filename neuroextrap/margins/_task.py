@@ -2,28 +2,24 @@
 
 A task is a pure function of its plan and its data, so tasks can run in any order, on
 any machine, and be repeated. It goes over its regions in passes, a pass over the
-labelings in batches; all sizes depend on the design alone, so no result on workers.
+labelings in batches; all sizes depend on the plan alone, so no result on workers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._forward_tests import ForwardFolds
-from neuroextrap.margins._best_classes import (
-    Shares,
-    shares_of_margins,
-    shares_of_regions,
-)
-from neuroextrap.margins._kernel import AdditiveKernel, Batch
-from neuroextrap.margins._outcomes import correct_outcomes
+from neuroextrap.margins._kernel import AdditiveKernel, Batch, RegionSamples
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
+    best_share,
+    correct_outcomes,
     rank_tables,
     win_histogram,
 )
@@ -32,9 +28,10 @@ from neuroextrap.stats._null_counts import NullCounts
 
 # (beaten, tied, first labeling, number of labelings)
 Counts = tuple[np.ndarray, np.ndarray, int, int]
+Result = dict[str, np.ndarray]
 
 
-def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
+def run_task(plan: Plan, data: TaskData) -> Result:
     """Compute the wins of a task's regions and their permuted statistics.
 
     The result has ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions,
@@ -45,7 +42,7 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
     (n_regions, K).
     """
-    n_regions, n_classes = data.n_regions, plan.design.n_classes
+    n_regions, n_classes, forward = data.n_regions, plan.design.n_classes, plan.forward
     result = {
         "wins": np.empty((n_regions, n_classes)),
         "weighted_wins": np.empty((plan.n_weightings, n_regions, n_classes)),
@@ -56,118 +53,122 @@ def run_task(plan: Plan, data: TaskData) -> dict[str, np.ndarray]:
     }
     if plan.keep_null:
         result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    counted = _counted(plan, data)
-    if counted is not None:
-        own = iter([(*counted[0], 0, 1)])
-        _score(plan, slice(0, data.n_regions), own, result)
-    elif plan.needs_best_only and plan.n_permutations:
-        for first, n_regions, shares in _all_shares(plan, data):
-            _score_best(plan, slice(first, first + n_regions), shares, result)
-    else:
-        for first, n_regions, counts in _all_counts(plan, data):
-            _score(plan, slice(first, first + n_regions), counts, result)
-    if plan.forward is not None:
-        result |= _run_forward(plan, data, None if counted is None else counted[1])
+    if forward is not None:
+        shape = n_regions, forward.outcomes.n_sums
+        result["n_correct"] = np.zeros(shape, dtype=np.float32)
+        result["forward_wins"] = np.zeros((n_regions, n_classes))
+    if plan.by_sums:
+        _score(plan, slice(0, n_regions), _summed_batches(plan, data), result)
+        if forward is not None:
+            _score_forward_by_sums(plan, data, result)
+        return result
+    for rows, xs in _passes(plan, data):
+        _score(plan, rows, plan.kernel.batches(xs, plan), result)
+        if forward is not None:  # what is made of the samples serves both
+            batches = plan.kernel.batches(xs, plan.forward_plan())
+            folds = slice(0, len(forward.design.folds))
+            _score_forward(plan, rows, folds, next(iter(batches)), result)
     return result
 
 
-def _counted(plan: Plan, data: TaskData) -> Any:
-    """Count own and forward tests of all regions in one go, None where none can."""
-    count = plan.observed_counter()
-    if count is None or not data.may_be_counted:
-        return None
-    regions = data.regions
-    regions.sort_indices()
-    return count(data.centered(), regions)
+def observed_margins(plan: Plan, data: TaskData) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (regions, margins) under the observed labeling, a few regions at a time.
 
-
-def _run_forward(
-    plan: Plan, data: TaskData, counted: tuple[np.ndarray, np.ndarray] | None
-) -> dict[str, np.ndarray]:
-    """Count the correct outcomes of the forward tests, and their average wins.
-
-    Margins that are summed over features are made some folds at a time, as many as the
-    plan's own tests, so that they take no more memory than these. Tests that are
-    ``counted`` already have no margins.
+    Margins have shape (n_test, K, number of regions).
     """
-    forward, tests = cast(ForwardFolds, plan.forward), plan.forward_plan()
-    n_classes = plan.design.n_classes
-    n_correct = np.zeros((data.n_regions, forward.outcomes.n_sums), dtype=np.float32)
-    wins = np.zeros((data.n_regions, n_classes))
-    for some in _fold_batches(plan):
-        design = forward.design.some_folds(some)
-        points = _points(forward.design, some)
-        whole = design is forward.design
-        part = tests if whole else replace(tests, design=design)
-        passes = _all_counts(part, data)
-        if counted is not None:
-            passes = iter([(0, data.n_regions, iter([(*counted, 0, 1)]))])
-        for first, n_regions, counts in passes:
-            rows = slice(first, first + n_regions)
-            beaten, tied, _, _ = next(counts)
-            outcomes = correct_outcomes(beaten, tied, n_classes)
-            n_correct[rows, some] = (forward.sums[some, points] @ outcomes).T
-            weights = forward.weighting[points, np.newaxis]
-            wins[rows] += win_histogram(beaten, tied, weights, n_classes)
-    return {"n_correct": n_correct, "forward_wins": wins}
+    plan = replace(plan, codes=plan.codes[:1], forward=None)
+    if plan.by_sums:
+        yield slice(0, data.n_regions), next(_summed_batches(plan, data)).margins
+        return
+    for rows, xs in _passes(plan, data):
+        yield rows, next(iter(plan.kernel.batches(xs, plan))).margins
 
 
-def _fold_batches(plan: Plan) -> list[slice]:
-    """Return which folds of the forward tests are made together."""
-    design = cast(ForwardFolds, plan.forward).design
-    if not plan.forward_by_sums:
-        return [slice(0, len(design.folds))]
-    most, batches, start = len(plan.design.test), [], 0
-    stops = [rows.stop for rows in design.fold_slices]
-    for fold, stop in enumerate(stops):
-        if fold > start and stop - design.fold_slices[start].start > most:
+def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]:
+    """Yield (regions, their samples) of every pass, whitened."""
+    for first in range(0, data.n_regions, plan.pass_regions):
+        stop = min(first + plan.pass_regions, data.n_regions)
+        yield slice(first, stop), data.samples_of(range(first, stop), plan.whitener)
+
+
+def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
+    """Yield the margins of all the task's regions as sums over features.
+
+    A few folds at a time, whose numbers stay in cache.
+    """
+    kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
+    n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
+    together = _folds_at_once(design, COLUMNS // n_classes)
+    for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
+        margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
+        blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
+        for folds, of_features in zip(together, blocks, strict=True):
+            part, rows = design.some_folds(folds), _points(design, folds)
+            out = margins[rows].reshape(-1, n_regions)
+            data.sums.fill(of_features.reshape(len(of_features), -1), out)
+            margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
+        yield Batch(margins, labeling, 1)
+
+
+def _folds_at_once(design: Design, most: int) -> list[slice]:
+    """Return consecutive folds that have at most so many test points, or are single."""
+    batches, start, edges = [], 0, design.fold_slices
+    for fold, rows in enumerate(edges):
+        if fold > start and rows.stop - edges[start].start > most:
             batches.append(slice(start, fold))
             start = fold
-    return [*batches, slice(start, len(stops))]
+    return [*batches, slice(start, len(edges))]
 
 
-def largest_batch(plan: Plan) -> int:
-    """Return how many margins of a feature forward tests by sums make at once."""
-    slices = cast(ForwardFolds, plan.forward).design.fold_slices
-    batches = _fold_batches(replace(plan, forward_by_sums=True))
-    points = max(slices[b.stop - 1].stop - slices[b.start].start for b in batches)
-    return max(points, plan.design.n_samples) * plan.design.n_classes
+def _points(design: Design, folds: slice) -> slice:
+    """Return where the test points of some folds lie."""
+    slices = design.fold_slices[folds]
+    return slice(slices[0].start, slices[-1].stop)
 
 
-def first_margins(plan: Plan, data: TaskData) -> np.ndarray:
-    """Return the observed margins (n_test, K, n_regions) of a task's first pass."""
-    observed = replace(plan, codes=plan.codes[:1])
-    _, _, batches = next(_passes(observed, data))
-    return next(batches).margins
+def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
+    """Fill the forward tests by sums over features, some folds at a time.
 
-
-def observed_margins(
-    plan: Plan, data: TaskData
-) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield (first region, number of regions, margins) under the observed labeling.
-
-    Margins have shape (n_test, K, n_regions), a few regions of the task at a time.
+    As many as the plan's own tests, so that they take no more memory than these.
     """
-    observed = replace(plan, codes=plan.codes[:1])
-    for first, n_regions, batches in _passes(observed, data):
-        yield first, n_regions, next(batches).margins
+    tests = plan.forward_plan()
+    design = cast(Design, tests.design)
+    for folds in _folds_at_once(design, len(plan.design.test)):
+        part = replace(tests, design=design.some_folds(folds))
+        batch = next(_summed_batches(part, data))
+        _score_forward(plan, slice(0, data.n_regions), folds, batch, result)
 
 
-def _all_counts(
-    plan: Plan, data: TaskData
-) -> Iterator[tuple[int, int, Iterator[Counts]]]:
-    """Yield (first region, number of regions, iterator of their counts).
+def _score_forward(
+    plan: Plan, rows: slice, folds: slice, batch: Batch, result: Result
+) -> None:
+    """Count the correct outcomes of some folds of the forward tests, and their wins."""
+    forward, n_classes = cast(ForwardFolds, plan.forward), plan.design.n_classes
+    points = _points(forward.design, folds)
+    y = plan.codes[0, forward.design.test[points], np.newaxis]
+    beaten, tied = beaten_and_tied(batch.margins, np.repeat(y, _n(rows), axis=1))
+    outcomes = correct_outcomes(beaten, tied, n_classes)
+    result["n_correct"][rows, folds] = (forward.sums[folds, points] @ outcomes).T
+    weights = forward.weighting[points, np.newaxis]
+    result["forward_wins"][rows] += win_histogram(beaten, tied, weights, n_classes)
 
-    Counts have shape (n_test, n_regions * n_labelings), region-major.
-    """
-    for first, n_regions, batches in _passes(plan, data):
-        if plan.pairing:
-            margins = next(batches).margins
-            for region in range(n_regions):
-                counts = _pairing_counts(plan, margins[:, :, region])
-                yield first + region, 1, counts
-        else:
-            yield first, n_regions, _label_counts(plan, n_regions, batches)
+
+def _n(rows: slice) -> int:
+    """Return the number of regions of a pass."""
+    return rows.stop - rows.start
+
+
+def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) -> None:
+    """Fill the results of one pass: wins, observed statistic, permuted statistics."""
+    if plan.pairing:
+        margins = next(batches).margins
+        for i, region in enumerate(range(rows.start, rows.stop)):
+            counts = _pairing_counts(plan, margins[:, :, i])
+            _score_wins(plan, slice(region, region + 1), counts, result)
+    elif plan.needs_best_only:
+        _score_best(plan, rows, batches, result)
+    else:
+        _score_wins(plan, rows, _label_counts(plan, _n(rows), batches), result)
 
 
 def _label_counts(
@@ -190,112 +191,44 @@ def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
         yield beaten.take(pick), tied.take(pick), start, pick.shape[1]
 
 
-def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[int, int, Iterator[Batch]]]:
-    """Yield (first region, number of regions, their batches) of every pass."""
-    if plan.by_sums:
-        yield 0, data.n_regions, _summed_batches(plan, data)
-        return
-    for first, xs in _samples(plan, data):
-        yield first, len(xs), plan.kernel.batches(xs, plan)
-
-
-def _all_shares(
-    plan: Plan, data: TaskData
-) -> Iterator[tuple[int, int, Iterator[Shares]]]:
-    """Yield (first region, number of regions, their shares) of every pass."""
-    if plan.by_sums:
-        batches = _summed_batches(plan, data)
-        yield 0, data.n_regions, shares_of_margins(plan, data.n_regions, batches)
-        return
-    for first, xs in _samples(plan, data):
-        yield first, len(xs), shares_of_regions(plan, xs)
-
-
-def _samples(plan: Plan, data: TaskData) -> Iterator[tuple[int, Sequence[np.ndarray]]]:
-    """Yield (first region, samples of each region) of every pass, whitened."""
-    for first in range(0, data.n_regions, plan.pass_regions):
-        regions = range(first, min(first + plan.pass_regions, data.n_regions))
-        yield first, data.samples_of(regions, plan.whitener)
-
-
-def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sums over features.
-
-    A few folds at a time, whose numbers stay in cache.
-    """
-    kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
-    n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
-    for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
-        margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
-        together = list(_folds_at_once(design))
-        blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
-        for folds, of_features in zip(together, blocks, strict=True):
-            part, rows = design.some_folds(folds), _points(design, folds)
-            out = margins[rows].reshape(-1, n_regions)
-            data.sums.fill(of_features.reshape(len(of_features), -1), out)
-            margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
-        yield Batch(margins, labeling, 1)
-
-
-def _folds_at_once(design: Design) -> Iterator[slice]:
-    """Yield folds whose margins of a feature are few enough, at least one fold."""
-    start, edges = 0, design.fold_slices
-    for fold in range(len(edges)):
-        first = edges[start].start
-        if fold > start and (edges[fold].stop - first) * design.n_classes > COLUMNS:
-            yield slice(start, fold)
-            start = fold
-    yield slice(start, len(edges))
-
-
-def _points(design: Design, folds: slice) -> slice:
-    """Return where the test points of some folds lie."""
-    slices = design.fold_slices[folds]
-    return slice(slices[0].start, slices[-1].stop)
-
-
-def _score(
-    plan: Plan, rows: slice, counts: Iterator[Counts], result: dict[str, np.ndarray]
+def _score_wins(
+    plan: Plan, rows: slice, counts: Iterator[Counts], result: Result
 ) -> None:
-    """Fill the results of one pass: wins, observed statistic, permuted statistics."""
-    n_regions, n_classes = rows.stop - rows.start, plan.design.n_classes
+    """Fill the results of one pass from counts (n_test, n_regions * n_labelings)."""
     for beaten, tied, start, width in counts:
         if start == 0:
             _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
         if start + width == 1:  # the observed labels alone
             continue
-        weights = plan.weights_of(slice(start, start + width), n_regions)
-        wins = win_histogram(beaten, tied, weights, n_classes)
-        scores = plan.statistic(wins).reshape(n_regions, width)
-        if start == 0:
-            scores, start = scores[:, 1:], 1
-        _compare(scores, start - 1, rows, result)
+        weights = plan.weights_of(slice(start, start + width), _n(rows))
+        wins = win_histogram(beaten, tied, weights, plan.design.n_classes)
+        _compare(plan.statistic(wins), start, rows, result)
 
 
 def _score_best(
-    plan: Plan, rows: slice, batches: Iterator[Shares], result: dict[str, np.ndarray]
+    plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
 ) -> None:
     """Fill the same where permuted labels need the best class of each point only."""
-    n_regions = rows.stop - rows.start
     of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for share, start, width, observed in batches:
-        scores = of_best(share).reshape(n_regions, width)
-        if observed is not None:
-            y = np.repeat(plan.test_codes()[:, :1], n_regions, axis=1)
-            _observe(plan, rows, beaten_and_tied(observed, y), result)
-            scores, start = scores[:, 1:], 1
-        _compare(scores, start - 1, rows, result)
+    for margins, start, width in batches:
+        columns = slice(start, start + width)
+        y, weights = plan.test_codes()[:, columns], plan.weights_of(columns, 1)
+        if start == 0:
+            observed = np.repeat(y[:, :1], _n(rows), axis=1)
+            counts = beaten_and_tied(margins[:, :, ::width], observed)
+            _observe(plan, rows, counts, result)
+        _compare(of_best(best_share(margins, y, weights)), start, rows, result)
 
 
 def _observe(
     plan: Plan,
     rows: slice,
     counts: tuple[np.ndarray, np.ndarray],
-    result: dict[str, np.ndarray],
+    result: Result,
 ) -> None:
     """Fill what the observed labels give, from counts (n_test, n_regions)."""
     n_classes = plan.design.n_classes
-    weights = plan.weights_of(slice(0, 1), rows.stop - rows.start)
+    weights = plan.weights_of(slice(0, 1), _n(rows))
     wins = win_histogram(*counts, weights, n_classes)
     result["wins"][rows] = wins
     result["score"][rows] = plan.statistic(wins)
@@ -305,11 +238,15 @@ def _observe(
         result["weighted_wins"][f, rows] = win_histogram(*counts, weighting, n_classes)
 
 
-def _compare(
-    permuted: np.ndarray, start: int, rows: slice, result: dict[str, np.ndarray]
-) -> None:
-    """Count the permuted statistics that reach the observed one; keep the maxima."""
+def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> None:
+    """Count the permuted statistics that reach the observed one; keep the maxima.
+
+    ``scores`` (n_regions * n_labelings,) are region-major; labeling 0 is the observed.
+    """
+    scores = scores.reshape(_n(rows), -1)
+    if start == 0:
+        scores, start = scores[:, 1:], 1
     counts = NullCounts(
         result["score"], result["n_reached"], result["maxima"], result.get("null")
     )
-    counts.add(permuted, start, rows)
+    counts.add(scores, start - 1, rows)

@@ -1,13 +1,14 @@
-"""Wins of many labelings at once, the batch axis last.
+"""From margins to wins, correct outcomes and shares of best classes: the one counting.
 
 The same counting as :func:`neuroextrap.stats.win_distribution`, laid out for margins of
-shape (n_test, K, M), where M runs over regions and labelings. Counting along the first
-two axes then streams through memory, and a thousand labelings cost a few passes.
+shape (n_test, K, M), where M runs over regions and labelings, region by region.
 """
 
 from typing import Any
 
 import numpy as np
+
+from neuroextrap.stats._accuracy import accuracy_weights
 
 NAN_MARGINS = (
     "margins contain NaN; drop NaN and constant features, or raise the shrinkage"
@@ -27,12 +28,12 @@ def beaten_and_tied(
     >>> beaten.ravel().tolist(), tied.ravel().tolist()
     ([2, 0], [0, 1])
     """
-    from neuroextrap.margins.compiled._best import count_beaten
+    from neuroextrap.margins.compiled._counting import count_beaten
 
     n_test, n_classes, n_batch = margins.shape
     count = np.int8 if n_classes < 128 else np.int32
     beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
-    if not count_beaten(margins, y, beaten, up_to):
+    if not count_beaten(np.ascontiguousarray(margins), y, beaten, up_to):
         raise ValueError(NAN_MARGINS)
     return beaten, up_to - beaten - 1
 
@@ -40,22 +41,42 @@ def beaten_and_tied(
 def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
     """Return the weight of the test points whose true class is the best, shape (M,).
 
-    The last column of `win_histogram`, in one pass over the margins: where T other
-    classes share the best margin, a point counts 1 / (T + 1). Shapes as there and in
-    `beaten_and_tied`. Raises where a margin is NaN.
+    The last column of `win_histogram`, in one pass over the margins (n_test, K, M) of
+    M / B regions: where T other classes share the best margin, a point counts
+    1 / (T + 1). ``y`` (n_test, B) and ``weights``, of the same shape or a number, are
+    those of B labelings. Margins may lie in memory labeling by labeling, that is as
+    (M, K, n_test). Raises where a margin is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.5], [0.1], [0.5]]])
     >>> best_share(margins, np.array([[0], [2]]), 0.5)
     array([0.75])
     """
-    from neuroextrap.margins.compiled._best import add_best_shares
+    from neuroextrap.margins.compiled._counting import (
+        add_shares,
+        fill_shares,
+        share_of_points,
+    )
 
-    share = np.zeros(y.shape[1])
-    scale, weights = (weights, 1.0) if np.ndim(weights) == 0 else (1.0, weights)
-    weights = np.atleast_2d(np.asarray(weights, dtype=float))
-    if not add_best_shares(np.ascontiguousarray(margins), y, weights, share):
+    if np.isnan(margins.min()):
         raise ValueError(NAN_MARGINS)
-    return scale * share
+    (n_test, n_classes, n_batch), n_labelings = margins.shape, y.shape[1]
+    share = np.zeros((n_batch // n_labelings, n_labelings))
+    counted = np.ndim(weights) == 0
+    of_points = np.atleast_2d(1.0 if counted else np.asarray(weights, dtype=float))
+    by_labeling = margins.transpose(2, 1, 0)
+    if n_batch == 1:
+        one = np.ascontiguousarray(margins[:, :, 0])
+        share[:] = share_of_points(one, y[:, 0].copy(), of_points[:, 0].copy())
+    elif by_labeling.flags.c_contiguous:
+        if counted:
+            of_points = np.empty((0, n_labelings))
+        by_labeling = by_labeling.reshape(*share.shape, n_classes, n_test)
+        truth, of_points = (np.ascontiguousarray(a.T) for a in (y, of_points))
+        fill_shares(by_labeling, truth, of_points, share)
+    else:
+        margins = np.ascontiguousarray(margins).reshape(n_test, n_classes, *share.shape)
+        add_shares(margins, y, of_points, share)
+    return share.reshape(-1) * (weights if counted else 1.0)
 
 
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +117,7 @@ def win_histogram(
     >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """
-    from neuroextrap.margins.compiled._best import add_wins
+    from neuroextrap.margins.compiled._counting import add_wins
 
     counting = np.ndim(weights) == 0
     wins = np.zeros((n_classes, beaten.shape[1]))
@@ -116,3 +137,39 @@ def _spread_ties(
     for extra in range(int(n_ties.max()) + 1):
         reach = n_ties >= extra
         np.add.at(wins, (low[reach] + extra, column[reach]), share[reach])
+
+
+def correct_outcomes(
+    beaten: np.ndarray, tied: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """Return how correct each test point is: 1, or 1 / m where m classes are best.
+
+    Counts of distractors beaten and tied have shape (n_test, M), as the result, which
+    is float32.
+
+    >>> correct_outcomes(np.array([[2], [1], [0]]), np.array([[0], [1], [0]]), 3).T
+    array([[1. , 0.5, 0. ]], dtype=float32)
+    """
+    best = beaten + tied == n_classes - 1
+    return np.asarray(best / (tied + np.float32(1)), dtype=np.float32)
+
+
+def win_chances(margins: np.ndarray, codes: np.ndarray, set_size: int) -> np.ndarray:
+    """Return the chance (n_test,) of every test point to win among random distractors.
+
+    ``margins`` (n_test, K) are scores, ``codes`` (n_test,) the true classes. The
+    ``set_size`` - 1 distractors are drawn at random; K is plain accuracy. A tie for the
+    first place is broken at random.
+
+    >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
+    >>> win_chances(margins, np.array([0, 1]), 3)
+    array([1. , 0.5])
+    >>> win_chances(margins, np.array([0, 1]), 2)
+    array([1. , 0.75])
+    """
+    weights = accuracy_weights(margins.shape[1], [set_size])[:, 0]
+    credit = np.concatenate([[0.0], np.cumsum(weights)])
+    beaten, tied = beaten_and_tied(margins[:, :, None], codes[:, None])
+    low = beaten[:, 0].astype(int)
+    high = low + tied[:, 0].astype(int)
+    return (credit[high + 1] - credit[low]) / (high - low + 1)

@@ -86,6 +86,7 @@ def test_cost_is_that_of_the_regions_analyzed():
     assert (cost["n_regions"], cost["n_features"]) == (2, 6)
     assert cost["n_permutations"] == 9
     assert min(cost["seconds"], cost["memory"]) > 0
+    assert set(cost["paths"]) == {"tests", "forward tests"}
 
 
 def test_wins_of_folds_are_apart_from_those_of_bounds():

@@ -62,7 +62,8 @@ def says(words, folder, capsys):
         (
             "searchlight OUT --imgs IMGS --events SCANS --mask MASK --radius 4 "
             "--n-permutations 50 --shard 1/4",
-            "60 regions, 60 voxels, 50 permutations, of which part 1/4",
+            "60 regions, 60 voxels, 50 permutations, of which part 1/4; "
+            "tests by class sums, forward tests by growing folds",
         ),
         (
             "encoding OUT --imgs IMGS --stimuli FEATURES --mask MASK --radius 4 "

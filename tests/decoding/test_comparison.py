@@ -84,7 +84,7 @@ def test_equals_enumeration_of_all_exchanges(unit, two_sided):
 
 
 def test_many_regions_in_parts_on_threads_equal_pairs_one_by_one(monkeypatch):
-    from neuroextrap.margins import _observed
+    from neuroextrap.margins import _engine
 
     X, y, runs = simulate(seed=1)
     first, second = (
@@ -94,7 +94,7 @@ def test_many_regions_in_parts_on_threads_equal_pairs_one_by_one(monkeypatch):
         for name in ("nearest_centroid", "lda")
     )
     whole = compare_decoders(first, second, n_permutations=99).region_scores_
-    monkeypatch.setattr(_observed, "_TASK_REGIONS", 5)
+    monkeypatch.setattr(_engine, "_OUTCOME_REGIONS", 5)
     parts = compare_decoders(first, second, n_permutations=99, n_jobs=2).region_scores_
     pairs = compare_decoders(
         first,

@@ -229,9 +229,9 @@ def test_folders_read_back_bit_by_bit(tmp_path):
 
 
 def test_shards_merge_to_the_whole(monkeypatch):
-    from neuroextrap.margins import _engine
+    from neuroextrap.margins import _plan
 
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 16)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 16)
     img, mask, y, runs = simulate()
     options = {"radius": 4, "n_permutations": 15}
     whole = searchlight_of(mask, **options).fit(img, y, groups=runs)

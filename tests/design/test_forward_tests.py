@@ -1,7 +1,5 @@
 """Forward tests: which folds they are, and what is counted, against naive twins."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -20,9 +18,8 @@ from neuroextrap.design._forward_tests import (
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.algebra import _forms, _growing_folds
-from neuroextrap.margins.classifiers import _lda, _ridge
 from neuroextrap.margins.classifiers._registry import resolve_classifier
+from tests.margins.cases import take_path
 
 
 def labeled(n_runs=6, n_classes=3, repeats=1):
@@ -314,7 +311,7 @@ def test_sums_over_features_count_the_same(classifier):
     members = scipy.sparse.csr_array(rng.random((150, 40)) < 0.3)
     tests = forward_of(y, runs)
     found = [
-        score(x, y, runs, classifier, tests, members, by_sums=True, forward_by_sums=how)
+        score(x, y, runs, classifier, tests, members, by_sums=how)
         for how in (True, False)
     ]
     np.testing.assert_array_equal(found[0].n_correct, found[1].n_correct)
@@ -334,7 +331,7 @@ def test_growing_folds_equal_folds_one_by_one(classifier, shrinkage, monkeypatch
     kernel = resolve_classifier(classifier, shrinkage=shrinkage)
     codes = np.stack([y, np.roll(y, 1)])
     fast = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
-    monkeypatch.setattr(_forms, "growing_chains", lambda design: ())
+    take_path(monkeypatch, "products")
     slow = kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3))
     tolerance = 2e-5 * np.abs(slow).max(axis=(0, 1))
     assert (np.abs(fast - slow) <= tolerance).all()
@@ -355,27 +352,9 @@ def test_growing_folds_mix_with_regions_that_have_no_penalty():
 
 def test_designs_that_do_not_grow_have_no_chains():
     y, runs = labeled(6)
-    assert _growing_folds.growing_chains(make_design(y, 3, groups=runs)) == ()
-    chains = _growing_folds.growing_chains(forward_of(y, runs).design)
+    assert make_design(y, 3, groups=runs).chains == ()
+    chains = forward_of(y, runs).design.chains
     assert [len(chain.edges) for chain in chains] == [5] * 6
-
-
-@pytest.mark.parametrize("classifier", ["lda", "ridge"])
-def test_growing_folds_are_the_same_compiled_or_not(classifier, monkeypatch):
-    rng = np.random.default_rng(11)
-    y, runs = unbalanced(rng)
-    y, runs = np.tile(y, 2), np.concatenate([runs, runs + 6])
-    design = forward_of(y, runs).design
-    xs = [rng.normal(size=(len(y), p)) for p in (5, 40)]
-    codes, found = np.stack([y, np.roll(y, 1)]), []
-    plain = partial(_growing_folds.ridge_fits, compiled=False)
-    for compiled in (True, False):
-        if not compiled:  # as where classes are many
-            monkeypatch.setattr(_ridge, "ridge_fits", lambda *a, compiled: plain(*a))
-            monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
-        kernel = resolve_classifier(classifier)
-        found.append(kernel.margins(kernel.prepare(xs, design), Labelings(codes, 3)))
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-10)
 
 
 def test_growing_centroids_equal_refits():
@@ -402,7 +381,10 @@ def test_what_forward_tests_share_with_the_folds_changes_nothing(
     members = scipy.sparse.csr_array(rng.random((70, 60)) < 0.6)
     tests = forward_of(y, runs)
     shared = score(x, y, runs, classifier, tests, members)
-    monkeypatch.setattr("neuroextrap.margins._plan.KEPT_PRODUCTS", 0)
+    monkeypatch.setattr(
+        "neuroextrap.margins.algebra._operators.kept_with",
+        lambda xs, name, make: make(),
+    )
     alone = score(x, y, runs, classifier, tests, members)
     for result in ("wins", "n_correct", "forward_wins"):
         np.testing.assert_array_equal(getattr(shared, result), getattr(alone, result))

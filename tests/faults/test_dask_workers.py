@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins import _engine, use_executor
+from neuroextrap.margins import _plan, use_executor
 
 distributed = pytest.importorskip("distributed")
 
@@ -55,8 +55,8 @@ def analyze(n_permutations=50, **options):
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Make twenty tasks of three regions each."""
-    monkeypatch.setattr(_engine, "_MIN_TASK_REGIONS", 1)
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 3)
+    monkeypatch.setattr(_plan, "_MIN_TASK_REGIONS", 1)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 3)
 
 
 def assert_same(one, two):

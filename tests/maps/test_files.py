@@ -16,7 +16,7 @@ from neuroextrap.maps._files import (
     write_maps,
 )
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.design._design import Design
+from neuroextrap.margins import _paths
 
 K = 3
 
@@ -36,3 +37,9 @@ def correlated_regions(sizes, n=40, seed=2):
     rng = np.random.default_rng(seed)
     mixes = [np.eye(p) + 0.5 * rng.standard_normal((p, p)) / p**0.5 for p in sizes]
     return [rng.standard_normal((n, len(mix))) @ mix + 3.0 for mix in mixes]
+
+
+def take_path(monkeypatch, path):
+    """Make the margins of all regions in one way of the table."""
+    table = dict.fromkeys(_paths.TABLE, ((path, lambda shape: True),))
+    monkeypatch.setattr(_paths, "TABLE", table)

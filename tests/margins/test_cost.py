@@ -10,7 +10,7 @@ import scipy.sparse
 from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _cost
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds, quick_seconds
-from neuroextrap.margins._engine import score_regions, task_size
+from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
@@ -106,21 +106,19 @@ def test_estimate_for_many_samples_is_nearer(classifier, factor, n_permutations)
 
 def test_regions_that_share_work_are_timed_together(monkeypatch):
     plan, members = make_plan("nearest_centroid", 8, 24, 0), spheres()
-    plan = replace(plan, by_sums=False)
-    assert plan.observed_counter() is not None
+    plan = replace(plan, by_sums=True)
     X = np.zeros((192, members.shape[1]), dtype=np.float32)
     timed = []
 
     def seconds(X, regions, plan, rows):
         timed.append(rows)
-        return 0.5 / len(timed)
+        return 0.5
 
     monkeypatch.setattr(_cost, "_seconds", seconds)
     estimate = estimate_seconds(X, members, plan)
-    middle = np.arange(256) + (members.shape[0] - 256) // 2
-    for rows in timed[1:]:  # after the first of them is compiled
-        np.testing.assert_array_equal(rows, middle)
-    assert estimate == pytest.approx(0.5 / len(timed) * members.shape[0] / 256)
+    first = (members.shape[0] - min(plan.task_size, members.shape[0])) // 2
+    np.testing.assert_array_equal(timed[1], first + np.arange(len(timed[1])))
+    assert estimate == pytest.approx(0.5 * members.shape[0] / len(timed[1]))
 
 
 def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
@@ -181,6 +179,6 @@ def test_seconds_of_a_single_labeling_that_takes_long(monkeypatch):
 def test_tasks_of_a_classifier_that_is_refitted_are_small():
     fast = make_plan("nearest_centroid", 4, 5, 1000)
     slow = replace(fast, kernel=SlowMargins(fast.kernel), by_sums=False)
-    assert task_size(replace(fast, by_sums=False)) == 128
-    assert task_size(slow) == 1
-    assert task_size(replace(slow, codes=slow.codes[:1])) == 128
+    assert replace(fast, by_sums=False).task_size == 128
+    assert slow.task_size == 1
+    assert replace(slow, codes=slow.codes[:1]).task_size == 128

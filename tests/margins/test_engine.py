@@ -12,6 +12,7 @@ from neuroextrap.margins import _engine, _plan, _task
 from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
@@ -89,22 +90,23 @@ def test_sums_over_features_equal_gram_matrices():
     X, y, runs, regions = make_case(seed=3)
 
     class GramOnly(MarginKernel):
+        name = "nearest_centroid"
         prepare = NearestCentroidMargins.prepare
         margins = NearestCentroidMargins.margins
 
     by_sums = score_regions(X, regions, make_plan(y, runs))
     by_grams = score_regions(X, regions, make_plan(y, runs, kernel=GramOnly()))
-    assert _engine.with_path(make_plan(y, runs), regions).by_sums
+    assert with_path(make_plan(y, runs), regions).by_sums
     grams = make_plan(y, runs, kernel=GramOnly())
-    assert not _engine.with_path(grams, regions).by_sums
+    assert not with_path(grams, regions).by_sums
     np.testing.assert_array_equal(by_sums.wins, by_grams.wins)
 
 
 @pytest.mark.parametrize("n_permutations", [0, 3, 40])
 def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
-    monkeypatch.setattr(_engine, "_MIN_TASK_REGIONS", 1)
-    monkeypatch.setattr(_engine, "_MAX_TASK_REGIONS", 9)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 7)
+    monkeypatch.setattr(_plan, "_MIN_TASK_REGIONS", 1)
+    monkeypatch.setattr(_plan, "_MAX_TASK_REGIONS", 9)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, n_permutations)
     one = score_regions(X, regions, plan, n_jobs=1)
@@ -117,9 +119,9 @@ def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
 def test_task_size_does_not_change_a_bit(n_permutations, monkeypatch):
     X, y, runs, regions = make_case()
     whole = score_regions(X, regions, make_plan(y, runs, n_permutations))
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 4)
-    monkeypatch.setattr(_engine, "_MIN_TASK_REGIONS", 1)
-    monkeypatch.setattr(_engine, "_MAX_TASK_REGIONS", 4)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 4)
+    monkeypatch.setattr(_plan, "_MIN_TASK_REGIONS", 1)
+    monkeypatch.setattr(_plan, "_MAX_TASK_REGIONS", 4)
     parts = score_regions(X, regions, make_plan(y, runs, n_permutations))
     for name in ("wins", "score", "n_reached", "maxima"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
@@ -205,7 +207,7 @@ def test_empty_regions_stay_nan_and_out_of_the_maximum():
 
 
 def test_shards_together_equal_the_whole(monkeypatch):
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 7)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 20)
     whole = score_regions(X, regions, plan)
@@ -218,7 +220,7 @@ def test_shards_together_equal_the_whole(monkeypatch):
 
 
 def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 7)
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 20)
     whole = score_regions(X, regions, plan)
@@ -255,7 +257,7 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     assert max(widths) == plan.batch_width < 51
     assert max(widths) - min(widths) <= 1
     assert plan.batches() is plan.batches()
-    monkeypatch.setattr(_plan, "KEPT_INDICATORS", 1)
+    monkeypatch.setattr(_plan, "_KEPT_INDICATORS", 1)
     plan = make_plan(y, runs, 50, kernel=kernel)
     assert estimate_memory(X, regions, plan) < kept
     assert plan.batches() is not plan.batches()
@@ -268,7 +270,7 @@ def test_a_checkpoint_of_other_tasks_is_refused(tmp_path, monkeypatch):
     X, y, runs, regions = make_case()
     plan = make_plan(y, runs, 5)
     score_regions(X, regions, plan, checkpoint=tmp_path / "c")
-    monkeypatch.setattr(_engine, "_PERMUTED_TASK_REGIONS", 7)
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 7)
     with pytest.raises(ValueError, match="made by a run with another task size"):
         score_regions(X, regions, plan, checkpoint=tmp_path / "c")
 

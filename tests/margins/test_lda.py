@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins.algebra import _operators
-from neuroextrap.margins.algebra._operators import ridge_penalty
-from neuroextrap.margins.classifiers import _lda, _lda_algebra, _lda_compiled
+from neuroextrap.margins.algebra import _grams
+from neuroextrap.margins.algebra._grams import ridge_penalty
+from neuroextrap.margins.classifiers import _lda, _lda_algebra
 from neuroextrap.margins.classifiers._lda import LDAMargins
-from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.cases import (
+    K,
+    correlated_regions,
+    labels,
+    take_path,
+    unequal_design,
+)
+from tests.margins.twins import LDATwin
 
 
 def refit(x, codes, design, penalty, frequency=False):
@@ -31,19 +38,13 @@ def refit(x, codes, design, penalty, frequency=False):
 @pytest.fixture
 def double(monkeypatch):
     """No rounding to float32, whatever the penalty."""
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
 
 
-def leave_to_numpy(monkeypatch):
-    """Take the way of a single labeling, many classes and large designs."""
-    monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
-
-
-@pytest.fixture(params=["compiled", "numpy"])
+@pytest.fixture(params=["class sums", "products"])
 def solver(request, monkeypatch):
     """Both ways to the same margins."""
-    if request.param == "numpy":
-        leave_to_numpy(monkeypatch)
+    take_path(monkeypatch, request.param)
 
 
 @pytest.mark.usefixtures("double", "solver")
@@ -70,7 +71,7 @@ def test_large_penalties_round_to_float32(monkeypatch):
     design, codes, xs = unequal_design(), labels(4), correlated_regions((5, 60))
     kernel = LDAMargins()
     single = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     double = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     assert single.dtype == np.float32
     np.testing.assert_array_equal(single, double.astype(np.float32))
@@ -139,16 +140,14 @@ class _FixedCovariance:
 
 
 @pytest.mark.usefixtures("solver")
-@pytest.mark.parametrize("max_table", [2**18, 0])
-def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch, max_table):
-    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
+def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch):
     design, codes = unequal_design(), labels(40)
     xs = correlated_regions((60, 5, 33, 12, 61))
     kernel = LDAMargins()
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 17), (1000, 2, 40)):
-        monkeypatch.setattr(_lda, "BATCH", batch)
+        monkeypatch.setattr(_lda, "_BATCH", batch)
         monkeypatch.setattr(_lda_algebra, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
@@ -232,42 +231,6 @@ def test_repr_names_the_options():
     assert repr(LDAMargins()) == "LDAMargins(shrinkage='auto', priors='equal')"
 
 
-def test_compiled_margins_to_float32_are_those_of_numpy(monkeypatch):
-    """Rounded as a searchlight has them: 8 classes in 12 runs, many labelings."""
-    rng = np.random.default_rng(4)
-    base, runs = np.tile(np.arange(8), 12), np.repeat(np.arange(12), 8)
-    folds = tuple(
-        (np.flatnonzero(runs != run), np.flatnonzero(runs == run)) for run in range(12)
-    )
-    design = Design(folds, 96, 8)
-    codes = np.stack([rng.permuted(base.reshape(12, 8), axis=1).ravel()] * 70)
-    codes[1:] = [rng.permuted(base.reshape(12, 8), axis=1).ravel() for _ in codes[1:]]
-    x = rng.standard_normal((96, 123))
-    both = []
-    for leave in (False, True):
-        if leave:
-            leave_to_numpy(monkeypatch)
-        kernel = LDAMargins()
-        state = kernel.prepare([x], design)
-        both.append(kernel.margins(state, Labelings(codes, 8)))
-    np.testing.assert_array_equal(both[0].argmax(axis=1), both[1].argmax(axis=1))
-    np.testing.assert_allclose(both[0], both[1], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("limit", "value"), [("MAX_COMPILED_CLASSES", K - 1), ("MAX_COMPILED_SIZE", 10)]
-)
-def test_large_designs_are_left_to_numpy(monkeypatch, limit, value):
-    monkeypatch.setattr(_lda, limit, value)
-    monkeypatch.setattr(_lda, "fill_compiled", None)
-    design, codes, (x,) = unequal_design(), labels(3), correlated_regions((60,))
-    kernel = LDAMargins()
-    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
-    for b, one in enumerate(codes):
-        expected = refit(x, one, design, ridge_penalty(x))
-        np.testing.assert_allclose(margins[:, :, b], expected, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.usefixtures("solver")
 def test_singular_scatter_is_refused():
     """Residuals of nothing: the moments have the rank of the class counts, one."""
@@ -280,55 +243,26 @@ def test_singular_scatter_is_refused():
         kernel.margins(state, Labelings(codes, K))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
-@pytest.mark.parametrize("max_table", [2**18, 0])
-def test_compiled_margins_are_those_of_numpy(n_classes, max_table, monkeypatch):
+@pytest.mark.usefixtures("double", "solver")
+@pytest.mark.parametrize("n_classes", [2, 4, 7])
+def test_any_number_of_classes_and_labelings_equals_refits(n_classes):
     """Odd and even numbers of classes; fewer and more labelings than go together."""
-    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
     design, rng = unequal_design(60, n_classes), np.random.default_rng(7)
-    base = np.arange(60) % n_classes
-    xs = correlated_regions((70, 9), n=60)
-    for n_labelings in (2, 16, 37):
-        codes = np.stack([rng.permutation(base) for _ in range(n_labelings)])
-        both = []
-        kernel = LDAMargins(shrinkage=0.3, priors="frequency")
-        state = kernel.prepare(xs, design)
-        for leave in (False, True):
-            with monkeypatch.context() as patch:
-                if leave:
-                    leave_to_numpy(patch)
-                both.append(kernel.margins(state, Labelings(codes, n_classes)))
-        np.testing.assert_allclose(both[0], both[1], rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("double", [False, True])
-def test_compiled_shares_count_the_best_margins(
-    n_classes, weighted, double, monkeypatch
-):
-    """With classes that tie: the samples of two classes are the same."""
-    if double:
-        monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
-    rng = np.random.default_rng(8)
-    y, runs = np.tile(np.arange(n_classes), 12), np.repeat(np.arange(6), 2 * n_classes)
-    samples = np.arange(len(y))
-    folds = tuple((samples[runs != run], samples[runs == run]) for run in range(6))
-    design, x = Design(folds, len(y), n_classes), rng.standard_normal((len(y), 90))
-    x[y == 1] = x[y == 0]
-    codes = np.stack([y, *(rng.permutation(y) for _ in range(20))])
-    kernel, labelings = LDAMargins(), Labelings(codes, n_classes)
+    base, (x,) = np.arange(60) % n_classes, correlated_regions((70,), n=60)
+    kernel = LDAMargins(shrinkage=0.3, priors="frequency")
     state = kernel.prepare([x], design)
-    weights = rng.random((len(design.test), len(codes))) if weighted else 0.25
-    shares = kernel.best_shares(state, labelings, weights)
-    margins = kernel.margins(state, labelings)
-    best = margins == margins.max(axis=1, keepdims=True)
-    if n_classes > 2 and not double:  # rounding to float32 makes them equal
-        assert (best[:, :, 0].sum(axis=1) > 1).any()
-    truth = codes[:, design.test].T
-    hits = np.take_along_axis(best, truth[:, np.newaxis], axis=1)[:, 0]
-    expected = (weights * hits / best.sum(axis=1)).sum(axis=0)
-    np.testing.assert_allclose(shares, expected, rtol=1e-13)
+    twin = LDATwin(ridge_penalty(x, shrinkage=0.3), "frequency")
+    for n_labelings in (2, 70):
+        codes = np.stack([rng.permutation(base) for _ in range(n_labelings)])
+        margins = kernel.margins(state, Labelings(codes, n_classes))
+        for b in (0, n_labelings - 1):
+            expected = [
+                twin.fit(x[train], codes[b, train]).margins(x[test])
+                for train, test in design.folds
+            ]
+            expected, found = np.concatenate(expected), margins[:, :, b]
+            expected = expected - expected[:, :1]
+            np.testing.assert_allclose(found - found[:, :1], expected, atol=1e-10)
 
 
 def test_margins_that_are_no_numbers_are_refused():
@@ -338,4 +272,4 @@ def test_margins_that_are_no_numbers_are_refused():
     (operators,) = state[2].operators
     operators.inverses[1][0, 2, 0] = np.nan
     with pytest.raises(ValueError, match="singular or not finite"):
-        kernel.best_shares(state, Labelings(codes, K), 1.0)
+        kernel.margins(state, Labelings(codes, K))

@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from neuroextrap.design._design import Design
 from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _paths
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._paths import work_of_a_task
+from neuroextrap.margins._paths import describe_paths, path_of, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import run_task
@@ -69,36 +70,65 @@ def test_both_paths_give_equal_results(kernel, members, n_permutations):
 def test_a_map_of_spheres_is_summed_and_an_atlas_is_not(kernel):
     for n_permutations in (0, 3):
         plan = make_plan(kernel, n_permutations)
-        assert not _engine.with_path(plan, atlas()).by_sums
-    assert _engine.with_path(make_plan(kernel, 0), spheres()).by_sums
+        assert not with_path(plan, atlas()).by_sums
+    assert with_path(make_plan(kernel, 0), spheres()).by_sums
 
 
 def test_many_labelings_of_spheres_are_done_with_grams():
     kernel = NearestCentroidMargins
-    assert not _engine.with_path(make_plan(kernel, 500), spheres()).by_sums
+    assert not with_path(make_plan(kernel, 500), spheres()).by_sums
 
 
 def test_sums_too_large_to_hold_are_not_made(monkeypatch):
     plan = make_plan(NearestCentroidMargins, 0)
     monkeypatch.setattr(_paths, "_LARGEST_SUMS", 729 * plan.size - 1)
-    assert not _engine.with_path(plan, spheres()).by_sums
+    assert not with_path(plan, spheres()).by_sums
     monkeypatch.setattr(_paths, "_LARGEST_SUMS", 729 * plan.size)
-    assert _engine.with_path(plan, spheres()).by_sums
+    assert with_path(plan, spheres()).by_sums
 
 
 def test_whitened_samples_are_never_summed():
     plan = make_plan(NearestCentroidMargins, 0)
     whitened = replace(plan, whitener=lambda features, x: x)
-    assert not _engine.with_path(whitened, spheres()).by_sums
+    assert not with_path(whitened, spheres()).by_sums
 
 
-def test_work_is_counted():
-    plan = make_plan(GaussianNBMargins, 4)
-    members = atlas()[[0, 3, 3, 5]]
-    assert work_of_a_task(plan, members, 10) == (4, 243, 324, 5, 243)
-    assert work_of_a_task(plan, members, 2) == (2, 81, 162, 5, 81)
-    whitened = replace(plan, whitener=lambda features, x: x)
-    assert work_of_a_task(whitened, members, 10) == (4, 243, 324, 5, None)
+def folds(n_classes, n_runs, *, grow=False, repeats=1):
+    """Leave one run out, or train on all runs before."""
+    runs = np.repeat(np.arange(n_runs), n_classes * repeats)
+    pairs = [
+        (np.flatnonzero(runs < r if grow else runs != r), np.flatnonzero(runs == r))
+        for r in range(grow, n_runs)
+    ]
+    return Design(tuple(pairs), len(runs), n_classes)
+
+
+def test_the_table_of_paths():
+    """Classifier x shape -> path: eight classes in twelve runs, and what is larger."""
+    usual, growing = folds(8, 12), folds(8, 12, grow=True)
+    large, long = folds(40, 6), folds(8, 12, repeats=20)
+    rows = {
+        "": (usual, growing, large, long),
+        "nearest_centroid": ("class sums", "growing folds", "class sums", "linear"),
+        "gaussian_nb": ("products", "products", "products", "linear"),
+        "ridge": ("class sums", "growing folds", "class sums", "linear"),
+        "lda": ("class sums", "growing folds", "linear", "linear"),
+        "qda": ("products", "products", "products", "products"),
+    }
+    designs = rows.pop("")
+    for name, expected in rows.items():
+        found = [path_of(name, 30, design, 1000) for design in designs]
+        assert found == list(expected), name
+    assert path_of("lda", 30, usual, 1) == "products"  # one labeling
+    assert path_of("ridge", 500, long) == "products"  # many features
+    assert path_of("ridge", 30, growing, penalized=False) == "class sums"
+
+
+def test_paths_are_described():
+    plan = make_plan(NearestCentroidMargins, 0)
+    assert describe_paths(plan, spheres()) == {"tests": "sums over features"}
+    permuted = make_plan(NearestCentroidMargins, 500)
+    assert describe_paths(permuted, spheres()) == {"tests": "class sums"}
 
 
 @KERNELS

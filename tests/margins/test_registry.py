@@ -14,7 +14,7 @@ from neuroextrap.design._design import Labelings
 from neuroextrap.design._folds import make_design
 from neuroextrap.margins import CLASSIFIERS, MarginKernel
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._kernel import AdditiveKernel, Work
+from neuroextrap.margins._kernel import AdditiveKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
@@ -180,11 +180,6 @@ def test_defaults_of_additive_classifiers():
     kernel = SignMargins(scale=2.0)
     assert repr(kernel) == "SignMargins(scale=2.0)"
     assert not kernel.constant(Y, DESIGN).any()
-    overlapping, apart = Work(100, 100, 5000, 1), Work(10, 500, 500, 1)
-    by_sums, by_regions = kernel.costs(overlapping, DESIGN)
-    assert by_sums < by_regions
-    by_sums, by_regions = kernel.costs(apart, DESIGN)
-    assert by_sums > by_regions
 
 
 def test_a_kernel_as_estimator_equals_its_name():

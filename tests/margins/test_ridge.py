@@ -6,22 +6,25 @@ import numpy as np
 import pytest
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._wins import best_share
-from neuroextrap.margins.algebra import _operators
-from neuroextrap.margins.algebra._operators import ledoit_wolf_intensity, ridge_penalty
-from neuroextrap.margins.classifiers import _lda, _lda_compiled
+from neuroextrap.margins.algebra import _grams
+from neuroextrap.margins.algebra._grams import ledoit_wolf_intensity, ridge_penalty
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
-from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.cases import (
+    K,
+    correlated_regions,
+    labels,
+    take_path,
+    unequal_design,
+)
 
 N = 30
 
 
-@pytest.fixture(params=["compiled", "numpy"])
+@pytest.fixture(params=["class sums", "products"])
 def solver(request, monkeypatch):
-    """Compiled loops, and numpy for unequal classes, where there are too many."""
-    if request.param == "numpy":
-        monkeypatch.setattr(_lda, "MAX_COMPILED_CLASSES", 0)
+    """Both ways to the same margins."""
+    take_path(monkeypatch, request.param)
 
 
 def predict(x, codes, design, penalty):
@@ -95,14 +98,12 @@ def test_equals_refits(sizes, shrinkage):
             column += 1
 
 
-@pytest.mark.usefixtures("solver")
 @pytest.mark.parametrize("n_classes", [2, 5, 6])
-@pytest.mark.parametrize("max_table", [2**18, 0])
-@pytest.mark.parametrize("grow", [False, True])
-def test_rare_classes_equal_refits(n_classes, max_table, grow, monkeypatch):
+@pytest.mark.parametrize("path", ["class sums", "products", "growing folds"])
+def test_rare_classes_equal_refits(n_classes, path, monkeypatch):
     """Classes of one training sample, a frequent one, and training sets that grow."""
-    monkeypatch.setattr(_lda_compiled, "MAX_TABLE", max_table)
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    take_path(monkeypatch, path)
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     rng, n = np.random.default_rng(3), 40
     codes = np.zeros((20, n), dtype=int)
     for one in codes:
@@ -111,7 +112,7 @@ def test_rare_classes_equal_refits(n_classes, max_table, grow, monkeypatch):
     codes[:, :n_classes] = np.arange(n_classes)
     edges = [n_classes, 15, 29, n]
     folds = [(np.arange(a), np.arange(a, b)) for a, b in pairwise(edges)]
-    if not grow:
+    if path != "growing folds":
         samples, tests = np.arange(n), [np.arange(n_classes, 21), np.arange(20, n, 2)]
         folds = [(np.setdiff1d(samples, test), test) for test in tests]
     design, xs = Design(tuple(folds), n, n_classes), correlated_regions((60, 4), n)
@@ -144,9 +145,8 @@ def test_equal_classes_have_the_predicted_indicators(shrinkage):
 
 
 @pytest.mark.usefixtures("solver")
-@pytest.mark.parametrize("weighted", [False, True])
-def test_equal_and_unequal_classes_mix(weighted):
-    """The margins of a labeling depend on no other one, and shares are theirs."""
+def test_equal_and_unequal_classes_mix():
+    """The margins of a labeling depend on no other one."""
     design, xs = balanced_design(), correlated_regions((40, 5), N)
     equal, unequal = balanced_labels(4), labels(4, N)
     codes = np.stack([*unequal[:2], *equal, *unequal[2:]])
@@ -157,15 +157,6 @@ def test_equal_and_unequal_classes_mix(weighted):
         alone = kernel.margins(kernel.prepare(xs, design), Labelings(part, K))
         alone = alone.reshape(len(design.test), K, 2, 4)
         np.testing.assert_array_equal(margins[..., columns], alone)
-    weights = np.random.default_rng(2).random((len(design.test), 8))
-    weights = weights if weighted else 0.25
-    shares = kernel.best_shares(state, mixed, weights)
-    if shares is None:  # numpy stores the margins of unequal classes
-        assert _lda.MAX_COMPILED_CLASSES == 0
-        return
-    y = codes[:, design.test].T
-    expected = [best_share(margins[:, :, s], y, weights) for s in range(2)]
-    np.testing.assert_allclose(shares, np.concatenate(expected), rtol=1e-13)
 
 
 @pytest.mark.parametrize("sizes", [(6, 4), (3, 1), (9, 1), (6, 2, 2)])
@@ -202,7 +193,7 @@ def test_unequal_classes_cost_no_power(sizes):
 @pytest.mark.usefixtures("solver")
 def test_two_unequal_classes_are_told_apart_as_by_lda(monkeypatch):
     """Of two classes both have the same direction, and the threshold halfway."""
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     rng = np.random.default_rng(5)
     codes = np.stack([rng.permutation(np.repeat([0, 1], [25, 15])) for _ in range(4)])
     design, xs = unequal_design(40, 2), correlated_regions((60, 5))
@@ -230,7 +221,7 @@ def test_float32_predicts_as_float64(monkeypatch, shrinkage):
     x = np.cumsum(rng.standard_normal((30, 40)), axis=1)
     kernel = RidgeMargins(shrinkage=shrinkage)
     single = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     double = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
     assert single.dtype == np.float32
     assert double.dtype == np.float64

@@ -7,7 +7,7 @@ formulas, themselves compared with scikit-learn and with Gaussian densities.
 
 import numpy as np
 
-from neuroextrap.margins.algebra._operators import centered_gram, ridge_penalty
+from neuroextrap.margins.algebra._grams import centered_gram, ridge_penalty
 from neuroextrap.margins.classifiers._qda import qda_shrinkage
 
 

@@ -7,168 +7,25 @@ reused for every labeling.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from numbers import Real
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._kernel import RegionSamples, kept_with, sizes_of
-from neuroextrap.margins.algebra._overlapping_grams import round_gram
-
-MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
-# products may be taken in float32 where the penalty is at least this multiple of the
-# mean diagonal of the Gram matrix
-FLOAT32_PENALTY = 1e-2
-_GRAM_FEATURES = 2**14  # features whose inner products are summed together
-
-
-def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
-    """Ledoit-Wolf shrinkage intensity, 0..1, from centered Gram matrices.
-
-    ``gram`` has shape (..., n_samples, n_samples), feature means removed, and
-    ``n_features`` is the number of features behind each. One feature gives 0.
-
-    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional covariance
-    matrices", section 3.3.
-    """
-    norms = np.diagonal(gram, axis1=-2, axis2=-1)
-    return _intensity(norms, np.square(gram).sum(axis=(-2, -1)), n_features)
-
-
-def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
-    """Return the intensity from the squared length of each sample, (..., n_samples).
-
-    ``squares`` are the sums of all squared inner products of samples, which are those
-    of all squared elements of the scatter matrix of features.
-    """
-    n = norms.shape[-1]
-    p = np.asarray(n_features)
-    squared_norm = squares / n**2
-    distance = squared_norm - np.square(norms.sum(-1) / n) / p
-    noise = (np.square(norms).sum(-1) / n - squared_norm) / n
-    apart = (p > 1) & (distance > 0)
-    ratio = np.divide(noise, distance, out=np.zeros(apart.shape), where=apart)
-    return np.clip(ratio, 0.0, 1.0)
-
-
-def check_shrinkage(shrinkage: Any) -> None:
-    """Raise unless `shrinkage` is "auto" or a finite number >= 0."""
-    message = f'shrinkage={shrinkage!r} must be "auto" or a finite number >= 0'
-    if isinstance(shrinkage, str):
-        if shrinkage != "auto":
-            raise ValueError(message)
-    elif isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
-        raise TypeError(message)
-    elif not 0 <= float(shrinkage) < np.inf:
-        raise ValueError(message)
+from neuroextrap.margins._kernel import kept_with
+from neuroextrap.margins.algebra._grams import (
+    allows_single,
+    centered_grams,
+    check_shrinkage,
+    gram_penalties,
+)
 
 
 def check_priors(priors: Any) -> None:
     """Raise unless `priors` is "equal" or "frequency"."""
     if priors not in {"equal", "frequency"}:
         raise ValueError(f'priors={priors!r} must be "equal" or "frequency"')
-
-
-def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
-    """Ridge penalty of a region from its unlabeled samples (n_samples, n_features).
-
-    It is added to the diagonal of a scatter matrix (a sum of squares, not divided by
-    the number of samples). "auto": with delta the Ledoit-Wolf intensity of the total
-    scatter (at most 0.999), the penalty is ``delta / (1 - delta)`` times the mean
-    scatter of a feature, so that scatter plus penalty is proportional to the
-    Ledoit-Wolf estimate. A float multiplies the mean scatter of a feature.
-    """
-    check_shrinkage(shrinkage)
-    gram = centered_gram(x)
-    return float(_gram_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
-
-
-def centered_gram(x: Any, order: Any = None) -> np.ndarray:
-    """Inner products of the samples in float64, feature means removed.
-
-    `order` gives other rows than all in their order. Some features at a time, so that
-    a region as large as a brain takes no memory but its own.
-    """
-    x = np.asarray(x)
-    gram: Any = 0.0
-    for start in range(0, x.shape[1], _GRAM_FEATURES):
-        part = x[:, start : start + _GRAM_FEATURES]
-        part = np.array(part if order is None else part[order], dtype=float)
-        part -= np.add.reduce(part, axis=0) / len(part)
-        product = part @ part.T
-        gram = product if start == 0 else gram + product
-    return gram
-
-
-def fill_centered_grams(
-    xs: Sequence[np.ndarray], out: np.ndarray, n_terms: int | None = None
-) -> None:
-    """Fill `centered_gram` of every region, (S, n, n).
-
-    Rounded where `n_terms` are to add up without rounding.
-    """
-    if isinstance(xs, RegionSamples) and xs.fill_grams is not None:
-        xs.fill_grams(out, n_terms)
-        return
-    for x, gram in zip(xs, out, strict=True):
-        gram[:] = centered_gram(x)
-        if n_terms is not None:
-            round_gram(gram, n_terms)
-
-
-def scatter_penalty(x: np.ndarray, shrinkage: Any) -> tuple[float, np.dtype]:
-    """Return the penalty of centered samples (n, p), from p x p products only.
-
-    With it comes a precision that is good enough for products with indicators.
-    """
-    check_shrinkage(shrinkage)
-    norms = np.einsum("np,np->n", x, x)
-    squares = np.square(x.T @ x).sum()
-    n_features = np.array([x.shape[1]])
-    intensity = _intensity(norms[None], np.array([squares]), n_features)
-    scatter = norms.sum() / n_features
-    (penalty,) = _penalties(scatter, intensity, n_features, len(x), shrinkage)
-    single = penalty >= FLOAT32_PENALTY * norms.mean()
-    return float(penalty), np.dtype(np.float32 if single else np.float64)
-
-
-def _penalties(
-    scatter: np.ndarray,
-    intensity: np.ndarray,
-    n_features: np.ndarray,
-    n_samples: int,
-    shrinkage: Any,
-) -> np.ndarray:
-    """Return the penalty of each region, from the mean scatter of its features."""
-    if not (scatter > 0).all():
-        raise ValueError(
-            "a region must vary over the samples, got constant or non-finite "
-            "features; drop them before computing margins"
-        )
-    ratio = shrinkage
-    if shrinkage == "auto":
-        intensity = np.minimum(intensity, MAX_INTENSITY)
-        ratio = intensity / (1.0 - intensity)
-    penalties = np.broadcast_to(ratio * scatter, scatter.shape)
-    if ((penalties == 0) & (n_features >= n_samples)).any():
-        raise ValueError(
-            f"shrinkage={shrinkage!r} must be > 0 when a region has at least as many "
-            f'features as samples ({n_samples}); use "auto"'
-        )
-    return penalties
-
-
-def _gram_penalties(
-    grams: np.ndarray, n_features: np.ndarray, shrinkage: Any
-) -> np.ndarray:
-    """Return the penalty of each region, from its centered inner products."""
-    scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
-    intensity = np.zeros(len(grams))
-    if shrinkage == "auto":
-        intensity = ledoit_wolf_intensity(grams, n_features)
-    return _penalties(scatter, intensity, n_features, grams.shape[-1], shrinkage)
 
 
 @dataclass(frozen=True)
@@ -197,15 +54,12 @@ class RegionOperators:
             [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
         )
 
-    def residuals_of(self, region: int, indicators: np.ndarray) -> np.ndarray:
-        """Apply I - H of the region at this position to (n_samples, K, B)."""
-        flat = indicators.reshape(len(indicators), -1)
+    def dense_of(self, region: int) -> np.ndarray:
+        """Return I - H (n_samples, n_samples) of the region at this position."""
         if self.dense is not None:
-            out = self.dense[region] @ flat
-        else:
-            u = (self.factors or ())[region]
-            out = flat - u @ (u.T @ flat)
-        return out.reshape(indicators.shape)
+            return np.asarray(self.dense[region])
+        u = (self.factors or ())[region]
+        return np.eye(len(u)) - u @ u.T
 
     @cached_property
     def flat_inverses(self) -> np.ndarray:
@@ -226,10 +80,10 @@ def residual_operators(
     mean diagonal of K.
     """
     n = design.n_samples
-    n_features = sizes_of(xs)
+    n_features = np.array([x.shape[1] for x in xs])
     grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
-    single = penalties >= FLOAT32_PENALTY * traces / n
+    single = allows_single(penalties, traces / n)
     thin = (2 * n_features < n) | (penalties == 0)
     everything = None if thin.any() else dense_residuals(xs, grams, penalties)
     groups = []
@@ -254,16 +108,13 @@ def penalized_grams(
     """Return centered Gram matrices (n_regions, n, n) and penalties (n_regions,)."""
     check_shrinkage(shrinkage)
     check_regions(xs, design)
-    n_features = sizes_of(xs)
-    shape = design.n_samples, design.n_samples
-    grams = kept_with(xs, "grams", shape, partial(fill_centered_grams, xs))
-    return grams, _gram_penalties(grams, n_features, shrinkage)
+    grams = centered_grams(xs)
+    n_features = np.array([x.shape[1] for x in xs])
+    return grams, gram_penalties(grams, n_features, shrinkage)
 
 
 def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
     """Raise unless every region is a non-empty 2-D array over the design's samples."""
-    if isinstance(xs, RegionSamples):
-        return  # from the task's regions
     for x in xs:
         if np.ndim(x) != 2 or len(x) != design.n_samples or not np.shape(x)[1]:
             raise ValueError(
@@ -276,11 +127,7 @@ def dense_residuals(
     xs: Sequence[np.ndarray], grams: np.ndarray, penalties: np.ndarray
 ) -> np.ndarray:
     """Return I - H of all regions (n_regions, n, n), kept with their samples."""
-
-    def fill(out: np.ndarray) -> None:
-        out[:] = _dense_residuals(grams, penalties)
-
-    return kept_with(xs, "residuals", grams.shape[1:], fill)
+    return kept_with(xs, "residuals", lambda: _dense_residuals(grams, penalties))
 
 
 def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ class RegionSums(NamedTuple):
 
     def _fill(self, features: np.ndarray, out: np.ndarray) -> None:
         """Fill a few columns of sums."""
-        from neuroextrap.margins.compiled._sums import fill_parts, fill_sums
+        from neuroextrap.margins.compiled._features import fill_parts, fill_sums
 
         n_features, n_columns = features.shape
         n_rows = self.parts.shape[1]

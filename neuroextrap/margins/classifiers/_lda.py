@@ -1,45 +1,39 @@
 """Multi-class shrinkage discriminant analysis as batched margins, exactly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
-from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins.algebra._forms import split_by_form
-from neuroextrap.margins.algebra._linear import fill_linear, shares_of_linear
+from neuroextrap.margins._paths import path_of
+from neuroextrap.margins.algebra._fits import GrowingRegions, growing_fits, prepare_fits
+from neuroextrap.margins.algebra._linear import (
+    fill_linear,
+    linear_bytes,
+    linear_workspace,
+)
 from neuroextrap.margins.algebra._operators import (
     RegionOperators,
     check_priors,
     checked_counts,
 )
-from neuroextrap.margins.algebra._tall import is_tall, tall_bytes, tall_workspace
 from neuroextrap.margins.classifiers._lda_algebra import (
+    SINGULAR,
     batch_first,
+    fixed_constants,
+    linear_margins,
     margin_terms,
 )
-from neuroextrap.margins.classifiers._lda_compiled import (
-    compiled_batches,
-    count_compiled,
-    fill_compiled,
-)
-from neuroextrap.margins.classifiers._lda_growing import fill_growing
-from neuroextrap.margins.classifiers._lda_tall import linear_tall
 
-# Both keep the work in cache, and change no result. Not powers of two: strides of
-# a power of two fall on the same few cache lines.
-BATCH = 64  # labelings times regions handled together
-
-# beyond either the K x K steps are work for BLAS, not for small loops
-MAX_COMPILED_CLASSES = 32
-# samples (or test points) times classes: more of them would not stay in cache
-MAX_COMPILED_SIZE = 2**14
+# Labelings times regions handled together: keeps the work in cache, and changes no
+# result. Not a power of two: strides of those fall on the same few cache lines.
+_BATCH = 64
 
 
-class LDAMargins(BestClasses, MarginKernel):
+class LDAMargins(MarginKernel):
     """Out-of-fold linear discriminant analysis with a ridge-shrunk covariance.
 
     With W the within-class sum of squares of the training samples, m their mean
@@ -52,10 +46,10 @@ class LDAMargins(BestClasses, MarginKernel):
     the result equals refitting. ``priors="frequency"`` adds
     ``log(class share of the training samples) / (N - K)``.
 
-    The K x K steps are compiled: several times faster with many labelings. A single
-    labeling, more than 32 classes or large designs are left to numpy, equal up to
-    rounding in float64. Margins are computed in float64 and rounded to float32 where
-    the penalty is at least 0.01 of the mean squared norm of the centered samples.
+    Many labelings of few classes are compiled; a single labeling, more than 32 classes
+    or large designs are left to numpy, equal up to rounding in float64. Margins are
+    computed in float64 and rounded to float32 where the penalty is at least 0.01 of the
+    mean squared norm of the centered samples.
 
     Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
     scoring", section 3 (discriminant analysis from indicator regression). Treder 2019,
@@ -85,83 +79,107 @@ class LDAMargins(BestClasses, MarginKernel):
         """Which margins are made of ridge fits."""
         return self.priors
 
-    def prepare(self, xs: Any, design: Design) -> Any:
+    def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
-        forms = split_by_form(xs, design, shrinkage=self.shrinkage, solves_classes=True)
-        return design, len(xs), forms
+        return design, len(xs), prepare_fits(self.name, xs, design, self.shrinkage)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, forms = state
+        design, n_regions, fits = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
-        margins = np.empty((len(design.test), K, n_regions, B), forms.dtype)
-        compiled = self._is_compiled(design, labelings)
-        for group in forms.operators:
-            if compiled:
-                fill_compiled(margins, group, design, labelings, self.rule)
+        margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
+        # the labelings of one design are all compiled or none, so that equal ones get
+        # equal margins to the last bit; no region of few features is left here
+        path = path_of("lda", np.inf, design, labelings.n_together, penalized=False)
+        for group in fits.operators:
+            if path == "class sums":
+                _fill_compiled(margins, group, design, labelings, counts, self.rule)
             else:
                 _fill(margins, group, design, labelings, counts, self.rule)
-        if forms.growing is not None:
-            fill_growing(
-                margins,
-                forms.growing,
-                design,
-                labelings,
-                counts,
-                rule=self.rule,
-                compiled=K <= MAX_COMPILED_CLASSES,
-            )
-        for place, region in forms.tall.items():
-            linear = linear_tall(region, design, labelings, counts, self.rule)
+        if fits.growing is not None:
+            _fill_growing(margins, fits.growing, design, labelings, counts, self.rule)
+        for place, region in fits.linear.items():
+            linear = linear_margins(region, design, labelings, counts, self.rule)
             fill_linear(margins[:, :, place], linear, design)
         return margins.reshape(len(design.test), K, n_regions * B)
 
-    def stores_margins(self, state: Any) -> bool:
-        return not state[2].all_tall
-
-    def counts_in_place(self, design: Design) -> bool:
-        return self._may_compile(design)
-
-    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
-        design, n_regions, forms = state
-        if forms.all_tall:
-            counts = checked_counts(design, labelings)
-            linear = (
-                linear_tall(region, design, labelings, counts, self.rule)
-                for region in forms.tall.values()
-            )
-            return shares_of_linear(linear, design, labelings, weights)
-        compiled = self._is_compiled(design, labelings)
-        if not compiled or forms.tall or forms.growing is not None:
-            return None
-        batches = compiled_batches(labelings, design, self.rule, weights)
-        shares = np.empty((n_regions, labelings.n_labelings))
-        for group in forms.operators:
-            count_compiled(shares, group, design, batches, forms.dtype)
-        return times_equal_weight(shares.reshape(-1), weights)
-
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if is_tall(n_features, design, solves_classes=True):
-            of_one = tall_workspace(n_features, design, of_a_point=16)
-            return n_regions * of_one
+        if path_of(self.name, n_features, design) == "linear":
+            return n_regions * linear_workspace(n_features, design, of_a_point=16)
         return super().workspace(n_features, n_regions, design)
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return tall_bytes(n_features, design, float, solves_classes=True)
+        return linear_bytes(self.name, n_features, design, float)
 
-    def _is_compiled(self, design: Design, labelings: Labelings) -> bool:
-        """Whether labelings are many enough, and small enough, for compiled loops.
 
-        The labelings of one design are all compiled or none, so that equal ones
-        get equal margins to the last bit.
-        """
-        return self._may_compile(design) and labelings.n_together > 1
+def _with_even(array: np.ndarray, axis: int) -> np.ndarray:
+    """Return the array with zeros for one more class where their number is odd."""
+    more = [(0, 0)] * array.ndim
+    more[axis] = (0, array.shape[axis] % 2)
+    return np.pad(array, more)
 
-    def _may_compile(self, design: Design) -> bool:
-        """Whether designs are small enough for compiled loops."""
-        size = max(design.n_samples, len(design.test)) * design.n_classes
-        return design.n_classes <= MAX_COMPILED_CLASSES and size <= MAX_COMPILED_SIZE
+
+def _compiled_group(
+    labelings: Labelings, n_samples: int, counts: np.ndarray, rule: str
+) -> Any:
+    """Return labelings for compiled loops, with training counts (F, K, B)."""
+    from neuroextrap.margins.compiled._lda import Group
+
+    return Group(
+        *labelings.sorted_by_class(np.arange(n_samples)),
+        labelings.codes.astype(np.int64),
+        _with_even(counts, 1),
+        _with_even(fixed_constants(counts, rule), 1),
+        rule == "ridge",
+    )
+
+
+def _fill_compiled(
+    margins: np.ndarray,
+    group: RegionOperators,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    rule: str,
+) -> None:
+    """Fill the margins (n_test, K, n_regions, B) of a group of regions, one by one."""
+    from neuroextrap.margins.compiled._lda import Folds, fill_labelings
+
+    of_labelings = labelings.keep(
+        ("compiled", rule),
+        lambda: _compiled_group(labelings, design.n_samples, counts, rule),
+    )
+    folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
+    out = np.empty((*margins.shape[:2], margins.shape[3]), group.dtype)
+    for s, region in enumerate(group.regions):
+        dense, inverses = group.dense_of(s), group.flat_inverses[s]
+        if not fill_labelings(dense, inverses, folds, of_labelings, out):
+            raise ValueError(SINGULAR)
+        margins[:, :, region] = out
+
+
+def _fill_growing(
+    margins: np.ndarray,
+    growing: GrowingRegions,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    rule: str,
+) -> None:
+    """Fill the margins (n_test, K, S, B) of the regions whose training sets grow."""
+    from neuroextrap.margins.compiled._lda import fill_regions
+
+    edges = np.array([0, *(points.stop for points in design.fold_slices)])
+    out = np.empty((len(design.test), design.n_classes, len(growing.regions)))
+    for labeling, codes in enumerate(labelings.codes):
+        one, columns = labelings.some(np.array([labeling])), counts[:, :, [labeling]]
+        group = _compiled_group(one, design.n_samples, columns, rule)
+        fits = growing_fits(growing, np.eye(design.n_classes)[codes], design)
+        truth = codes[design.test].astype(np.int64)
+        if not fill_regions(fits.errors, fits.residual, edges, truth, group, out):
+            raise ValueError(SINGULAR)
+        margins[:, :, as_slice(growing.regions), labeling] = out
 
 
 def _fill(
@@ -173,7 +191,7 @@ def _fill(
     rule: str,
 ) -> None:
     """Fill the margins of a group of regions, all of them under a few labelings."""
-    width = max(1, BATCH // len(group.regions))
+    width = max(1, _BATCH // len(group.regions))
     regions = as_slice(group.regions)
     for start in range(0, labelings.n_labelings, width):
         part = slice(start, start + width)

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
-from neuroextrap.margins._best_classes import BestClasses
-from neuroextrap.margins._kernel import AdditiveKernel, Work, ns_of_sums
-from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_linear
+from neuroextrap.margins._kernel import AdditiveKernel
+from neuroextrap.margins._paths import path_of
+from neuroextrap.margins.algebra._linear import (
+    ClassSums,
+    Linear,
+    fill_linear,
+    linear_bytes,
+    linear_workspace,
+)
 from neuroextrap.margins.algebra._operators import (
     check_priors,
     check_regions,
     checked_counts,
-)
-from neuroextrap.margins.algebra._tall import (
-    ClassSums,
-    is_tall,
-    tall_bytes,
-    tall_workspace,
 )
 from neuroextrap.margins.classifiers._nearest_centroid import training_means
 
@@ -27,7 +27,7 @@ LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
 
-class GaussianNBMargins(BestClasses, AdditiveKernel):
+class GaussianNBMargins(AdditiveKernel):
     """Out-of-fold log densities of independent Gaussian features.
 
     The margin of class l is the sum over features of
@@ -83,18 +83,6 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
         _, counts = _members(codes, design)
         return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
 
-    def costs(self, work: Work, design: Design) -> tuple[float, float]:
-        n_test, n_classes = len(design.test), design.n_classes
-        by_sums: float = (
-            n_test * work.n_labelings * (45 + 5 * n_classes) * work.n_features
-        )
-        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
-        classes = len(design.folds) * n_classes * work.n_labelings
-        by_regions: float = 15 * classes * work.n_memberships
-        by_regions += 8 * n_test * n_classes * work.n_labelings * work.n_regions
-        n_batches = np.ceil(work.n_labelings / LABELINGS) * work.n_regions
-        return by_sums, by_regions + 2.5e4 * len(design.folds) * n_batches
-
     def prepare(self, xs: Any, design: Design) -> Any:
         """Check the options and the regions; take squares where features are few."""
         self._check()
@@ -102,7 +90,7 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
         tall = {
             place: self._tall(x, design)
             for place, x in enumerate(xs)
-            if is_tall(x.shape[1], design)
+            if path_of(self.name, x.shape[1], design) == "linear"
         }
         return design, xs, tall
 
@@ -129,30 +117,16 @@ class GaussianNBMargins(BestClasses, AdditiveKernel):
                 margins[:, :, place, batch] = scores
         return margins.reshape(len(design.test), K, -1)
 
-    def stores_margins(self, state: Any) -> bool:
-        _, regions, tall = state
-        return len(tall) < len(regions)
-
-    def best_shares(self, state: Any, labelings: Labelings, weights: Any) -> Any:
-        design, _, tall = state
-        if self.stores_margins(state):
-            return None
-        counts = checked_counts(design, labelings)
-        priors = self._log_priors(counts)
-        linear = (_linear(x, labelings, counts, priors) for x in tall.values())
-        return shares_of_linear(linear, design, labelings, weights)
-
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         """Count the samples, their squares, and the indicators of a batch."""
-        if is_tall(n_features, design):
-            of_one = tall_workspace(2 * n_features, design, of_a_point=8)
-            return n_regions * of_one
+        if path_of(self.name, n_features, design) == "linear":
+            return n_regions * linear_workspace(2 * n_features, design, of_a_point=8)
         n = design.n_samples
         features = 4 * n * min(n_features, REGION_FEATURES)
         return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return tall_bytes(n_features, design, float)
+        return linear_bytes(self.name, n_features, design, float)
 
     def _region_scores(
         self, x: Any, members: Any, counts: Any, design: Design

@@ -1,50 +1,28 @@
-"""Nearest class mean: sums over features for one labeling, Grams for many."""
+"""Nearest class mean: sums over features, or inner products of the samples."""
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.design._design import Design
-from neuroextrap.margins._best_classes import BestClasses, times_equal_weight
-from neuroextrap.margins._kernel import (
-    AdditiveKernel,
-    Work,
-    kept_with,
-    ns_of_sums,
-    sizes_of,
-)
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.margins._kernel import AdditiveKernel
+from neuroextrap.margins._paths import path_of
 from neuroextrap.margins._wins import NAN_MARGINS
-from neuroextrap.margins.algebra._class_sums import MAX_TABLE, is_compact
-from neuroextrap.margins.algebra._linear import Linear, fill_linear, shares_of_linear
-from neuroextrap.margins.algebra._operators import fill_centered_grams
-from neuroextrap.margins.algebra._tall import (
+from neuroextrap.margins.algebra._grams import centered_grams, rounded_grams
+from neuroextrap.margins.algebra._linear import (
     ClassSums,
+    Linear,
     centered,
-    is_tall,
-    tall_bytes,
-    tall_workspace,
-)
-from neuroextrap.margins.classifiers._centroid_counts import (
-    CentroidCounter,
-    make_counter,
-)
-from neuroextrap.margins.classifiers._centroid_exact import (
-    exact_margins,
-    exact_shares,
-    training_factors,
-)
-from neuroextrap.margins.classifiers._centroid_growing import (
-    chains_of,
-    compiled_windows,
-    fill_growing,
+    fill_linear,
+    linear_bytes,
+    linear_workspace,
 )
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
 
-class NearestCentroidMargins(BestClasses, AdditiveKernel):
+class NearestCentroidMargins(AdditiveKernel):
     """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
 
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
@@ -56,7 +34,6 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
-    shares_products = True
 
     def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
         everything = [slice(0, len(design.folds))]
@@ -78,180 +55,146 @@ class NearestCentroidMargins(BestClasses, AdditiveKernel):
                 fill(features, test, next(means).astype(np.float32), margins[:, rows])
             yield margins
 
-    def costs(self, work: Work, design: Design) -> tuple[float, float]:
-        n, n_test, n_classes = design.n_samples, len(design.test), design.n_classes
-        by_sums: float = n_test * work.n_labelings * (5 + 3 * n_classes)
-        by_sums *= work.n_features
-        by_sums += n_test * work.n_labelings * n_classes * ns_of_sums(work)
-        size = work.n_memberships / work.n_regions
-        if is_tall(size, design):
-            labeling = size * (4 * n + n_test * n_classes / 8)
-            return by_sums, work.n_regions * (
-                10 * n * size + work.n_labelings * labeling
-            )
-        if work.n_labelings == 1 and (_is_exact(design) or _is_growing(design)):
-            return by_sums, work.n_regions * _ns_of_one(size, work, design)
-        changes = work.n_memberships if work.n_changes is None else work.n_changes
-        products = changes * n * (4 + n / 25)
-        held = np.array([len(samples) for samples in design.held_out])
-        blocks = float((held**2).sum())  # inner products within held-out samples
-        by_regions = products + (4e4 + 4 * blocks) * work.n_regions
-        labeling = n_classes * (4 * held.sum() + (n * n + blocks) / 40)
-        return by_sums, by_regions + work.n_regions * work.n_labelings * labeling
+    def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
+        """Return inner products (n_regions, n, n) of samples, and how they are used.
 
-    def prepare(self, xs: Any, design: Design) -> Any:
-        """Return Gram matrices (n_regions, n, n), in the design's order.
-
-        In float64, rounded to exact sums, where samples are few, else in float32.
-        Regions of few features beside many samples keep their samples instead, by
-        their place in the list.
+        In the design's order, rounded to exact sums where samples are few, else in
+        float32. Regions of few features beside many samples keep their samples instead,
+        by their place in the list.
         """
-        tall = {
-            place: _tall(centered(xs[place]), design)
-            for place, size in enumerate(sizes_of(xs))
-            if is_tall(size, design)
+        paths = [path_of(self.name, x.shape[1], design) for x in xs]
+        linear = {
+            place: (ClassSums(x, design), x[design.test].astype(np.float32))
+            for place, path in enumerate(paths)
+            if path == "linear"
+            for x in [centered(xs[place])]
         }
-        places = [place for place in range(len(xs)) if place not in tall]
-        if not places:
-            return np.empty((0, design.n_samples, design.n_samples)), tall, design
-        whole = xs if not tall else [xs[place] for place in places]
-        shape = design.n_samples, design.n_samples
-        if not (_is_exact(design) or _is_growing(design)):
-            grams = kept_with(
-                whole, "grams", shape, partial(fill_centered_grams, whole)
-            )
-            return _ordered(grams, design).astype(np.float32), tall, design
-        # at most 4 n^2 of them are added and subtracted
-        fill = partial(fill_centered_grams, whole, n_terms=4 * design.n_samples**2)
-        grams = kept_with(whole, "rounded", shape, fill)
-        return _ordered(grams, design), tall, design
+        others = [place for place in range(len(xs)) if place not in linear]
+        if not others:
+            return design, np.empty((0, design.n_samples, design.n_samples)), "", linear
+        path = paths[others[0]]
+        whole = xs if not linear else [xs[place] for place in others]
+        grams = (centered_grams if path == "products" else rounded_grams)(whole)
+        if (np.diff(design.order) != 1).any():
+            grams = grams[:, design.order[:, np.newaxis], design.order]
+        if path == "products":
+            grams = grams.astype(np.float32)
+        return design, grams, path, linear
 
-    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if is_tall(n_features, design):
-            of_one = tall_workspace(n_features, design, of_a_point=4)
-            return n_regions * of_one
-        return super().workspace(n_features, n_regions, design)
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return tall_bytes(n_features, design, np.float32)
-
-    def stores_margins(self, state: Any) -> bool:
-        grams, *_ = state
-        return len(grams) > 0
-
-    def counts_in_place(self, design: Design) -> bool:
-        return _is_exact(design)
-
-    def observed_counter(
-        self, design: Design, forward: Design | None, codes: np.ndarray
-    ) -> CentroidCounter | None:
-        """Return what counts under one labeling as it goes over regions, or None."""
-        if not _is_exact(design) or (forward is not None and not _is_growing(forward)):
-            return None
-        return make_counter(design, forward, codes)
-
-    def best_shares(self, state: Any, labelings: Any, weights: Any) -> Any:
-        grams, tall, design = state
-        if not self.stores_margins(state):
-            counts = labelings.training_counts(design)
-            linear = (_linear(region, labelings, counts) for region in tall.values())
-            return shares_of_linear(linear, design, labelings, weights)
-        if tall or not self.counts_in_place(design):
-            return None
-        if labelings.training_counts(design).min() < 1:
-            raise ValueError(NAN_MARGINS)
-        shares = exact_shares(grams, design, labelings, weights)
-        return times_equal_weight(shares.reshape(-1), weights)
-
-    def margins(self, state: Any, labelings: Any) -> np.ndarray:
-        grams, tall, design = state
-        if not tall:
-            return _margins(grams, design, labelings)
-        n_regions = len(grams) + len(tall)
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        design, grams, path, linear = state
+        if not linear:
+            return _margins(grams, path, design, labelings)
+        n_regions = len(grams) + len(linear)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
         counts = labelings.training_counts(design)
-        for place, region in tall.items():
-            linear = _linear(region, labelings, counts)
-            fill_linear(margins[:, :, place], linear, design)
-        others = [place for place in range(n_regions) if place not in tall]
+        for place, region in linear.items():
+            fill_linear(
+                margins[:, :, place], _linear(region, labelings, counts), design
+            )
+        others = [place for place in range(n_regions) if place not in linear]
         if others:
-            of_grams = _margins(grams, design, labelings)
+            of_grams = _margins(grams, path, design, labelings)
             margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
         return margins.reshape(-1, K, n_regions * B)
 
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if path_of(self.name, n_features, design) == "linear":
+            return n_regions * linear_workspace(n_features, design, of_a_point=4)
+        return super().workspace(n_features, n_regions, design)
 
-def _tall(x: np.ndarray, design: Design) -> tuple[ClassSums, np.ndarray]:
-    """Return what sums a region of few features by class, and its test points."""
-    return ClassSums(x, design), x[design.test].astype(np.float32)
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        return linear_bytes(self.name, n_features, design, np.float32)
 
 
-def _linear(region: tuple[ClassSums, Any], labelings: Any, n: Any) -> Linear:
-    """Return the margins of a region of few features; ``n`` (F, K, B) are counts."""
+def _linear(region: tuple[ClassSums, Any], labelings: Any, counts: Any) -> Linear:
+    """Return the margins of a region of few features; ``counts`` (F, K, B)."""
     sums, points = region
     means = sums.of(labelings)
-    means /= n.swapaxes(1, 2)[..., None]
+    means /= counts.swapaxes(1, 2)[..., None]
     squares = np.einsum("fbkp,fbkp->fbk", means, means)
     means *= 2.0
     return Linear(points, means, -squares)
 
 
-def _ns_of_one(size: float, work: Work, design: Design) -> float:
-    """Estimate the nanoseconds of a region's margins under one labeling.
-
-    Folds that grow come after others, which have made the products already.
-    """
-    n, n_margins = design.n_samples, len(design.test) * design.n_classes
-    changes = size if work.n_changes is None else work.n_changes / work.n_regions
-    if _is_growing(design):
-        ns = 1e4 + 0.6 * n * n + 4 * n_margins
-        if compiled_windows(design) is None:
-            added = sum(n - len(chain.held) for chain in chains_of(design))
-            ns += n * added / 2
-    else:
-        ns = 9e3 + (2.5 + 0.035 * changes) * n * n + 2 * n_margins
-    return ns
-
-
-def _is_exact(design: Design) -> bool:
-    """Whether sums of inner products are exact, and best classes counted at once."""
-    return is_compact(design) and design.tests_each_once
-
-
-def _is_growing(design: Design) -> bool:
-    """Whether training sets grow from fold to fold, among few samples."""
-    return design.n_samples**2 <= MAX_TABLE and bool(chains_of(design))
-
-
-def _ordered(grams: np.ndarray, design: Design) -> np.ndarray:
-    """Return inner products with the samples in the design's order, or as they are."""
-    if (np.diff(design.order) == 1).all():
-        return grams
-    return grams[:, design.order[:, np.newaxis], design.order]
-
-
-def _margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from inner products, in the form that suits."""
-    if _is_exact(design):
-        return exact_margins(grams, design, labelings)
-    if not _is_growing(design):
+def _margins(
+    grams: np.ndarray, path: str, design: Design, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, S * B) of regions from inner products."""
+    if path == "products":
         return _gram_margins(grams, design, labelings)
-    if labelings.training_counts(design).min() < 1:
+    counts = labelings.training_counts(design)
+    if counts.min() < 1 or not np.isfinite(grams).all():
         raise ValueError(NAN_MARGINS)
-    shape = len(design.test), labelings.n_classes, len(grams), labelings.n_labelings
+    n_regions, B = len(grams), labelings.n_labelings
+    shape = n_regions, B, labelings.n_classes, len(design.test)
     margins = np.empty(shape, dtype=np.float32)
-    fill_growing(margins, grams, design, labelings)
-    return margins.reshape(*shape[:2], -1)
+    fill = _fill_class_sums if path == "class sums" else _fill_growing
+    fill(grams, design, labelings, margins)
+    return margins.transpose(3, 2, 0, 1).reshape(shape[3], shape[2], n_regions * B)
+
+
+def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
+    """Return what inner products with sums, and squared lengths, are multiplied by.
+
+    2 / n and 1 / n^2 of the n training samples of a class, each of shape (B, F, K).
+    """
+    counts = labelings.training_counts(design).transpose(2, 0, 1).astype(float)
+    counts = np.ascontiguousarray(counts)
+    return 2.0 / counts, 1.0 / (counts * counts)
+
+
+def _fill_class_sums(
+    grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
+) -> None:
+    """Fill the margins (S, B, K, n) of folds that test every sample once."""
+    from neuroextrap.margins.compiled._class_sums import (
+        Folds,
+        Sorted,
+        fill_centroid_margins,
+    )
+
+    def make() -> Any:
+        edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
+        of_sample = design.fold_of_test.astype(np.uint32)
+        folds = Folds(of_sample, edges, *_factors(design, labelings))
+        return Sorted(*labelings.sorted_by_class(design.order)), folds
+
+    by_class, folds = labelings.keep("class sums", make)
+    fill_centroid_margins(grams, by_class, folds, margins)
+
+
+def _fill_growing(
+    grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
+) -> None:
+    """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
+    from neuroextrap.margins.compiled._class_sums import Growth, fill_growing_margins
+
+    def make() -> Any:
+        chains, slices = design.chains, design.fold_slices
+        first = [design.folds[chain.first_fold][0] for chain in chains]
+        growth = Growth(
+            np.concatenate(first).astype(np.uint32),
+            np.cumsum([0, *(len(samples) for samples in first)]),
+            np.array([*(chain.first_fold for chain in chains), len(slices)]),
+            design.test.astype(np.uint32),
+            np.array([0, *(rows.stop for rows in slices)]),
+        )
+        return growth, *_factors(design, labelings)
+
+    codes = labelings.codes.astype(np.uint32)
+    growth, twice, inverse = labelings.keep("growing", make)
+    fill_growing_margins(grams, codes, growth, twice, inverse, margins)
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
     """Return the margins of regions from inner products of their samples."""
-    one_hot = labelings.ordered_one_hot(design, grams.dtype)
+    one_hot = labelings.one_hot(grams.dtype)[design.order]
     flat = one_hot.reshape(design.n_samples, -1)
-    twice, inverse = (
-        np.tile(factor, len(grams))
-        for factor in training_factors(labelings, design, grams.dtype)
-    )
+    counts = labelings.training_counts(design).astype(grams.dtype)
+    factors = 2.0 / counts, 1.0 / (counts * counts)  # of products, of squared lengths
+    twice, inverse = (np.tile(factor, len(grams)) for factor in factors)
     # inner products of every sample with the sum of each class over all samples
     products = batch_last(np.matmul(grams, flat), one_hot.shape)
     members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))

@@ -6,11 +6,8 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins.algebra._operators import (
-    centered_gram,
-    check_regions,
-    checked_counts,
-)
+from neuroextrap.margins.algebra._grams import centered_gram
+from neuroextrap.margins.algebra._operators import check_regions, checked_counts
 
 LABELINGS = 64  # labelings handled together; changes no result
 

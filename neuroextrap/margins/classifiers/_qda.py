@@ -6,14 +6,16 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins.algebra._operators import (
+from neuroextrap.margins.algebra._grams import (
     MAX_INTENSITY,
     centered_gram,
+    check_shrinkage,
+    ledoit_wolf_intensity,
+)
+from neuroextrap.margins.algebra._operators import (
     check_priors,
     check_regions,
-    check_shrinkage,
     checked_counts,
-    ledoit_wolf_intensity,
 )
 
 MIN_INTENSITY = 1e-4

@@ -1,26 +1,37 @@
-"""Compiled sums over the samples of each class, for many labelings.
+"""Compiled sums over the samples of each class, and margins made of them.
 
-A matrix product with indicators of the classes would add a zero for every other class;
-here a sample is added once. Sums of rounded terms are exact
-(``algebra/_class_sums.py``): then both give the same bits. Indices are unsigned, since
-a signed one is asked each time whether it is negative.
+Nothing here is fast math. Sums of rounded terms are exact (``algebra/_grams.py``), so
+that every batch gives the same bits. Margins lie labeling by labeling, the test points
+last, where loops over them are contiguous. Indices are unsigned, since a signed one is
+asked each time whether it is negative.
 """
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+# B labelings: samples sorted by class (B, n), and where each class begins (B, K + 1)
+Sorted = namedtuple("Sorted", "members edges")
+
+# fold of every sample (n,), where each fold begins (F + 1,), and what sums of a class's
+# training samples and their squared lengths are multiplied by, (B, F, K)
+Folds = namedtuple("Folds", "of_sample edges twice inverse")
+
+# folds whose training sets grow: training samples of the first fold of each chain and
+# where each chain's begin, (C + 1,); its folds, (C + 1,); samples tested, fold after
+# fold, and where each fold's begin, (F + 1,)
+Growth = namedtuple("Growth", "first first_edges folds test edges")
+
 _compile = njit(cache=True, nogil=True, error_model="numpy")
-TOGETHER = 8  # labelings whose sums are written side by side, a cache line of them
 
 
 @_compile
-def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
+def _fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
     """Add the rows (n_test,) of a table that belong to each class, shape (K, n_test).
 
-    Four rows at a time: the sum is read and written once for them. Short integers are
-    added as such, if no sum is out of their range.
+    Four rows at a time: the sum is read and written once for them.
     """
     n_classes, n_test = sums.shape
     for k in range(n_classes):
@@ -40,27 +51,115 @@ def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
 
 
 @_compile
-def put_last(of_labelings: Any, out: Any) -> None:
-    """Write (B, K, n) as (n, K, B); further labelings than ``out`` has are left."""
-    n, n_classes, width = out.shape
-    for i in range(n):
-        for k in range(n_classes):
-            row = out[i, k]
-            for b in range(width):
-                row[b] = of_labelings[b, k, i]
+def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
+    """Fill the sums (S, B, K, n_test) of tables (S, n_samples, n_test) by class."""
+    n_classes, n_test = out.shape[2:]
+    sums = np.empty((n_classes, n_test))
+    for s in range(len(tables)):
+        for b in range(out.shape[1]):
+            members, edges = labelings.members[b], labelings.edges[b]
+            _fill_class_sums(tables[s], members, edges, sums)
+            margins = out[s, b]
+            for k in range(n_classes):
+                for i in range(n_test):
+                    margins[k, i] = sums[k, i]
 
 
 @_compile
-def fill_sums_of_labelings(table: Any, members: Any, edges: Any, out: Any) -> None:
-    """Fill the sums (n_columns, K, B) of a table's rows by class, labelings last.
+def _fill_squares(
+    gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
+) -> None:
+    """Fill the squared length of each fold's sum over one class's training samples.
 
-    ``table`` has shape (n_samples, n_columns), ``members`` (B, n_samples) are samples
-    sorted by class, and ``edges`` (B, K + 1) say where classes begin.
+    ``cross`` (n,) are the inner products of samples with these sums, ``members`` the
+    samples of the class, one fold after the other. The length over all samples, minus
+    twice the held-out samples' products with the training ones, minus their products
+    with each other.
     """
-    n_columns, n_classes, n_labelings = out.shape
-    sums = np.empty((TOGETHER, n_classes, n_columns))
-    for start in range(0, n_labelings, TOGETHER):
-        width = min(TOGETHER, n_labelings - start)
-        for b in range(width):
-            fill_class_sums(table, members[start + b], edges[start + b], sums[b])
-        put_last(sums, out[:, :, start : start + width])
+    total = 0.0
+    squares[:] = 0.0
+    for a in range(len(members)):
+        sample, fold = members[a], of_sample[members[a]]
+        within = gram[sample, sample]
+        other = a - 1  # pairs within the fold, each twice
+        while other >= 0 and of_sample[members[other]] == fold:
+            within += 2.0 * gram[sample, members[other]]
+            other -= 1
+        total += cross[sample] + within
+        squares[fold] -= 2.0 * cross[sample] + within
+    for fold in range(len(squares)):
+        squares[fold] += total
+
+
+@_compile
+def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> None:
+    """Fill the margins (S, B, K, n) of the nearest centroid, every fold tested once.
+
+    ``grams`` (S, n, n) are inner products of the samples, one fold after the other.
+    """
+    n_classes, n = out.shape[2:]
+    table, cross = np.empty((n, n)), np.empty((n_classes, n))
+    squares = np.empty(len(folds.edges) - 1)
+    for s in range(len(grams)):
+        gram = grams[s]
+        table[:] = gram  # with zeros between samples of one fold
+        for f in range(len(squares)):
+            first, stop = folds.edges[f], folds.edges[f + 1]
+            table[first:stop, first:stop] = 0.0
+        for b in range(out.shape[1]):
+            members, edges, margins = (
+                labelings.members[b],
+                labelings.edges[b],
+                out[s, b],
+            )
+            _fill_class_sums(table, members, edges, cross)
+            for k in range(n_classes):
+                row, of_class = cross[k], members[edges[k] : edges[k + 1]]
+                _fill_squares(gram, row, of_class, folds.of_sample, squares)
+                for f in range(len(squares)):
+                    factor = folds.twice[b, f, k]
+                    constant = squares[f] * folds.inverse[b, f, k]
+                    for i in range(folds.edges[f], folds.edges[f + 1]):
+                        margins[k, i] = row[i] * factor - constant
+
+
+@_compile
+def _add_samples(gram: Any, samples: Any, codes: Any, cross: Any, squares: Any) -> None:
+    """Add training samples to the sums of their classes.
+
+    ``cross`` (K, n) are the inner products of all samples with these sums, ``squares``
+    (K,) the squared lengths of the sums.
+    """
+    for sample in samples:
+        k = codes[sample]
+        row, out = gram[sample], cross[k]
+        squares[k] += 2.0 * out[sample] + row[sample]
+        for i in range(len(out)):
+            out[i] += row[i]
+
+
+@_compile
+def fill_growing_margins(
+    grams: Any, codes: Any, growth: Any, twice: Any, inverse: Any, out: Any
+) -> None:
+    """Fill the margins (S, B, K, n_test) of folds whose training sets grow.
+
+    ``codes`` (B, n) are the classes; ``twice`` and ``inverse`` as in `Folds`.
+    """
+    n_classes = out.shape[2]
+    cross, squares = np.empty((n_classes, grams.shape[1])), np.empty(n_classes)
+    for s in range(len(grams)):
+        for b in range(len(codes)):
+            margins = out[s, b]
+            for c in range(len(growth.folds) - 1):
+                cross[:], squares[:] = 0.0, 0.0
+                new = growth.first[growth.first_edges[c] : growth.first_edges[c + 1]]
+                for f in range(growth.folds[c], growth.folds[c + 1]):
+                    _add_samples(grams[s], new, codes[b], cross, squares)
+                    start = growth.edges[f]
+                    new = growth.test[start : growth.edges[f + 1]]
+                    for k in range(n_classes):
+                        factor, row = twice[b, f, k], cross[k]
+                        constant = squares[k] * inverse[b, f, k]
+                        for i in range(len(new)):
+                            margins[k, start + i] = row[new[i]] * factor - constant

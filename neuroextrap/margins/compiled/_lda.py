@@ -1,318 +1,382 @@
-"""Compiled discriminant margins: all K x K steps of a few labelings, in cache.
+"""Compiled discriminant margins: all K x K steps of many labelings, in cache.
 
-Labelings are taken `LANES` at a time, one machine instruction serving several of them:
-every number of an array is a row of so many labelings (``_vector.py``). The number of
-classes is made even by one without samples, so that all loops go two by two.
-`score_labelings` and `score_regions` are the entries, and ``LDAMargins`` in
-``classifiers/_lda.py`` has the formulas.
+`LANES` labelings (or regions) lie side by side in the last axis of every array, so that
+plain loops over them become vector instructions; the last of them is repeated until
+they are so many. The number of classes is made even by one without samples, so that
+pivots are swept two by two. ``LDAMargins`` in ``classifiers/_lda.py`` has the formulas.
 """
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from neuroextrap.margins.compiled._lane_best import add_share
-from neuroextrap.margins.compiled._lane_memory import address_of
-from neuroextrap.margins.compiled._lane_sums import fill_blocks, fill_sums
-from neuroextrap.margins.compiled._lda_memory import group_of, places_in
-from neuroextrap.margins.compiled._sweep import invert
-from neuroextrap.margins.compiled._vector import (
-    LANES,
-    ROW,
-    add,
-    add_product,
-    divide,
-    load,
-    load_number,
-    multiply,
-    spread,
-    store,
-    take_product,
-    where_code,
-)
+LANES = 64
 
-# No fast math: sums keep their order, so that the same labeling gets the same margins
-# to the last bit whatever else is in its batch. Divisions by zero give infinity, as in
-# numpy; a singular matrix is found by its pivots instead.
-_compile = njit(cache=True, nogil=True, error_model="numpy")
+# held-out samples of all folds, where each fold's start, the row of every test point
+# among its fold's held-out samples, and where each fold's start
+Folds = namedtuple("Folds", "held edges rows row_edges")
+
+# of B labelings: samples sorted by class (B, n), where classes begin (B, K + 1),
+# classes of samples (B, n), training samples of a class and what is added to its margin
+# whatever the region, or its weight if the rule is that of ridge regression, both
+# (F, K, B), K even; and whether it is
+Group = namedtuple("Group", "members edges codes counts constants is_ridge")
+
+# of a fold: residuals of its held-out samples and predicted minus true, (n_held, K, .);
+# moments (K, K, .), training samples of a class and constants (K, .), and what may be
+# written over, (K, 4, .) and (3, .); whether no pivot was too small
+Work = namedtuple("Work", "inside errors moments counts constants pivots rows regular")
+
+_EPSILON = float(np.finfo(float).eps)
+
+# No fast math but fused multiply-add: sums keep their order. Divisions by zero give
+# infinity, as in numpy; a singular matrix is found by its pivots instead.
+_compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
 
 @_compile
-def _fill_residuals(region: Any, groups: Any, g: int, work: Any) -> None:
-    """Fill the residuals (n_samples, K) of some labelings from blocks of I - H."""
-    n_blocks, n_samples, _ = region.blocks.shape
-    edges, out = groups.edges[g], address_of(region.residuals)
-    members = address_of(groups.members) + g * LANES * n_samples * 4
-    for c in range(n_blocks):
-        block = address_of(region.blocks) + c * n_samples * ROW
-        place = out + c * LANES * work.width * ROW
-        fill_sums(block, members, n_samples, edges, place, work.scratch)
+def _workspace(n_held: int, width: int) -> Any:
+    """Allocate what the largest fold needs."""
+    return Work(
+        np.empty((n_held, width, LANES)),
+        np.empty((n_held, width, LANES)),
+        np.empty((width, width, LANES)),
+        np.empty((width, LANES)),
+        np.empty((width, LANES)),
+        np.empty((width, 4, LANES)),
+        np.empty((3, LANES)),
+        np.ones(1, np.int64),
+    )
 
 
 @_compile
-def _fill_total(residuals: int, codes: int, n_samples: int, work: Any) -> None:
-    """Fill the upper triangle of Y'E over all samples."""
-    step = work.width * ROW
-    for k in range(0, work.width, 2):
-        for m in range(k, work.width, 2):
-            a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-            for i in range(n_samples):
-                place, label = residuals + i * step + m * ROW, codes + i * LANES
-                one, other = load(place), load(place + ROW)
-                a = where_code(label, k, add(a, one), a)
-                b = where_code(label, k, add(b, other), b)
-                c = where_code(label, k + 1, add(c, one), c)
-                d = where_code(label, k + 1, add(d, other), d)
-            place = work.total + k * step + m * ROW
-            store(place, a)
-            store(place + ROW, b)
-            store(place + step, c)
-            store(place + step + ROW, d)
+def _fill_residuals(dense: Any, members: Any, edges: Any, sums: Any) -> None:
+    """Fill the sums (K, n) of the rows of I - H over the samples of each class."""
+    for k in range(len(edges) - 1):
+        out, a = sums[k], edges[k]
+        out[:] = 0.0
+        while edges[k + 1] - a >= 4:
+            first, second = dense[members[a]], dense[members[a + 1]]
+            third, fourth = dense[members[a + 2]], dense[members[a + 3]]
+            for i in range(len(out)):
+                out[i] = (((out[i] + first[i]) + second[i]) + third[i]) + fourth[i]
+            a += 4
+        while a < edges[k + 1]:
+            row = dense[members[a]]
+            for i in range(len(out)):
+                out[i] += row[i]
+            a += 1
 
 
 @_compile
-def _inside(residuals: int, held: Any, work: Any) -> int:
-    """Return the address of the residuals of held-out samples, copied if need be."""
-    step = work.width * ROW
-    if held[-1] - held[0] == len(held) - 1:  # sorted: one after the other
-        return residuals + held[0] * step
-    for j in range(len(held)):
-        place, to = residuals + held[j] * step, work.inside + j * step
-        for k in range(0, step, ROW):
-            store(to + k, load(place + k))
-    return work.inside
+def _fill_total(sums: Any, members: Any, edges: Any, total: Any, lane: int) -> None:
+    """Fill the upper triangle of Y'E over all samples, of one labeling."""
+    n_classes = len(edges) - 1
+    for k in range(n_classes):
+        of_class = members[edges[k] : edges[k + 1]]
+        for m in range(k, n_classes):
+            row, value = sums[m], 0.0
+            for sample in of_class:
+                value += row[sample]
+            total[k, m, lane] = value
 
 
 @_compile
-def _fill_errors(inverse: int, inside: int, n_held: int, work: Any) -> None:
+def _fill_errors(inverse: Any, n_held: int, work: Any) -> None:
     """Fill out-of-fold errors: minus the inverse held-out block times the residuals."""
-    step = work.width * ROW
-    for i in range(0, n_held, 2):
-        last = min(i + 1, n_held - 1)  # the same once more where there is no other
-        upper, lower = inverse + i * n_held * 8, inverse + last * n_held * 8
-        for k in range(0, step, 2 * ROW):
-            a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-            for j in range(n_held):
-                one, other = (
-                    load(inside + j * step + k),
-                    load(inside + j * step + k + ROW),
-                )
-                weight = spread(load_number(upper + j * 8))
-                below = spread(load_number(lower + j * 8))
-                a, b = take_product(a, weight, one), take_product(b, weight, other)
-                c, d = take_product(c, below, one), take_product(d, below, other)
-            place, under = work.errors + i * step + k, work.errors + last * step + k
-            store(place, a)
-            store(place + ROW, b)
-            store(under, c)
-            store(under + ROW, d)
+    for i in range(n_held):
+        weights = inverse[i]
+        for k in range(work.inside.shape[1]):
+            out, j = work.errors[i, k], 0
+            out[:] = 0.0
+            while j + 4 <= n_held:
+                a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+                one, two = work.inside[j, k], work.inside[j + 1, k]
+                three, four = work.inside[j + 2, k], work.inside[j + 3, k]
+                for x in range(LANES):
+                    value = out[x] - a * one[x]
+                    value = value - b * two[x]
+                    value = value - c * three[x]
+                    out[x] = value - d * four[x]
+                j += 4
+            while j < n_held:
+                weight, row = weights[j], work.inside[j, k]
+                for x in range(LANES):
+                    out[x] -= weight * row[x]
+                j += 1
 
 
 @_compile
-def _fill_moments(counts: int, inside: int, n_held: int, work: Any) -> None:
-    """Fill the upper triangle of Q = Y'E - E_f' E^_f + d d'/N; errors are minus E^_f.
+def _add_counts(counts: Any, size: Any) -> None:
+    """Fill the number of training samples, class by class."""
+    size[:] = 0.0
+    for k in range(len(counts)):
+        for x in range(LANES):
+            size[x] += counts[k, x]
 
-    ``counts`` are the training samples of a class, d; N is the number of all.
+
+@_compile
+def _take_held_out(inside: Any, errors: Any, out: Any) -> None:
+    """Add the products of two classes over held-out samples, in their order."""
+    j = 0
+    while j + 2 <= len(inside):
+        left, below, error, lower = inside[j], inside[j + 1], errors[j], errors[j + 1]
+        for x in range(LANES):
+            value = out[x] + left[x] * error[x]
+            out[x] = value + below[x] * lower[x]
+        j += 2
+    if j < len(inside):
+        left, error = inside[j], errors[j]
+        for x in range(LANES):
+            out[x] += left[x] * error[x]
+
+
+@_compile
+def _fill_moments(total: Any, n_held: int, n_classes: int, work: Any) -> None:
+    """Fill the upper half of Q = Y'E - E_f' E^_f + d d'/N; errors are minus E^_f."""
+    width, counts = len(total), work.counts
+    size, share = work.rows[0], work.rows[1]
+    _add_counts(counts, size)
+    for k in range(width):
+        for x in range(LANES):
+            share[x] = 1.0 / size[x] * counts[k, x]
+        for m in range(k, width):
+            out, of_all, count = work.moments[k, m], total[k, m], counts[m]
+            for x in range(LANES):
+                out[x] = of_all[x] + share[x] * count[x]
+            _take_held_out(work.inside[:n_held, k], work.errors[:n_held, m], out)
+    if n_classes < width:  # a class without samples is left alone
+        work.moments[n_classes, n_classes] = 1.0
+
+
+@_compile
+def _read_pivots(k: int, least: Any, work: Any) -> None:
+    """Copy columns k and k + 1 and what the inverse of their block makes of them.
+
+    The block becomes minus its inverse, [[1 / p + f g, -g], [-g, 1 / s]] with ``f`` of
+    the pivot ``p`` and ``g`` of the second, ``s``.
     """
-    step, size = work.width * ROW, spread(0.0)
-    for k in range(0, step, ROW):
-        size = add(size, load(counts + k))
-    share = divide(spread(1.0), size)
-    for k in range(0, step, 2 * ROW):
-        upper = multiply(share, load(counts + k))
-        lower = multiply(share, load(counts + k + ROW))
-        for m in range(k, step, 2 * ROW):
-            # Y'E of all samples, and d d'/N of this fold
-            at = k * work.width + m
-            one, other = load(counts + m), load(counts + m + ROW)
-            place = work.total + at
-            a = add_product(load(place), upper, one)
-            b = add_product(load(place + ROW), upper, other)
-            c = add_product(load(place + step), lower, one)
-            d = add_product(load(place + step + ROW), lower, other)
-            # take the held-out samples off, in their order
-            for j in range(0, n_held * step, step):
-                left, below = load(inside + j + k), load(inside + j + k + ROW)
-                error = work.errors + j + m
-                one, other = load(error), load(error + ROW)
-                a, b = add_product(a, left, one), add_product(b, left, other)
-                c, d = add_product(c, below, one), add_product(d, below, other)
-            place = work.moments + at
-            store(place, a)
-            store(place + ROW, b)
-            store(place + step, c)
-            store(place + step + ROW, d)
-    if work.n_classes < work.width:  # a class without samples is left alone
-        store(work.moments + (step + ROW) * work.n_classes, spread(1.0))
+    matrix, pivots = work.moments, work.pivots
+    p, q, corner = matrix[k, k], matrix[k, k + 1], matrix[k + 1, k + 1]
+    factor, second = work.rows[0], work.rows[1]
+    n_small = 0
+    for x in range(LANES):
+        factor[x] = q[x] * (1.0 / p[x])
+        second[x] = corner[x] - q[x] * factor[x]
+        n_small += not (p[x] > least[k, x] and second[x] > least[k + 1, x])
+    work.regular[0] &= n_small == 0
+    for i in range(len(matrix)):
+        one = matrix[i, k] if i < k else matrix[k, i]
+        two = matrix[i, k + 1] if i < k else matrix[k + 1, i]
+        if i == k:
+            two = q
+        out = pivots[i]
+        for x in range(LANES):
+            a, b = one[x], two[x]
+            scaled = (b - factor[x] * a) * (1.0 / second[x])
+            out[0, x], out[1, x] = a, b
+            out[2, x] = a * (1.0 / p[x]) - factor[x] * scaled
+            out[3, x] = scaled
+    for x in range(LANES):
+        f, inverse = factor[x], 1.0 / second[x]
+        g = f * inverse
+        pivots[k, 2, x] = -(1.0 / p[x] + f * g)
+        pivots[k, 3, x] = pivots[k + 1, 2, x] = g
+        pivots[k + 1, 3, x] = -inverse
 
 
 @_compile
-def _fill_constants(constants: int, work: Any) -> None:
-    """Fill what a fold adds to the margins of a class; minus half of (Q^-1)_mm."""
-    step, half = work.width * ROW, spread(0.5)
-    for m in range(0, step, ROW):
-        diagonal = load(work.moments + m * (work.width + 1))
-        value = take_product(load(constants + m), half, diagonal)
-        store(work.constants + m, value)
+def _eliminate(i: int, matrix: Any, pivots: Any) -> None:
+    """Subtract from row i its share of the pivots' rows."""
+    a, b = pivots[i, 0], pivots[i, 1]
+    for m in range(i, len(matrix)):
+        out, first, second = matrix[i, m], pivots[m, 2], pivots[m, 3]
+        for x in range(LANES):
+            value = out[x] - a[x] * first[x]
+            out[x] = value - b[x] * second[x]
 
 
 @_compile
-def _weigh_equally(counts: int, weights: int, work: Any) -> None:
-    """Turn moments into the weights of ridge regression; fill its constants."""
-    step, size, share = work.width * ROW, spread(0.0), spread(-1.0 / work.n_classes)
-    for k in range(0, step, ROW):
-        size = add(size, load(counts + k))
-    for m in range(0, step, ROW):
-        total = spread(0.0)
-        for k in range(0, step, ROW):  # the upper triangle of a symmetric matrix
-            place = work.moments + min(k, m) * work.width + max(k, m)
-            total = add_product(total, load(weights + k), load(place))
-        value = add(divide(total, size), share)
-        store(work.constants + m, add_product(share, load(weights + m), value))
-    for k in range(0, step, ROW):
-        for m in range(0, step, ROW):
-            place = work.moments + k * work.width + m
-            store(place, load(weights + k) if k == m else spread(0.0))
+def _write_pivots(k: int, matrix: Any, pivots: Any) -> None:
+    """Write the swept rows and columns k and k + 1, in the upper half."""
+    for i in range(k):
+        matrix[i, k], matrix[i, k + 1] = pivots[i, 2], pivots[i, 3]
+    for i in range(k, len(matrix)):
+        matrix[k, i], matrix[k + 1, i] = pivots[i, 2], pivots[i, 3]
 
 
 @_compile
-def _add_truth(codes: int, held: Any, work: Any) -> None:
-    """Turn errors of held-out samples into what is predicted."""
-    one = spread(1.0)
-    for i in range(len(held)):
-        place, label = work.errors + i * work.width * ROW, codes + held[i] * LANES
-        for k in range(work.n_classes):
-            error = load(place + k * ROW)
-            store(place + k * ROW, where_code(label, k, add(error, one), error))
+def _invert(least: Any, work: Any) -> None:
+    """Invert symmetric positive definite moments in place, whose upper half is given.
+
+    By Gauss-Jordan sweeps of two pivots at a time: every other row loses its share of
+    theirs. What is swept once is minus the inverse.
+    """
+    matrix, pivots = work.moments, work.pivots
+    width = len(matrix)
+    for k in range(width):
+        for x in range(LANES):
+            least[k, x] = 10.0 * width * _EPSILON * matrix[k, k, x]
+    for k in range(0, width, 2):
+        _read_pivots(k, least, work)
+        for i in range(width):
+            if not k <= i <= k + 1:
+                _eliminate(i, matrix, pivots)
+        _write_pivots(k, matrix, pivots)
+    for i in range(width):
+        for m in range(i, width):
+            out = matrix[i, m]
+            for x in range(LANES):
+                out[x] = -out[x]
+            matrix[m, i] = out
 
 
 @_compile
-def _fill_scores(i: int, j: int, work: Any) -> None:
-    """Fill the margins (2, K) of two test points, by their places in the fold."""
-    step = work.width * ROW
-    upper, lower = work.errors + i * step, work.errors + j * step
-    for m in range(0, step, 2 * ROW):
-        a, b = load(work.constants + m), load(work.constants + m + ROW)
-        c, d = a, b
-        for k in range(0, step, ROW):
-            place = work.moments + k * work.width + m
-            one, other = load(place), load(place + ROW)
-            first, second = load(upper + k), load(lower + k)
-            a, b = add_product(a, first, one), add_product(b, first, other)
-            c, d = add_product(c, second, one), add_product(d, second, other)
-        place = work.scores + m
-        store(place, a)
-        store(place + ROW, b)
-        store(place + step, c)
-        store(place + step + ROW, d)
+def _weigh_equally(n_classes: int, work: Any) -> None:
+    """Turn moments into the weights of ridge regression, and weights into constants."""
+    moments, weights = work.moments, work.constants
+    total, size = work.rows[0], work.rows[1]
+    width = len(moments)
+    _add_counts(work.counts, size)
+    for m in range(width):
+        total[:] = 0.0
+        for k in range(width):  # the upper triangle of a symmetric matrix
+            moment, weight = moments[min(k, m), max(k, m)], weights[k]
+            for x in range(LANES):
+                total[x] += weight[x] * moment[x]
+        for x in range(LANES):
+            value = total[x] / size[x] - 1.0 / n_classes
+            work.pivots[m, 0, x] = weights[m, x] * value - 1.0 / n_classes
+    for k in range(width):
+        moments[k] = 0.0
+        moments[k, k] = weights[k]
+        weights[k] = work.pivots[k, 0]
 
 
 @_compile
-def _put_margins(scores: int, t: int, g: int, out: Any) -> None:
-    """Write the margins of test point t under the labelings of group g."""
-    first = g * LANES
-    for k in range(out.n_classes):
-        to = out.place + (t * out.n_classes + k) * out.step + first
-        place = scores + k * ROW
-        for b in range(min(LANES, out.n_labelings - first)):
-            out.margins[to + b] = load_number(place + b * 8)
+def _fit_fold(
+    total: Any, n_held: int, n_classes: int, is_ridge: bool, work: Any
+) -> None:
+    """Turn a fold's moments into inverses, and its constants into those of margins.
+
+    ``n_held`` samples are taken off the moments of all. Ridge regression inverts none.
+    """
+    _fill_moments(total, n_held, n_classes, work)
+    if is_ridge:
+        _weigh_equally(n_classes, work)
+        return
+    _invert(work.inside[0], work)  # whose residuals are not needed any more
+    for k in range(len(total)):
+        out, diagonal = work.constants[k], work.moments[k, k]
+        for x in range(LANES):
+            out[x] -= 0.5 * diagonal[x]
 
 
 @_compile
-def _test_fold(
-    f: int, g: int, held: Any, folds: Any, group: Any, out: Any, work: Any
+def _fill_margins(errors: Any, codes: Any, work: Any, out: Any) -> None:
+    """Write the margins (K, .) of a test point, from predicted minus true (K, .)."""
+    n_classes, n_lanes = out.shape
+    for x in range(LANES):
+        errors[codes[x], x] += 1.0
+    for m in range(n_classes):
+        scores = work.rows[2]
+        scores[:] = work.constants[m]
+        for k in range(0, len(errors), 2):
+            one, two = work.moments[k, m], work.moments[k + 1, m]
+            first, second = errors[k], errors[k + 1]
+            for x in range(LANES):
+                value = scores[x] + first[x] * one[x]
+                scores[x] = value + second[x] * two[x]
+        for x in range(n_lanes):
+            out[m, x] = scores[x]
+
+
+@_compile
+def _gather_fold(
+    f: int, held: Any, sums: Any, labelings: Any, lanes: Any, work: Any
+) -> None:
+    """Turn the residuals of a fold's held-out samples, and its counts, over."""
+    for x in range(LANES):
+        for i in range(len(held)):
+            for k in range(sums.shape[1]):
+                work.inside[i, k, x] = sums[x, k, held[i]]
+        for k in range(sums.shape[1]):
+            work.counts[k, x] = labelings.counts[f, k, lanes[x]]
+            work.constants[k, x] = labelings.constants[f, k, lanes[x]]
+
+
+@_compile
+def fill_labelings(
+    dense: Any, inverses: Any, folds: Any, labelings: Any, out: Any
 ) -> bool:
-    """Write, or count, the margins of the test points of a fold; False if NaN."""
-    shares, weight = address_of(out.shares) + g * ROW, group.weights
-    step, numbers = work.width * ROW, True
-    first, stop = folds.row_edges[f], folds.row_edges[f + 1]
-    for t in range(first, stop, 2):
-        last = min(t + 1, stop - 1)
-        _fill_scores(folds.rows[t], folds.rows[last], work)
-        for p in range(t, last + 1):
-            scores = work.scores + (p - t) * step
-            if out.margins.size:
-                _put_margins(scores, p, g, out)
-            if out.shares.size:
-                label = group.codes + held[folds.rows[p]] * LANES
-                if group.weights:
-                    weight = group.weights + p * ROW
-                numbers &= add_share(
-                    scores, label, weight, shares, work.n_classes, out.single
-                )
-    return numbers
+    """Fill the margins (n_test, K, B) of a region under many labelings.
 
-
-@_compile
-def _fit_fold(f: int, group: Any, inside: int, n_held: int, work: Any) -> bool:
-    """Fit a fold whose errors are known: inverse moments and constants.
-
-    ``n_held`` samples are taken off the moments. False if these are singular. Ridge
-    regression inverts none.
+    ``dense`` (n, n) is I - H, ``inverses`` its inverse held-out blocks, (sum of
+    n_held ** 2,), one fold after the other. False if a within-class scatter is singular
+    or not finite.
     """
-    first = f * work.width * ROW
-    _fill_moments(group.counts + first, inside, n_held, work)
-    if group.is_ridge:
-        _weigh_equally(group.counts + first, group.constants + first, work)
-        return True
-    regular = invert(work.moments, work.scratch, work.width)
-    _fill_constants(group.constants + first, work)
-    return regular
-
-
-@_compile
-def score_labelings(region: Any, folds: Any, groups: Any, out: Any, array: Any) -> bool:
-    """Fill margins, or shares of best classes, of a region under many labelings.
-
-    ``array`` is a `workspace`. False when a within-class scatter is singular or not
-    finite.
-    """
-    n_groups, n_samples, _ = groups.codes.shape
-    fill_blocks(region.dense, region.blocks)
-    work = places_in(array, np.diff(folds.edges).max(), out.n_classes)
-    residuals, regular = address_of(region.residuals), True
-    for g in range(n_groups):
-        group, inverse = group_of(groups, g), address_of(region.inverses)
-        _fill_residuals(region, groups, g, work)
-        _fill_total(residuals, group.codes, n_samples, work)
+    n_samples, n_classes, n_labelings = len(dense), out.shape[1], out.shape[2]
+    width = labelings.counts.shape[1]
+    work = _workspace(np.diff(folds.edges).max(), width)
+    sums = np.zeros((LANES, width, n_samples))
+    total = np.zeros((width, width, LANES))
+    codes = np.empty(LANES, np.int64)
+    for start in range(0, n_labelings, LANES):
+        lanes = np.minimum(start + np.arange(LANES), n_labelings - 1)
+        for x in range(LANES):
+            members, edges = labelings.members[lanes[x]], labelings.edges[lanes[x]]
+            _fill_residuals(dense, members, edges, sums[x])
+            _fill_total(sums[x], members, edges, total, x)
+        stop, of_fold = min(start + LANES, n_labelings), 0
         for f in range(len(folds.edges) - 1):
             held = folds.held[folds.edges[f] : folds.edges[f + 1]]
-            inside = _inside(residuals, held, work)
-            _fill_errors(inverse, inside, len(held), work)
-            regular &= _fit_fold(f, group, inside, len(held), work)
-            _add_truth(group.codes, held, work)
-            regular &= _test_fold(f, g, held, folds, group, out, work)
-            inverse += len(held) ** 2 * 8
-    return regular
+            n_held = len(held)
+            _gather_fold(f, held, sums, labelings, lanes, work)
+            inverse = inverses[of_fold : of_fold + n_held**2].reshape(n_held, n_held)
+            of_fold += n_held**2
+            _fill_errors(inverse, n_held, work)
+            _fit_fold(total, n_held, n_classes, labelings.is_ridge, work)
+            for t in range(folds.row_edges[f], folds.row_edges[f + 1]):
+                row = folds.rows[t]
+                for x in range(LANES):
+                    codes[x] = labelings.codes[lanes[x], held[row]]
+                _fill_margins(work.errors[row], codes, work, out[t, :, start:stop])
+    return work.regular[0] > 0
 
 
 @_compile
-def score_regions(
-    errors: Any, moments: Any, folds: Any, groups: Any, out: Any, array: Any
+def fill_regions(
+    errors: Any, moments: Any, edges: Any, truth: Any, labeling: Any, out: Any
 ) -> bool:
-    """Fill the margins of many regions from their ridge fits under one labeling.
+    """Fill the margins (n_test, K, S) of regions from their ridge fits.
 
-    Regions lie where labelings are elsewhere. ``errors`` (G, n_test, K, `LANES`) are
-    predicted minus true at the test points, which ``folds`` holds out, and ``moments``
-    (G, F, K, K, `LANES`) those of the residuals. False when a within-class scatter is
-    singular or not finite.
+    ``errors`` (S, n_test, K) are true minus predicted at the test points of folds that
+    begin at ``edges``, ``moments`` (S, F, K, K) those of the residuals, and ``truth``
+    (n_test,) the classes under the one labeling. False as above.
     """
-    n_groups, n_test, width, _ = errors.shape
-    n_folds, step, regular = len(folds.edges) - 1, width * ROW, True
-    work = places_in(array, np.diff(folds.edges).max(), out.n_classes)
-    for g in range(n_groups):
-        group, of_points = group_of(groups, g), address_of(errors) + g * n_test * step
-        for f in range(n_folds):
-            held = folds.held[folds.edges[f] : folds.edges[f + 1]]
-            of_fold = address_of(moments) + (g * n_folds + f) * width * step
-            for b in range(0, width * step, ROW):
-                store(work.total + b, load(of_fold + b))
-            for i in range(len(held)):
-                place, to = of_points + held[i] * step, work.errors + i * step
-                for b in range(0, step, ROW):
-                    store(to + b, load(place + b))
-            regular &= _fit_fold(f, group, work.inside, 0, work)
-            _add_truth(group.codes, held, work)
-            regular &= _test_fold(f, g, held, folds, group, out, work)
-    return regular
+    n_regions, n_classes = len(errors), errors.shape[2]
+    width = labeling.counts.shape[1]
+    work = _workspace(1, width)
+    total, codes = np.zeros((width, width, LANES)), np.empty(LANES, np.int64)
+    for start in range(0, n_regions, LANES):
+        lanes = np.minimum(start + np.arange(LANES), n_regions - 1)
+        stop = min(start + LANES, n_regions)
+        for f in range(len(edges) - 1):
+            for x in range(LANES):
+                for k in range(n_classes):
+                    for m in range(k, n_classes):
+                        total[k, m, x] = moments[lanes[x], f, k, m]
+            for k in range(width):
+                work.counts[k] = labeling.counts[f, k, 0]
+                work.constants[k] = labeling.constants[f, k, 0]
+            _fit_fold(total, 0, n_classes, labeling.is_ridge, work)
+            work.errors[0] = 0.0
+            for t in range(edges[f], edges[f + 1]):
+                codes[:] = truth[t]
+                for x in range(LANES):
+                    for k in range(n_classes):
+                        work.errors[0, k, x] = -errors[lanes[x], t, k]
+                _fill_margins(work.errors[0], codes, work, out[t, :, start:stop])
+    return work.regular[0] > 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._identity import differing, identity_hash
 from neuroextrap.margins.running._locks import Lock
 from neuroextrap.stats._warn import warn

@@ -1,5 +1,6 @@
 """Any value as JSON that is equal for equal values: no memory addresses, no paths."""
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable
@@ -7,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-
-from neuroextrap.margins.running._array_hash import array_hash
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _LONGEST = 1000  # numbers or words that are kept as they are
@@ -24,6 +23,26 @@ WITHOUT_EFFECT = (
     "save_null",
     "shard",
 )
+
+
+def array_hash(array: Any) -> str:
+    """Fingerprint an array's values, shape and type by 64 hexadecimal digits (SHA-256).
+
+    Numbers or strings; memory layout and byte order do not matter.
+    """
+    array = np.asarray(array)
+    if array.dtype.kind == "O":
+        if not all(isinstance(item, str) for item in array.ravel()):
+            raise TypeError(
+                "array must hold numbers or strings, got Python objects; convert it "
+                "first"
+            )
+        array = array.astype(str)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    key = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    if array.size:
+        key.update(array.reshape(-1).view(np.uint8).data)
+    return key.hexdigest()
 
 
 def described(

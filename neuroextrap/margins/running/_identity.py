@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins.running._array_hash import array_hash
-from neuroextrap.margins.running._described import without_addresses
+from neuroextrap.margins.running._described import array_hash, without_addresses
 
 _PACKAGES = ("neuroextrap", "numpy")
 

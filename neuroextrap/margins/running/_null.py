@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins.running._array_hash import array_hash
+from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._locks import Lock
 from neuroextrap.stats._warn import warn
 

@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins.algebra import _operators, _tall
-from neuroextrap.margins.algebra._forms import split_by_form
-from neuroextrap.margins.algebra._operators import ridge_penalty, scatter_penalty
-from neuroextrap.margins.algebra._tall import ClassSums, is_tall
+from neuroextrap.margins._paths import path_of
+from neuroextrap.margins.algebra import _grams
+from neuroextrap.margins.algebra._grams import ridge_penalty, scatter_penalty
+from neuroextrap.margins.algebra._linear import ClassSums
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
-from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.cases import (
+    K,
+    correlated_regions,
+    labels,
+    take_path,
+    unequal_design,
+)
 from tests.margins.twins import GaussianNBTwin, LDATwin, NearestCentroidTwin, RidgeTwin
 
 KERNELS = {
@@ -46,12 +52,12 @@ def consecutive_design(n=40):
 
 @pytest.fixture
 def tall(monkeypatch):
-    """Every region whose folds allow it is tall, however few the samples.
+    """Margins are linear in the test points, however few the samples.
 
     Margins are not rounded to float32, whatever the penalty.
     """
-    monkeypatch.setattr(_tall, "MIN_SAMPLES", 0)
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    take_path(monkeypatch, "linear")
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
 
 
 def naive(make_twin, x, codes, design):
@@ -81,29 +87,12 @@ def test_equals_refits(name, make_design):
     margins = margins.reshape(len(design.test), K, len(xs), len(codes))
     single = np.finfo(np.float32).eps
     for s, x in enumerate(xs):
-        assert is_tall(x.shape[1], design)
         for b, one in enumerate(codes):
             expected = about_first(naive(make_twin, x, one, design))
             size = np.abs(expected).max()
             atol = (100 * single if name == "nearest_centroid" else 1e-10) * size
             found = about_first(margins[:, :, s, b].astype(float))
             np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize("priors", ["equal", "frequency"])
-@pytest.mark.parametrize("name", KERNELS)
-def test_equals_the_form_for_few_samples(name, priors, monkeypatch):
-    design, codes, xs = unequal_design(), labels(4), correlated_regions((60, *SIZES))
-    kernel = KERNELS[name][0]
-    if name == "lda":
-        kernel = LDAMargins(shrinkage=0.3, priors=priors)
-    outcomes = []
-    for least in (0, 1000):
-        monkeypatch.setattr(_tall, "MIN_SAMPLES", least)
-        state = kernel.prepare(xs, design)
-        outcomes.append(kernel.margins(state, Labelings(codes, K)))
-    size = np.abs(outcomes[1]).max()
-    np.testing.assert_allclose(*outcomes, rtol=0, atol=1e-4 * size)
 
 
 @pytest.mark.usefixtures("tall")
@@ -140,11 +129,6 @@ def test_the_penalty_is_that_of_inner_products(shrinkage):
         assert found == pytest.approx(expected, rel=1e-10)
 
 
-def test_short_designs_keep_their_form():
-    (x,) = correlated_regions((5,))
-    assert not split_by_form([x], unequal_design(), shrinkage=0.3).tall
-
-
 @pytest.mark.usefixtures("tall")
 def test_collinear_features_need_a_penalty():
     (x,) = correlated_regions((4,))
@@ -167,8 +151,8 @@ def test_classes_without_spread_need_a_penalty(n_features):
 
 
 def test_many_classes_are_solved_by_features(monkeypatch):
-    """48 classes, 20 features, 144 samples: as refits, and as by classes."""
-    monkeypatch.setattr(_operators, "FLOAT32_PENALTY", np.inf)
+    """48 classes, 20 features, 144 samples: as refits."""
+    monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     n_classes, p, runs = 48, 20, np.repeat(np.arange(3), 48)
     rng = np.random.default_rng(0)
     codes = np.concatenate([rng.permutation(n_classes) for _ in range(3)])
@@ -177,28 +161,10 @@ def test_many_classes_are_solved_by_features(monkeypatch):
     design = Design(tuple(folds), 144, n_classes)
     labelings = Labelings(np.stack([codes, np.roll(codes, 48)]), n_classes)
     kernel, make_twin = KERNELS["lda"]
-    found = {}
-    for least in (_tall.MANY_CLASSES, 1000):
-        monkeypatch.setattr(_tall, "MANY_CLASSES", least)
-        state = kernel.prepare([x], design)
-        assert bool(state[-1].tall) == (least < 1000)
-        found[least] = kernel.margins(state, labelings)
-    by_features, by_classes = found.values()
-    np.testing.assert_allclose(
-        about_first(by_features), about_first(by_classes), atol=1e-9
-    )
+    assert path_of("lda", p, design, 2) == "linear"
+    margins = kernel.margins(kernel.prepare([x], design), labelings)
     for number, one in enumerate(labelings.codes):
         expected = about_first(naive(make_twin, x, one, design))
         np.testing.assert_allclose(
-            about_first(by_features[..., number]), expected, atol=1e-9
+            about_first(margins[..., number]), expected, atol=1e-9
         )
-
-
-def test_only_what_solves_for_classes_minds_their_number():
-    folds = [(np.arange(48, 144), np.arange(48)), (np.arange(48), np.arange(48, 144))]
-    design = Design(tuple(folds), 144, 48)
-    assert is_tall(20, design, solves_classes=True)
-    assert not is_tall(20, design)
-    assert not is_tall(49, design, solves_classes=True)  # more features than classes
-    x = np.random.default_rng(0).normal(size=(144, 20))
-    assert not split_by_form([x], design, shrinkage=0.3).tall  # as ridge asks

@@ -1,17 +1,12 @@
-"""Compiled search for the best class of every test point.
+"""Compiled counting: how the true class of every test point fares among the others.
 
 Nothing here is fast math: margins and shares are compared and added as they are.
 """
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
-
-# B labelings: samples sorted by class (B, n), where each class begins (B, K + 1), the
-# class of every test point (B, n_test), and its weight (B, n_test), or (B, 0) if equal
-Sorted = namedtuple("Sorted", "members edges truth weights")
 
 _COLUMNS = 512  # of one test point, which stay in the first cache
 
@@ -30,7 +25,7 @@ def _compare_class(row: Any, k: int, best: Any, classes: Any) -> int:
 
 
 @_compile
-def share_of_best(
+def _share_of_one(
     margins: Any, truth: Any, weights: Any, best: Any, classes: Any
 ) -> float:
     """Return the weight of the test points whose class is best, of margins (K, n_test).
@@ -60,49 +55,67 @@ def share_of_best(
 
 
 @_compile
-def _fill_best(margins: Any, best: Any, n_best: Any) -> bool:
-    """Fill a point's best margins and how many share them, of (K, width); False if NaN.
+def fill_shares(margins: Any, truth: Any, weights: Any, out: Any) -> None:
+    """Fill the shares (S, B) of best classes of margins (S, B, K, n_test).
 
-    ``best`` and ``n_best`` are as wide as the margins at least.
+    ``truth`` (B, n_test) are the true classes, ``weights`` (B, n_test), or (B, 0) where
+    points are counted.
     """
-    n_classes, width = margins.shape
-    is_number = True
-    for b in range(width):
-        best[b], n_best[b] = margins[0, b], 0.0
-        is_number &= best[b] == best[b]
-    for k in range(1, n_classes):
-        row = margins[k]
-        for b in range(width):
-            is_number &= row[b] == row[b]
-            best[b] = max(best[b], row[b])
-    for k in range(n_classes):
-        row = margins[k]
-        for b in range(width):
-            n_best[b] += row[b] == best[b]
-    return is_number
+    best = np.empty(margins.shape[3], margins.dtype)
+    classes = np.empty(margins.shape[3], np.int32)
+    for s in range(len(margins)):
+        for b in range(len(truth)):
+            out[s, b] = _share_of_one(
+                margins[s, b], truth[b], weights[b], best, classes
+            )
 
 
 @_compile
-def add_best_shares(margins: Any, y: Any, weights: Any, out: Any) -> bool:
-    """Add the shares (M,) of best classes of margins (n_test, K, M); False if NaN.
+def add_shares(margins: Any, truth: Any, weights: Any, out: Any) -> None:
+    """Add the same (S, B) where margins (n_test, K, S, B) have the labelings last.
 
-    ``weights`` are (n_test, M), or have one row or one column for all. Some columns at
-    a time, which stay in the first cache.
+    ``truth`` (n_test, B); ``weights`` (n_test, B), or one row or one column for all.
+    Some labelings at a time, which stay in the first cache.
     """
-    n_test, _, n_batch = margins.shape
+    n_test, n_classes, n_regions, n_labelings = margins.shape
     best, n_best = np.empty(_COLUMNS, margins.dtype), np.empty(_COLUMNS)
-    is_number = True
-    for start in range(0, n_batch, _COLUMNS):
-        stop = min(start + _COLUMNS, n_batch)
-        for i in range(n_test):
-            part = margins[i, :, start:stop]
-            is_number &= _fill_best(part, best, n_best)
-            weight = weights[min(i, weights.shape[0] - 1)]
-            for b in range(stop - start):
-                if part[y[i, start + b], b] == best[b]:
-                    column = min(start + b, weights.shape[1] - 1)
-                    out[start + b] += 1.0 / n_best[b] * weight[column]
-    return is_number
+    for i in range(n_test):
+        weight = weights[min(i, weights.shape[0] - 1)]
+        for s in range(n_regions):
+            for start in range(0, n_labelings, _COLUMNS):
+                width = min(_COLUMNS, n_labelings - start)
+                best[:], n_best[:] = -np.inf, 0.0
+                for k in range(n_classes):
+                    row = margins[i, k, s, start : start + width]
+                    for b in range(width):
+                        best[b] = max(best[b], row[b])
+                for k in range(n_classes):
+                    row = margins[i, k, s, start : start + width]
+                    for b in range(width):
+                        n_best[b] += row[b] == best[b]
+                for b in range(width):
+                    column = start + b
+                    if margins[i, truth[i, column], s, column] == best[b]:
+                        of_point = weight[min(column, weights.shape[1] - 1)]
+                        out[s, column] += 1.0 / n_best[b] * of_point
+
+
+@_compile
+def share_of_points(margins: Any, truth: Any, weights: Any) -> float:
+    """Return the same of one labeling, whose margins (n_test, K) have classes last.
+
+    ``weights`` (n_test,), or (1,) for all.
+    """
+    share = 0.0
+    for i in range(len(margins)):
+        row, own = margins[i], margins[i, truth[i]]
+        n_above, n_equal = np.int32(0), np.int32(0)
+        for k in range(len(row)):
+            n_above += np.int32(row[k] > own)
+            n_equal += np.int32(row[k] == own)
+        if n_above == 0:
+            share += 1.0 / n_equal * weights[min(i, len(weights) - 1)]
+    return share
 
 
 @_compile

@@ -1,0 +1,190 @@
+"""Inner products of the samples of regions, and penalties: what no label enters.
+
+Sums of rounded numbers are exact: rounded to whole multiples of a power of two, with
+as many digits as a sum can hold, inner products add up without any rounding, in
+whatever order they are taken. So margins of sums by class have the same bits whatever
+else is in their batch, and classes that tie stay tied.
+"""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.margins._kernel import kept_with
+
+MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
+# products may be taken in float32 where the penalty is at least this multiple of the
+# mean diagonal of the Gram matrix
+FLOAT32_PENALTY = 1e-2
+_GRAM_FEATURES = 2**14  # features whose inner products are summed together
+_DIGITS = 52  # of a float64, the sign and one digit of safety aside
+
+
+def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
+    """Ledoit-Wolf shrinkage intensity, 0..1, from centered Gram matrices.
+
+    ``gram`` has shape (..., n_samples, n_samples), feature means removed, and
+    ``n_features`` is the number of features behind each. One feature gives 0.
+
+    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional covariance
+    matrices", section 3.3.
+    """
+    norms = np.diagonal(gram, axis1=-2, axis2=-1)
+    return _intensity(norms, np.square(gram).sum(axis=(-2, -1)), n_features)
+
+
+def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
+    """Return the intensity from the squared length of each sample, (..., n_samples).
+
+    ``squares`` are the sums of all squared inner products of samples, which are those
+    of all squared elements of the scatter matrix of features.
+    """
+    n = norms.shape[-1]
+    p = np.asarray(n_features)
+    squared_norm = squares / n**2
+    distance = squared_norm - np.square(norms.sum(-1) / n) / p
+    noise = (np.square(norms).sum(-1) / n - squared_norm) / n
+    apart = (p > 1) & (distance > 0)
+    ratio = np.divide(noise, distance, out=np.zeros(apart.shape), where=apart)
+    return np.clip(ratio, 0.0, 1.0)
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    """Raise unless `shrinkage` is "auto" or a finite number >= 0."""
+    message = f'shrinkage={shrinkage!r} must be "auto" or a finite number >= 0'
+    if isinstance(shrinkage, str):
+        if shrinkage != "auto":
+            raise ValueError(message)
+    elif isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
+        raise TypeError(message)
+    elif not 0 <= float(shrinkage) < np.inf:
+        raise ValueError(message)
+
+
+def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
+    """Ridge penalty of a region from its unlabeled samples (n_samples, n_features).
+
+    It is added to the diagonal of a scatter matrix (a sum of squares, not divided by
+    the number of samples). "auto": with delta the Ledoit-Wolf intensity of the total
+    scatter (at most 0.999), the penalty is ``delta / (1 - delta)`` times the mean
+    scatter of a feature, so that scatter plus penalty is proportional to the
+    Ledoit-Wolf estimate. A float multiplies the mean scatter of a feature.
+    """
+    check_shrinkage(shrinkage)
+    gram = centered_gram(x)
+    return float(gram_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
+
+
+def centered_gram(x: Any, order: Any = None) -> np.ndarray:
+    """Inner products of the samples in float64, feature means removed.
+
+    `order` gives other rows than all in their order. Some features at a time, so that
+    a region as large as a brain takes no memory but its own.
+    """
+    x = np.asarray(x)
+    gram: Any = 0.0
+    for start in range(0, x.shape[1], _GRAM_FEATURES):
+        part = x[:, start : start + _GRAM_FEATURES]
+        part = np.array(part if order is None else part[order], dtype=float)
+        part -= np.add.reduce(part, axis=0) / len(part)
+        product = part @ part.T
+        gram = product if start == 0 else gram + product
+    return gram
+
+
+def centered_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return `centered_gram` of every region, (S, n, n), kept with their samples."""
+    return kept_with(xs, "grams", lambda: _stacked_grams(xs))
+
+
+def _stacked_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return `centered_gram` of every region."""
+    grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
+    for x, gram in zip(xs, grams, strict=True):
+        gram[:] = centered_gram(x)
+    return grams
+
+
+def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the same rounded so that 4 n^2 numbers add up exactly."""
+    n_terms = 4 * len(xs[0]) ** 2
+    return kept_with(
+        xs, "rounded grams", lambda: round_terms(_stacked_grams(xs), n_terms)
+    )
+
+
+def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
+    """Round the numbers of each region, in place, so that n of them add up exactly.
+
+    ``terms`` are float64 of shape (n_regions, ...). The error of one is at most
+    2^-52 times the number of terms times the largest of the region.
+    """
+    digits = _DIGITS - (n_terms - 1).bit_length()
+    for region in terms:  # one of them stays in cache
+        _, exponent = math.frexp(max(region.max(), -region.min()))
+        # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
+        shift = math.ldexp(1.5, exponent - digits + 52)
+        region += shift
+        region -= shift
+    return terms
+
+
+def allows_single(penalties: Any, norms: Any) -> Any:
+    """Return whether products may be taken in float32, from the mean squared norms."""
+    return penalties >= FLOAT32_PENALTY * norms
+
+
+def scatter_penalty(x: np.ndarray, shrinkage: Any) -> tuple[float, np.dtype]:
+    """Return the penalty of centered samples (n, p), from p x p products only.
+
+    With it comes a precision that is good enough for products with indicators.
+    """
+    check_shrinkage(shrinkage)
+    norms = np.einsum("np,np->n", x, x)
+    squares = np.square(x.T @ x).sum()
+    n_features = np.array([x.shape[1]])
+    intensity = _intensity(norms[None], np.array([squares]), n_features)
+    scatter = norms.sum() / n_features
+    (penalty,) = _penalties(scatter, intensity, n_features, len(x), shrinkage)
+    single = allows_single(penalty, norms.mean())
+    return float(penalty), np.dtype(np.float32 if single else np.float64)
+
+
+def _penalties(
+    scatter: np.ndarray,
+    intensity: np.ndarray,
+    n_features: np.ndarray,
+    n_samples: int,
+    shrinkage: Any,
+) -> np.ndarray:
+    """Return the penalty of each region, from the mean scatter of its features."""
+    if not (scatter > 0).all():
+        raise ValueError(
+            "a region must vary over the samples, got constant or non-finite "
+            "features; drop them before computing margins"
+        )
+    ratio = shrinkage
+    if shrinkage == "auto":
+        intensity = np.minimum(intensity, MAX_INTENSITY)
+        ratio = intensity / (1.0 - intensity)
+    penalties = np.broadcast_to(ratio * scatter, scatter.shape)
+    if ((penalties == 0) & (n_features >= n_samples)).any():
+        raise ValueError(
+            f"shrinkage={shrinkage!r} must be > 0 when a region has at least as many "
+            f'features as samples ({n_samples}); use "auto"'
+        )
+    return penalties
+
+
+def gram_penalties(
+    grams: np.ndarray, n_features: np.ndarray, shrinkage: Any
+) -> np.ndarray:
+    """Return the penalty of each region, from its centered inner products."""
+    scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
+    intensity = np.zeros(len(grams))
+    if shrinkage == "auto":
+        intensity = ledoit_wolf_intensity(grams, n_features)
+    return _penalties(scatter, intensity, n_features, grams.shape[-1], shrinkage)
