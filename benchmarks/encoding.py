@@ -21,11 +21,8 @@ from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from neuroextrap.encoding import (
-    GaborPyramid,
-    mahalanobis_margins,
-    schaefer_strimmer_covariance,
-)
+from neuroextrap.encoding import GaborPyramid, schaefer_strimmer_covariance
+from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.models.elastic_net._folds import fold_grams
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,

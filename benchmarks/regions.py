@@ -20,12 +20,9 @@ from nilearn.maskers.nifti_spheres_masker import apply_mask_and_get_affinity
 
 from neuroextrap.images import feature_coordinates, mni152_mask, resolve_masker
 from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.regions import (
-    coordinate_spheres,
-    lattice_spheres,
-    nearest_features,
-    surface_discs,
-)
+from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
+from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.regions._surfaces import surface_discs
 
 SETTINGS = [(3, 6.0), (3, 9.0), (2, 6.0), (2, 9.0)]
 ROW = "{:<34}{:>10}{:>14}{:>10}{:>12}"

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from neuroextrap.encoding import mahalanobis_margins
+from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.stats import (
     average_accuracy,

@@ -77,7 +77,7 @@ TABLE = {
             "auto",
         ),
         "test_units": one_of(
-            "what the lower bounds count as independent given the conditions",
+            "units that the bounds treat as independent (given the condition)",
             "samples runs",
             "samples",
         ),

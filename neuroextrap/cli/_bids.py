@@ -17,9 +17,10 @@ _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
 --participant-label (a job of a cluster each, say); group puts the results
 together. Runs, events, masks and confounds are found by the names of files,
-repetition times are read from headers and JSON files. Who fails is named at
-the end with the reason (exit code 1), the others are done. Who is done already,
-with the same files and options, is skipped: give the same command to resume.
+repetition times are read from headers and JSON files. Participants that fail
+are listed at the end with the reason (exit code 1); all others are completed.
+Participants that were completed before, with the same files and options, are
+skipped: give the same command to resume.
 
 OUT/code/sub-<label>.toml has all options and files of a participant, what was
 inferred too, and is a configuration of exactly this analysis; OUT/index.html
@@ -212,11 +213,14 @@ def make_analysis(args):
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
-        from neuroextrap.encoding import EncodingIdentification as Analysis
-    else:
-        from neuroextrap.decoding import IdentificationSearchLight as Analysis
-    of_stimuli = _features(args) if args.analysis == "encoding" else {}
-    return Analysis(**nested_parameters(Analysis, given)), of_stimuli
+        from neuroextrap.encoding import EncodingIdentification
+
+        nested = nested_parameters(EncodingIdentification, given)
+        return EncodingIdentification(**nested), _features(args)
+    from neuroextrap.decoding import IdentificationSearchLight
+
+    nested = nested_parameters(IdentificationSearchLight, given)
+    return IdentificationSearchLight(**nested), {}
 
 
 def _check_given(args):

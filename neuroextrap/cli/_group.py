@@ -325,9 +325,10 @@ def _cost(args):
             _is_given(args, name) for name in _SECOND_LEVEL
         )
         n_permutations = 1000 if plain else 10_000
-    few = (10, 60)
+    least = 0
     if args.test == "mean" and args.cluster_threshold:  # that a threshold needs
-        few = tuple(int(n + 1 / args.cluster_threshold) for n in few)
+        least = 1 / args.cluster_threshold
+    few = (int(10 + least), int(60 + least))
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
         maps, _ = _tested(args, max(2, few[0] if args.test == "mean" else 2))

@@ -209,7 +209,7 @@ def _read_scans(args):
     import numpy as np
 
     from neuroextrap.images._tables import read_text_table, text_column
-    from neuroextrap.learning_curves import agnostic_labels
+    from neuroextrap.learning_curves._protocol import agnostic_labels
 
     table = read_text_table(args.scans, "--scans")
     wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import logging
 import sys
+from collections.abc import Sequence
 
 from neuroextrap.analysis._options import FILES, FOLDERS
 from neuroextrap.cli._console import console, one_line, say
@@ -79,7 +80,7 @@ def _add_command(subparsers, module_name):
         subparsers.choices[name].set_defaults(run=module.run)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Parameters

@@ -47,7 +47,7 @@ def plan_participants(request, labels):
 
 def _tell_left_out(classes):
     """Log who would be left out of the group for their conditions."""
-    left_out = {}
+    left_out: dict[str, str] = {}
     try:
         of_majority(classes, left_out)
     except ValueError as error:

@@ -1,8 +1,11 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
+from collections.abc import Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from neuroextrap.analysis._origin import origin_of
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
@@ -28,27 +31,27 @@ _KINDS = ("accuracy", "information", "prevalence")
 
 
 def analyze_group(  # noqa: PLR0913 - the options of one documented call
-    out,
+    out: str | PathLike,
     *,
-    participants=None,
-    task=None,
-    space=None,
-    mask=None,
-    two_sided=False,
-    cluster_threshold=None,
-    tfce=False,
-    n_permutations=10_000,
-    confidence_level=0.95,
-    gamma=0.5,
-    allow_mixed=False,
-    allow_native_space=False,
-    labels_img=None,
-    names=None,
-    bg_img=None,
-    report=True,
-    random_state=0,
-    overwrite=False,
-):
+    participants: Sequence[str] | None = None,
+    task: str | None = None,
+    space: str | None = None,
+    mask: Any = None,
+    two_sided: bool = False,
+    cluster_threshold: float | None = None,
+    tfce: bool = False,
+    n_permutations: int = 10_000,
+    confidence_level: float = 0.95,
+    gamma: float = 0.5,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    labels_img: Any = None,
+    names: Any = None,
+    bg_img: Any = None,
+    report: bool = True,
+    random_state: Any = 0,
+    overwrite: bool = False,
+) -> dict:
     """Put the results of all participants of a cohort together.
 
     Information over participants with its lower bounds, a permutation test of the mean

@@ -3,9 +3,12 @@
 import logging
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._dry_run import COST, plan_participants
@@ -44,28 +47,28 @@ logger = logging.getLogger(__name__)
 
 @takes_sample_options(without="samples confounds sample_mask label_column")
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
-    derivatives,
-    out,
+    derivatives: str | PathLike,
+    out: str | PathLike,
     *,
-    analysis=None,
-    features=None,
-    stimulus_column="trial_type",
-    n_folds=None,
-    participants=None,
-    sessions=None,
-    task=None,
-    space=None,
-    raw=None,
-    samples="lss",
-    confounds=("motion",),
-    save_null=False,
-    report=True,
-    shard=None,
-    work_dir=None,
-    overwrite=False,
-    dry_run=False,
-    **options,
-):
+    analysis: Any = None,
+    features: Any = None,
+    stimulus_column: str = "trial_type",
+    n_folds: int | None = None,
+    participants: Sequence[str] | None = None,
+    sessions: Sequence[str] | None = None,
+    task: str | None = None,
+    space: str | None = None,
+    raw: str | PathLike | None = None,
+    samples: str = "lss",
+    confounds: str | Sequence[str] = ("motion",),
+    save_null: bool = False,
+    report: bool = True,
+    shard: str | None = None,
+    work_dir: str | PathLike | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    **options: Any,
+) -> Any:
     """Analyze every participant of a folder of BIDS derivatives.
 
     Participants, their runs, events, brain masks and confounds are found by the
@@ -166,9 +169,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     check_flags(save_null=save_null, report=report)
     check_flags(overwrite=overwrite, dry_run=dry_run)
     of_betas = samples == "betas"
-    options = as_sample_options(
-        analyze_participants, options, samples="volumes" if of_betas else samples
-    )
+    made_as = "volumes" if of_betas else samples
+    made_by = as_sample_options(analyze_participants, options, samples=made_as)
     confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
     labels = _labels(participants, find_participants(derivatives))
     part = parse_shard(shard)
@@ -185,7 +187,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
-        options=replace(options, exclude=options.excluded),
+        options=replace(made_by, exclude=made_by.excluded),
         of_betas=of_betas,
         save_null=save_null,
         work_dir=work_dir,

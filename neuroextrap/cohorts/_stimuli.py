@@ -128,7 +128,7 @@ def rows_of_features(design, names):
             "in all); give features of every stimulus, or exclude conditions that are "
             f"none (column {design.column!r} of the events)"
         )
-    names_of = {}
+    names_of: dict[int | None, str] = {}
     for name, row in rows.items():
         if names_of.setdefault(row, name) != name:
             raise ValueError(
@@ -145,7 +145,7 @@ def sets_of_stimuli(design, events):
     `events` are the paths of a participant's tables. ValueError where a stimulus is in
     both sets.
     """
-    found = {}
+    found: dict[str, str] = {}
     for path in dict.fromkeys(events):
         table, name = read_events(path)
         if SET not in table.columns:

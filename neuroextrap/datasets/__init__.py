@@ -4,7 +4,6 @@ from neuroextrap.datasets._brains import simulate_brain
 from neuroextrap.datasets._gaussian_code import (
     gaussian_code_accuracy,
     gaussian_code_information,
-    gaussian_code_snr,
 )
 from neuroextrap.datasets._natural_images import simulate_visual_cortex
 from neuroextrap.datasets._samples import plant_codes
@@ -14,7 +13,6 @@ __all__ = [
     "BivariateNormalProblem",
     "gaussian_code_accuracy",
     "gaussian_code_information",
-    "gaussian_code_snr",
     "plant_codes",
     "simulate_brain",
     "simulate_visual_cortex",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.datasets._samples import PlantedSamples, plant_codes
 
@@ -31,16 +32,16 @@ class SimulatedBrain:
 
 
 def simulate_brain(  # noqa: PLR0913
-    mask_img=None,
+    mask_img: Any = None,
     *,
-    information=(3.0, 6.0, 12.0),
-    coordinates=DEMO_COORDINATES,
-    radius=8.0,
-    n_classes=8,
-    n_runs=12,
-    resolution=3,
-    random_state=0,
-):
+    information: Any = (3.0, 6.0, 12.0),
+    coordinates: ArrayLike = DEMO_COORDINATES,
+    radius: float = 8.0,
+    n_classes: int = 8,
+    n_runs: int = 12,
+    resolution: int = 3,
+    random_state: Any = 0,
+) -> Any:
     """Simulate a whole-brain experiment with spheres of known information.
 
     Each class has a pattern drawn once from a Gaussian population; each volume is the
@@ -81,7 +82,7 @@ def simulate_brain(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If spheres overlap, or there are not as many centers as numbers of information.
+        If spheres overlap, or the numbers of centers and of information values differ.
 
     References
     ----------
@@ -103,10 +104,15 @@ def simulate_brain(  # noqa: PLR0913
     if coordinates.shape != (len(information), 3):
         raise ValueError(
             f"coordinates must hold (x, y, z) for each of the {len(information)} "
-            f"numbers of information, got shape {coordinates.shape}; pass as many"
+            f"values of information, got shape {coordinates.shape}; pass as many"
         )
     masker = resolve_masker(mni152_mask(resolution) if mask_img is None else mask_img)
     planted, centers = _spheres(masker, coordinates, radius)
+    if len(np.unique(np.concatenate([[], *planted]))) < sum(map(len, planted)):
+        raise ValueError(
+            f"planted regions overlap: spheres of radius={radius:g} mm share voxels; "
+            "use a finer resolution, a smaller radius, or centers farther apart"
+        )
     samples = plant_codes(
         masker.n_elements_,
         planted,
@@ -132,7 +138,7 @@ def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
-    from neuroextrap.regions import lattice_spheres
+    from neuroextrap.regions._lattice import lattice_spheres
 
     mask, affine = mask_lattice(masker)
     voxels = feature_coordinates(masker)

@@ -5,18 +5,23 @@ each response is mu_i + noise, noise ~ N(0, sigma^2 I_d). The signal-to-noise ra
 snr = tau^2 / sigma^2, per voxel.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._validation import random_generator
 
 
-def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
+def gaussian_code_information(
+    n_features: int, snr: ArrayLike, *, n_train: int | None = None, base: float = 2
+) -> np.ndarray:
     """Compute the information that one response of a Gaussian code carries.
 
     The information is about the stimulus, which is continuous: the class pattern
-    itself, drawn from N(0, tau^2 I_d), so that no number of classes limits it. It is
-    what implied information estimates in the limit of many voxels (if class patterns
-    are known), and what a lower bound may exceed at its stated rate only.
+    itself, drawn from N(0, tau^2 I_d), so that no number of classes limits it. Implied
+    information estimates it in the limit of many voxels (if class patterns are known),
+    and a lower bound may exceed it only at its stated rate.
 
     Parameters
     ----------
@@ -97,7 +102,7 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
     Examples
     --------
-    >>> from neuroextrap.datasets import gaussian_code_snr
+    >>> from neuroextrap.datasets._gaussian_code import gaussian_code_snr
     >>> float(gaussian_code_snr(5.569, 81))
     0.1
     """
@@ -109,13 +114,20 @@ def gaussian_code_snr(information, n_features, *, base=2):
 
 
 def gaussian_code_accuracy(
-    n_features, snr, set_sizes, *, n_train=None, n_draws=20_000, random_state=0
-):
+    n_features: int,
+    snr: float,
+    set_sizes: ArrayLike,
+    *,
+    n_train: int | None = None,
+    n_draws: int = 20_000,
+    random_state: Any = 0,
+) -> np.ndarray:
     """Compute the identification accuracy of a Gaussian code among k random classes.
 
     Monte Carlo over the target and its response only: given a response y, the squared
-    distance to a random distractor is a scaled non-central chi-square, so the chance U
-    of beating one distractor is exact and A_k = E[U^(k-1)] needs no distractors drawn.
+    distance to a random distractor is a scaled non-central chi-square, so that the
+    probability U of beating one distractor is exact, and A_k = E[U^(k-1)] needs no
+    sampling of distractors.
 
     Parameters
     ----------
@@ -138,7 +150,7 @@ def gaussian_code_accuracy(
     Returns
     -------
     accuracy : ndarray of shape (n_sizes,)
-        Expected accuracy A_k over classes drawn anew, as proportions.
+        Expected accuracy A_k over random draws of the classes, as proportions.
 
     Raises
     ------

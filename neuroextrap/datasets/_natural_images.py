@@ -31,20 +31,20 @@ class SimulatedVisualCortex:
 
 def simulate_visual_cortex(
     *,
-    n_train=400,
-    n_test=60,
-    size=16,
-    resolution=8,
-    back=-80.0,
-    ceiling=0.5,
-    random_state=0,
-):
+    n_train: int = 400,
+    n_test: int = 60,
+    size: int = 16,
+    resolution: int = 8,
+    back: float = -80.0,
+    ceiling: float = 0.5,
+    random_state: Any = 0,
+) -> Any:
     """Simulate a brain whose occipital pole responds to natural image patches.
 
     Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`
     are complex cells: each pools log Gabor energies about one place, orientation and
     frequency, so that :class:`neuroextrap.encoding.GaborPyramid` holds the true model.
-    All others are noise alone. A tenth of the noise is shared between voxels.
+    All others contain only noise. A tenth of the noise is shared between voxels.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def simulate_visual_cortex(
     back : float, default=-80.0
         Voxels whose y coordinate (mm, MNI152) is smaller respond to the stimuli.
     ceiling : float, default=0.5
-        Noise ceiling (explained share of variance) of responsive voxels, in (0, 1).
+        Noise ceiling (explainable variance) of responsive voxels, in (0, 1).
     random_state : int, numpy.random.Generator or None, default=0
         Seed of patches, receptive fields and noise.
 

@@ -1,8 +1,10 @@
 """Samples of a simulated experiment: noise, with Gaussian codes planted in regions."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.datasets._gaussian_code import gaussian_code_snr
 from neuroextrap.stats._validation import random_generator
@@ -26,8 +28,14 @@ class PlantedSamples:
 
 
 def plant_codes(
-    n_features, planted, information, *, n_classes=8, n_runs=12, random_state=0
-):
+    n_features: int,
+    planted: Any,
+    information: ArrayLike,
+    *,
+    n_classes: int = 8,
+    n_runs: int = 12,
+    random_state: Any = 0,
+) -> Any:
     """Simulate an experiment in which some regions carry known information.
 
     Every sample is the response to one class in one run. Outside the planted regions it
@@ -116,5 +124,7 @@ def _check_planted(planted, n_features):
             )
     together = np.concatenate([np.zeros(0, np.intp), *planted])
     if len(np.unique(together)) < len(together):
-        raise ValueError("planted regions overlap; put every feature in one only")
+        raise ValueError(
+            "planted regions overlap; put every feature in one region only"
+        )
     return planted

@@ -1,6 +1,9 @@
 """A toy recognition problem whose whole accuracy curve is known."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._validation import random_generator
@@ -14,9 +17,10 @@ class BivariateNormalProblem:
     """Labels and features from a bivariate normal, classified by the Bayes rule.
 
     A class is a number y ~ N(0, 1); its feature is x ~ N(rho y, 1 - rho^2); the
-    rule takes the class whose rho y is nearest to x. The chance that a test point
-    (x, y) beats a random other class, the law of that chance and the accuracy among
-    any number k of random classes are exact, so estimates can be held against them.
+    rule takes the class whose rho y is nearest to x. The probability that a test point
+    (x, y) beats a random other class, the distribution of this probability and the
+    accuracy among any number k of random classes are exact, so estimates can be
+    compared with them.
 
     Parameters
     ----------
@@ -44,7 +48,7 @@ class BivariateNormalProblem:
     ((4, 4), array([0, 1, 2, 3]))
     """
 
-    def __init__(self, correlation):
+    def __init__(self, correlation: float) -> None:
         if not 0 < correlation < 1:
             raise ValueError(
                 f"correlation={correlation!r} must lie strictly between 0 and 1"
@@ -55,7 +59,9 @@ class BivariateNormalProblem:
         """Write the constructor call."""
         return f"{type(self).__name__}({self.correlation!r})"
 
-    def sample(self, n_classes, *, n_repeats=1, random_state=0):
+    def sample(
+        self, n_classes: int, *, n_repeats: int = 1, random_state: Any = 0
+    ) -> tuple:
         """Draw classes and test points, and score each point for each class.
 
         Parameters
@@ -92,8 +98,8 @@ class BivariateNormalProblem:
         features = rho * labels[y_true] + noise
         return -np.abs(features[:, None] - rho * labels), y_true
 
-    def win_probability(self, feature, label):
-        """Compute the chance that a test point beats a random other class.
+    def win_probability(self, feature: ArrayLike, label: ArrayLike) -> np.ndarray:
+        """Compute the probability that a test point beats a random other class.
 
         Parameters
         ----------
@@ -111,7 +117,7 @@ class BivariateNormalProblem:
         gap = np.abs(self.correlation * np.asarray(label, float) - feature)
         return 1 - self._nearer(feature, gap)
 
-    def conditional_accuracy_cdf(self, u):
+    def conditional_accuracy_cdf(self, u: ArrayLike) -> np.ndarray:
         """Compute the distribution of win probabilities over test points, Pr(U <= u).
 
         Parameters
@@ -148,7 +154,7 @@ class BivariateNormalProblem:
         )
         return np.where(u <= 0, 0.0, (tails @ weights).reshape(u.shape))
 
-    def average_accuracy(self, set_sizes):
+    def average_accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Compute the accuracy of the Bayes rule among k random classes, E U^(k - 1).
 
         Parameters
@@ -183,7 +189,7 @@ class BivariateNormalProblem:
         return np.array(accuracy).reshape(sizes.shape)
 
     def _nearer(self, feature, gap):
-        """Chance that a random class lies within a gap of a feature."""
+        """Probability that a random class lies within a gap of a feature."""
         rho, size = self.correlation, np.abs(feature)
         return special.ndtr((gap - size) / rho) - special.ndtr((-gap - size) / rho)
 

@@ -12,9 +12,9 @@ Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 from neuroextrap.encoding._comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
-from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.encoding._pairwise_comparison import compare_encoding_models_pairwise
-from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.encoding._pairwise_comparison import (
+    compare_encoding_models_pairwise,
+)
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
@@ -35,8 +35,6 @@ __all__ = [
     "compare_encoding_models",
     "compare_encoding_models_pairwise",
     "ensemble_size_curve",
-    "mahalanobis_margins",
-    "prediction_scores",
     "read_features",
     "schaefer_strimmer_covariance",
 ]

@@ -32,7 +32,9 @@ def estimate_cost(analysis, data):
         train, test = data.train, data.test
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
-    members = _filled_regions(masker, usable, asked)
+    choice = asked.choose_regions(masker, len(usable))
+    members = asked.usable_regions(choice, usable).regions
+    members = members[np.flatnonzero(np.diff(members.indptr))]
     timed = np.unique(np.linspace(0, members.shape[0] - 1, _MORE_REGIONS).astype(int))
     _time_model(model, data, train, test, members[timed[:1]])  # compilation
     fewer, more = (
@@ -62,13 +64,6 @@ def _as_arrays(data):
     masker = resolve_masker(data.mask)
     arrays = (None if img is None else load_samples(img, masker) for img in parts)
     return *arrays, masker
-
-
-def _filled_regions(masker, usable, asked):
-    """Regions with enough usable voxels, a CSR array (n_regions, n_features)."""
-    choice = asked.choose_regions(masker, len(usable))
-    regions = asked.usable_regions(choice, usable).regions
-    return regions[np.flatnonzero(np.diff(regions.indptr))]
 
 
 def _time_model(model, data, train, test, members):

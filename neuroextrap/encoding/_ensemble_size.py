@@ -1,20 +1,28 @@
 """Identification against the number of voxels, or of stimulus features."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
-from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
+from neuroextrap.encoding._margins import (
+    mahalanobis_margins,
+    response_covariance,
+    separate_repeats,
+)
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,
     check_features,
     feature_names,
 )
-from neuroextrap.encoding._training import encoder_of_columns, train_encoder
+from neuroextrap.encoding._training import (
+    encoder_of_columns,
+    stimulus_numbers,
+    train_encoder,
+    training_groups,
+)
 from neuroextrap.stats._validation import random_generator
 
 
@@ -27,16 +35,16 @@ class EnsembleCurve(NamedTuple):
 
 
 def ensemble_size_curve(  # noqa: PLR0913
-    train,
-    test,
+    train: tuple,
+    test: tuple,
     *,
-    sizes,
-    vary="voxels",
-    encoder=None,
-    groups=None,
-    n_draws=10,
-    random_state=0,
-):
+    sizes: Any,
+    vary: str = "voxels",
+    encoder: Any = None,
+    groups: ArrayLike | None = None,
+    n_draws: int = 10,
+    random_state: Any = 0,
+) -> Any:
     """Identify test stimuli from random subsets of voxels or of features.
 
     Parameters
@@ -132,13 +140,6 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _wins(responses, predictions, residuals, n_stimuli):
-    """Win distribution of one region."""
-    sigma = response_covariance(residuals, n_stimuli, 1)
-    margins = mahalanobis_margins(responses, predictions, sigma)
-    return stats.win_distribution(margins, np.arange(len(margins)))
-
-
 def _voxel_runner(data, encoder, groups, stimuli):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
@@ -149,8 +150,9 @@ def _voxel_runner(data, encoder, groups, stimuli):
     residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
 
     def run(drawn):
-        rest = residuals[:, drawn]
-        return _wins(Y_test[:, drawn], predicted[:, drawn], rest, n_stimuli)
+        sigma = response_covariance(residuals[:, drawn], n_stimuli, 1)
+        margins = mahalanobis_margins(Y_test[:, drawn], predicted[:, drawn], sigma)
+        return stats.win_distribution(margins, np.arange(len(margins)))
 
     return run
 

@@ -9,8 +9,11 @@ from neuroextrap import stats
 from neuroextrap.analysis._values import Keep
 from neuroextrap.design._doubts import Doubt, tell
 from neuroextrap.design._tests import POPULATION_NOTE
-from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
-from neuroextrap.encoding._response_noise import separate_repeats
+from neuroextrap.encoding._margins import (
+    EncodingMargins,
+    ResponseRows,
+    separate_repeats,
+)
 from neuroextrap.maps._parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
@@ -236,15 +239,11 @@ def _permuted(estimator, experiment):
     )
 
 
-def _noise_unknown(estimator, experiment):
-    """Say whether noise of averages would be needed, and cannot be told from misfit."""
-    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
-    return needed and experiment.n_stimuli is None and experiment.repeats.max() > 1
-
-
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
-    notes = [REPEATS_NOTE] if _noise_unknown(estimator, experiment) else []
+    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
+    unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
+    notes = [REPEATS_NOTE] if needed and unknown else []
     repeats = experiment.bound_repeats()
     if experiment.folds is not None:
         notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))

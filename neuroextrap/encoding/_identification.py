@@ -1,19 +1,17 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._fitted import check_trained
 from neuroextrap.analysis._origin import source_files
-from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._values import Keep, Regions
-from neuroextrap.encoding._encoder_groups import stimulus_numbers, training_groups
-from neuroextrap.encoding._fold_run import plan_folds
+from neuroextrap.encoding._fold_run import plan_folds, training_rule
 from neuroextrap.encoding._response_predictions import ResponsePredictions
-from neuroextrap.encoding._rule_choice import training_rule
 from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -28,12 +26,14 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
     noise_rows,
     some_responses,
+    stimulus_numbers,
     train_encoder,
+    training_groups,
     voxel_penalties,
 )
 
 
-class EncodingIdentification(ResponsePredictions, RegionAnalysis):
+class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.
 
     An encoder learns to predict responses from stimulus features. For new stimuli,
@@ -192,33 +192,33 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
 
     def __init__(  # noqa: PLR0913
         self,
-        mask=None,
-        encoder=None,
+        mask: Any = None,
+        encoder: Any = None,
         *,
-        noise_covariance=None,
-        radius=8.0,
-        labels_img=None,
-        regions=None,
-        process_mask_img=None,
-        covariance="shrunk",
-        rule="mahalanobis",
-        residuals="cross_validated",
-        standardize=True,
-        cv=5,
-        repeats="average",
-        set_sizes=None,
-        statistic="accuracy",
-        n_permutations=0,
-        confidence_level=0.95,
-        keep=None,
-        max_memory="2G",
-        checkpoint=None,
-        shard=None,
-        memory=None,
-        n_jobs=1,
-        random_state=0,
-        verbose=0,
-    ):
+        noise_covariance: Any = None,
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        covariance: str = "shrunk",
+        rule: str = "mahalanobis",
+        residuals: str = "cross_validated",
+        standardize: bool = True,
+        cv: Any = 5,
+        repeats: str = "average",
+        set_sizes: Any = None,
+        statistic: Any = "accuracy",
+        n_permutations: int = 0,
+        confidence_level: float = 0.95,
+        keep: Any = None,
+        max_memory: Any = "2G",
+        checkpoint: Any = None,
+        shard: tuple | None = None,
+        memory: Any = None,
+        n_jobs: int = 1,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
         self.mask = mask
         self.encoder = encoder
         self.noise_covariance = noise_covariance
@@ -245,7 +245,9 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, features, imgs, groups=None):
+    def fit(
+        self, features: ArrayLike, imgs: Any, groups: ArrayLike | None = None
+    ) -> Self:
         """Train the encoder.
 
         Parameters
@@ -292,7 +294,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
             random_state=self.random_state,
         )
         rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if (names := feature_names(features)) is not None:
             self.feature_names_in_ = names
         self._training_files = source_files(imgs)
@@ -313,7 +315,7 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         )
         return self
 
-    def predict(self, features):
+    def predict(self, features: ArrayLike) -> np.ndarray:
         """Predict the responses to stimuli.
 
         Parameters
@@ -339,7 +341,15 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         predicted[:, self.usable_] = values + location[self.usable_]
         return predicted
 
-    def identify(self, features, imgs, groups=None, *, stimuli=None, distractors=None):
+    def identify(
+        self,
+        features: ArrayLike,
+        imgs: Any,
+        groups: ArrayLike | None = None,
+        *,
+        stimuli: ArrayLike | None = None,
+        distractors: ArrayLike | None = None,
+    ) -> Self:
         """Identify which stimulus evoked each of new responses, in every region.
 
         Parameters
@@ -375,7 +385,14 @@ class EncodingIdentification(ResponsePredictions, RegionAnalysis):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
-    def identify_folds(self, features, imgs, *, stimuli=None, n_folds=5):
+    def identify_folds(
+        self,
+        features: ArrayLike,
+        imgs: Any,
+        *,
+        stimuli: ArrayLike | None = None,
+        n_folds: int = 5,
+    ) -> Self:
         """Train and identify fold by fold, so that every stimulus is tested once.
 
         The stimuli are divided at random, by the seed `random_state`, into folds of

@@ -3,16 +3,159 @@
 import numpy as np
 from scipy.special import softmax
 
+from neuroextrap import stats
 from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import feature_images
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.encoding._experiment import refuse_folds
-from neuroextrap.encoding._stored_run import read_run, run_arrays
-from neuroextrap.encoding._voxel_scores import prediction_scores
+from neuroextrap.encoding._run import read_run, run_arrays
 from neuroextrap.maps._registry import voxel_record
-from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 
 
-class ResponsePredictions:
+def prediction_scores(
+    responses,
+    predictions,
+    *,
+    groups=None,
+    noise_variance=None,
+    n_permutations=0,
+    random_state=0,
+):
+    """Compute explained variance and correlation of held-out responses by voxel.
+
+    ::
+
+        r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
+
+    With the variance of the noise in the responses, known from repeats, the noise
+    ceiling is the share of the responses' variance that a perfect model explains, and
+    scores are divided by what that model would reach ::
+
+        noise_ceiling = max(0, 1 - noise_variance / Var(y))
+        r2_normalized = r2 / noise_ceiling
+        correlation_normalized = correlation / sqrt(noise_ceiling)
+
+    Where the noise ceiling is small, normalized scores say little: they are not
+    limited to 1.
+
+    The permutation test asks whether predictions go with responses at all: which
+    prediction goes with which response is permuted, the same in every voxel, and
+    the largest correlation over voxels gives the family-wise p-value. It holds where
+    the rows are exchangeable under the null hypothesis (stimuli in random order,
+    ``groups`` within runs), not in a continuous recording such as a film or a story,
+    whose rows depend on their neighbors in time: there p-values are far too small.
+
+    Parameters
+    ----------
+    responses : array-like of shape (n_test, n_features)
+        Held-out responses y.
+    predictions : array-like of shape (n_test, n_features)
+        Predictions f.
+    groups : array-like of shape (n_test,) or None, default=None
+        Runs within which rows are exchanged. If None, all rows are.
+    noise_variance : array-like of shape (n_features,) or None, default=None
+        Variance of the noise in ``responses``: of single responses, or of averages
+        over repeats if these are averages. If None, there is no noise ceiling.
+    n_permutations : int, default=0
+        Number of permutations; 0 gives no p-values.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the permutations.
+
+    Returns
+    -------
+    scores : dict of ndarray of shape (n_features,)
+        ``r2`` (negative for predictions worse than the mean), ``correlation`` (NaN
+        where a prediction or response is constant); with a noise variance
+        ``noise_ceiling``, ``r2_normalized`` and ``correlation_normalized`` (NaN where
+        the ceiling is zero); with permutations ``p_value`` and ``p_value_fwe`` of the
+        correlation (one-sided).
+
+    Raises
+    ------
+    ValueError
+        When shapes differ, or a value is not finite.
+
+    References
+    ----------
+    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
+    neuroimaging" (single-threshold test by the maximum). Schoppe et al. 2016,
+    "Measuring the performance of neural models" (normalized correlation).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([[1.0], [2.0], [3.0]])
+    >>> scores = prediction_scores(y, y + 1)
+    >>> scores["correlation"], scores["r2"]
+    (array([1.]), array([-0.5]))
+    """
+    Y, F = np.asarray(responses, dtype=float), np.asarray(predictions, dtype=float)
+    if Y.shape != F.shape or Y.ndim != 2:
+        raise ValueError(
+            f"responses {Y.shape} and predictions {F.shape} must both have shape "
+            "(n_test, n_features)"
+        )
+    if not (np.isfinite(Y).all() and np.isfinite(F).all()):
+        raise ValueError("responses and predictions must be finite; drop these voxels")
+    total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
+    y, f = _standardized(Y), _standardized(F)
+    scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
+    if noise_variance is not None:
+        scores |= _normalized(scores, Y, noise_variance)
+    if n_permutations:
+        orders = stats.permute_labels(
+            np.arange(len(Y)),
+            groups=groups,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        scores |= _p_values(y, f, scores["correlation"], orders)
+    return scores
+
+
+def _normalized(scores, Y, noise_variance):
+    """Noise ceiling of responses, and scores divided by what it allows."""
+    noise = np.asarray(noise_variance, dtype=float)
+    if noise.shape != Y.shape[1:] or not (np.isfinite(noise) & (noise >= 0)).all():
+        raise ValueError(
+            f"noise_variance must hold {Y.shape[1]} finite variances of at least 0, "
+            f"one per feature, got shape {noise.shape}"
+        )
+    total = Y.var(axis=0, ddof=1) if len(Y) > 1 else np.zeros(Y.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ceiling = np.where(total > 0, np.maximum(1 - noise / total, 0), np.nan)
+        attainable = np.where(ceiling > 0, ceiling, np.nan)
+        return {
+            "noise_ceiling": ceiling,
+            "r2_normalized": scores["r2"] / attainable,
+            "correlation_normalized": scores["correlation"] / np.sqrt(attainable),
+        }
+
+
+def _standardized(values):
+    """Columns of mean zero and length one; NaN where constant."""
+    centered = values - values.mean(axis=0)
+    length = np.sqrt((centered**2).sum(axis=0))
+    varies = np.ptp(values, axis=0) > 0
+    return centered / np.where(varies & (length > 0), length, np.nan)
+
+
+def _p_values(y, f, observed, orders):
+    """Count permuted correlations that reach the observed ones."""
+    known = ~np.isnan(observed)
+    y, f = y[:, known], f[:, known]
+    counts = NullCounts.start(round_ties(observed[known]), len(orders))
+    for index, order in enumerate(orders):
+        permuted = round_ties(np.einsum("tv,tv->v", y, f[order]))
+        counts.add(permuted[:, np.newaxis], index)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return spread_known(known, p_values)
+
+
+class ResponsePredictions(RegionAnalysis):
     """Posteriors, predictions and their quality, of an analysis that has identified."""
 
     @property
@@ -109,7 +252,7 @@ class ResponsePredictions:
         images : dict of images (dict of ndarray for array input)
             Maps named r2 and correlation. Where test stimuli were repeated also
             noise_ceiling (the share of variance that a perfect model explains),
-            r2_normalized and correlation_normalized, see :func:`prediction_scores`.
+            r2_normalized and correlation_normalized, see `prediction_scores`.
             With permutations p_value and p_value_fwe of the correlation.
         """
         test = self.run_.test

@@ -1,6 +1,6 @@
-"""Read and check a test set, and plan the identification of its responses."""
+"""Runs of identification: planned from a test set or folds, stored as arrays, read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,12 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._doubts import check_new_rows
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.encoding._experiment import Experiment, doubts_of_pairing, make_plan
+from neuroextrap.encoding._experiment import (
+    Experiment,
+    doubts_of_pairing,
+    make_plan,
+    observed_plan,
+)
 from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_candidates,
@@ -21,6 +26,7 @@ from neuroextrap.encoding._stimuli import (
 from neuroextrap.encoding._training import some_responses
 from neuroextrap.stats._warn import warn
 
+_PENALTY = "penalty of "  # before the names of penalties among stored arrays
 _FAR_FEWER = 2
 """Residuals are far fewer than voxels where so many times them are not more."""
 
@@ -32,6 +38,23 @@ class EncodingRun(RegionRun):
     test: Experiment
     location: np.ndarray  # mean training response of every voxel, (n_features,)
     test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
+
+    @classmethod
+    def of(cls, parameters, test, choice, *, n_repeats, **others):
+        """Make the run of an Experiment in the regions chosen; return EncodingRun.
+
+        `n_repeats` are those of the bounds, `others` fields that `test` does not hold.
+        """
+        return cls(
+            parameters=parameters,
+            rows=test.rows,
+            choice=choice,
+            usable=parameters.usable_regions(choice, test.usable),
+            bounds=BoundDesign(n_repeats, np.empty((0, len(test.codes))), ()),
+            test_codes=test.codes,
+            test=test,
+            **others,
+        )
 
     def responses(self):
         """Return the test responses in their own units, shape (n_test, n_features).
@@ -48,12 +71,13 @@ def plan_identification(model, training, candidates, test):
     training data; `candidates` are features and distractors, `test` are images, stimuli
     and groups, as they came to ``identify``. Returns EncodingRun.
     """
-    parameters = RunParameters.of(model)
+    RunParameters.of(model)  # refuses what no run could use
     imgs, stimuli, groups = test
     for table, name in zip(candidates, ("features", "distractors"), strict=True):
         check_feature_names(table, getattr(model, "feature_names_in_", None), name)
-    names = candidate_names(*candidates)
-    tested, candidates = _candidates(*candidates, training)
+    features, distractors = candidates
+    names = candidate_names(features, distractors)
+    tested, candidates = _candidates(features, distractors, training)
     stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
@@ -79,38 +103,48 @@ def plan_identification(model, training, candidates, test):
         location=training.location,
         stimuli=training.stimuli,
     )._replace(rule=training.rule)
-    set_sizes = parameters.resolve_set_sizes(len(candidates))
-    plan, notes = make_plan(model, experiment, set_sizes)
-    choice = parameters.choose_regions(model.masker_, model.n_elements_)
-    usable = parameters.usable_regions(choice, experiment.usable)
-    notes += residual_notes(model, experiment, usable)
     classes = np.arange(len(candidates)) if names is None else names
-    unweighted = np.empty((0, len(experiment.codes)))
-    return EncodingRun(
-        parameters=parameters,
-        rows=experiment.rows,
+    return planned_run(
+        model,
+        experiment,
         masker=model.masker_,
-        choice=choice,
-        usable=usable,
-        plan=plan,
-        bounds=BoundDesign(experiment.bound_repeats(), unweighted, notes),
         classes=classes,
-        test_codes=experiment.codes,
-        set_sizes=set_sizes,
-        notes=(*training.notes, *notes),
-        doubts=doubts_of_pairing(model, experiment),
+        notes=training.notes,
         bg_img=samples.bg_img,
-        test=experiment,
         location=training.location,
         test_stimuli=classes[experiment.codes],
     )
 
 
-def residual_notes(model, experiment, usable):
+def planned_run(model, experiment, *, masker, notes, **others):
+    """Plan an Experiment, of a test set or of folds; return EncodingRun.
+
+    `notes` are those of the samples and of training; `others` are fields of the run.
+    """
+    parameters = RunParameters.of(model)
+    set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
+    plan, plan_notes = make_plan(model, experiment, set_sizes)
+    run = EncodingRun.of(
+        parameters,
+        experiment,
+        parameters.choose_regions(masker, len(experiment.usable)),
+        n_repeats=experiment.bound_repeats(),
+        masker=masker,
+        plan=plan,
+        set_sizes=set_sizes,
+        notes=(*notes, *plan_notes),
+        **others,
+    )
+    notes = (*run.notes, *_residual_notes(model, run))
+    return replace(run, notes=notes, doubts=doubts_of_pairing(model, experiment))
+
+
+def _residual_notes(model, run):
     """Warn, and say in a note, where residuals are far fewer than voxels."""
+    experiment = run.test
     if experiment.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
         return ()
-    sizes = np.diff(usable.regions.indptr)
+    sizes = np.diff(run.usable.regions.indptr)
     layout, largest = experiment.layout, int(sizes.max())
     n_residuals = min([n for _, n in layout.folds], default=layout.n_residuals)
     if n_residuals * _FAR_FEWER > largest:
@@ -134,3 +168,46 @@ def _candidates(features, distractors, training):
     # candidates that differ in dropped columns alone are the same to the model
     check_candidates(scaling.varying(candidates), len(tested), training.keys)
     return tested, candidates
+
+
+def run_arrays(run, penalties):
+    """Return what makes an EncodingRun, a dict of arrays without Python objects."""
+    test = run.test
+    arrays = {name: getattr(test, name) for name in Experiment._fields}
+    arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
+    arrays |= {_PENALTY + name: values for name, values in penalties.items()}
+    return {
+        name: np.asarray(value) for name, value in arrays.items() if value is not None
+    }
+
+
+def read_run(model, results, arrays):
+    """Make an EncodingRun of stored arrays; return it and the penalties.
+
+    `model` has the parameters of the analysis, and masker and classes; `results` are
+    its RegionResults.
+    """
+    parts = {name: arrays.get(name) for name in Experiment._fields}
+    parts["n_candidates"] = int(parts["n_candidates"])
+    parts["rule"] = str(parts["rule"])
+    test = Experiment(**parts)
+    run = EncodingRun.of(
+        RunParameters.of(model),
+        test,
+        results.choice,
+        n_repeats=results.n_repeats,
+        masker=model.masker_,
+        plan=observed_plan(model, test, results.set_sizes),
+        classes=model.classes_,
+        set_sizes=results.set_sizes,
+        notes=results.notes,
+        bg_img=model.bg_img_,
+        location=arrays["location"],
+        test_stimuli=arrays["test_stimuli"],
+    )
+    penalties = {
+        name.removeprefix(_PENALTY): values
+        for name, values in arrays.items()
+        if name.startswith(_PENALTY)
+    }
+    return run, penalties

@@ -243,7 +243,7 @@ def check_candidates(candidates, n_tested, trained):
             f"{len(seen)} of {n_tested} test stimuli were trained on (first: row "
             f"{seen[0]}); test on stimuli that the model has not seen"
         )
-    first = {}
+    first: dict = {}
     for row, key in enumerate(keys):
         if key in first:
             raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from neuroextrap.stats._linear_test import linear_test
+from neuroextrap.stats._linear_scores import linear_test
 
 
 def resolve_test(design_matrix, contrast, n_subjects):

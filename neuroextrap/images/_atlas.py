@@ -1,6 +1,7 @@
 """Atlas labels of a masker's features, and the names that belong to them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
 """What atlases call the entry of label 0, in small letters."""
 
 
-def atlas_labels(labels_img, masker, names=None):
+def atlas_labels(
+    labels_img: Any, masker: Any, names: Any = None
+) -> tuple[np.ndarray, dict[int, str]]:
     """Read the atlas label of every feature, and the names of the labels.
 
     Parameters
@@ -184,7 +187,7 @@ def _names_of_frame(frame):
 
 def _names_of_pairs(pairs):
     """Return a dict of labels and their names, without those whose name is missing."""
-    found = {}
+    found: dict[int, str | None] = {}
     for value, name in pairs:
         label = _whole(value)
         if label in found:

@@ -37,16 +37,16 @@ _logger = logging.getLogger(__name__)
     without="samples smoothing_fwhm high_pass detrend standardize delay"
 )
 def single_trial_betas(
-    imgs,
-    events,
+    imgs: Any,
+    events: Any,
     *,
-    masker,
-    model="lsa",
-    noise_model="ar1",
-    signal_scaling=True,
-    design_options=None,
-    **options,
-):
+    masker: Any,
+    model: str = "lsa",
+    noise_model: str = "ar1",
+    signal_scaling: bool = True,
+    design_options: dict | None = None,
+    **options: Any,
+) -> LabeledSamples:
     """Estimate one response (beta) per trial by a general linear model of each run.
 
     ``"lsa"`` (least squares, all) fits one design with a regressor for every trial;
@@ -172,7 +172,10 @@ def trials_of_runs(imgs, events, options, fit=None):
             raise ValueError(late)
     confounds = read_confounds(options.confounds, named)
     volumes = read_sample_mask(options.sample_mask, named)
-    kept = [_kept_trials(*table, exclude, options.label_column) for table in tables]
+    kept = [
+        _kept_trials(table, name, exclude, options.label_column)
+        for table, name in tables
+    ]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     warn_unknown(exclude, present)
     if not any(keep.any() for _, keep in kept):
@@ -185,9 +188,13 @@ def trials_of_runs(imgs, events, options, fit=None):
         fit | {"t_r": time, "confounds": regressed, "volumes": in_fit}
         for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
     ]
+    seen = [
+        _seen_trials(img.name, trials, keep, of_run)
+        for img, (trials, keep), of_run in zip(named, kept, own, strict=True)
+    ]
     return [
-        RunTrials(img, *_seen_trials(img.name, *trials, of_run), of_run)
-        for img, trials, of_run in zip(named, kept, own, strict=True)
+        RunTrials(img, trials, keep, of_run)
+        for img, (trials, keep), of_run in zip(named, seen, own, strict=True)
     ]
 
 
@@ -247,7 +254,8 @@ def _betas_of_run(run, masker):
     rows = np.flatnonzero(keep)
     # one design for all trials, or one for each, the others in their condition
     together = [rows] if options["model"] == "lsa" else rows[:, None]
-    fits = [_fit(series, *_named_trials(trials, own), options) for own in together]
+    named = [_named_trials(trials, own) for own in together]
+    fits = [_fit(series, events, names, options) for events, names in named]
     betas[:, varying] = np.concatenate(fits)
     return betas
 

@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +29,12 @@ def file_entities(path):
     """
     stem, dot, extension = Path(path).name.partition(".")
     *pairs, suffix = stem.split("_")
-    matches = [PAIR.fullmatch(pair) for pair in pairs]
-    whole = matches and all(matches) and _SUFFIX.fullmatch(suffix)
+    matches = [match for match in map(PAIR.fullmatch, pairs) if match is not None]
+    whole = matches and len(matches) == len(pairs) and _SUFFIX.fullmatch(suffix)
     if not (dot and extension and whole):
         return None
-    entities = dict(match.groups() for match in matches)
-    if len(entities) < len(matches) or matches[0].group(1) != "sub":
+    entities = {match[1]: match[2] for match in matches}
+    if len(entities) < len(matches) or matches[0][1] != "sub":
         return None
     return entities
 
@@ -48,7 +49,7 @@ def loose_entities(path):
     {'run': '03', 'ses': '2', 'sub': '01'}
     """
     path = Path(path)
-    found = {}
+    found: dict[str, str] = {}
     for piece in path.name.partition(".")[0].split("_"):
         match = PAIR.fullmatch(_lower_key(piece))
         if match:
@@ -159,7 +160,7 @@ def _only_order(images, tables):
 
 def _refuse_same(values, names, remedy):
     """Raise if a file, or a table in memory, is given twice."""
-    seen = {}
+    seen: dict[Any, str] = {}
     for value, name in zip(values, names, strict=True):
         if value is None:
             continue

@@ -127,7 +127,7 @@ def refuse_copies(found, participant, more=()):
     `found` are pairs of path and entities; `more` are further keys that tell series
     apart. Labels are compared as numbers where they are, no run is the first one.
     """
-    series = {}
+    series: dict[tuple, list[str]] = {}
     for path, entities in found:
         labels = {"run": "1", **entities}
         run = tuple(_number(labels.get(key)) for key in (*_RUN_KEYS, *more))
@@ -147,7 +147,7 @@ def _events_of(path, entities, folders):
 
     None where there is none.
     """
-    best = []
+    best: list[tuple] = []
     for folder in folders:
         best = best or _tables_for(entities, folder)
     if not best:

@@ -63,7 +63,8 @@ def check_private(folder):
     """
     if os.name != "posix":
         return
-    above, alone = folder.absolute().parent, {}
+    above = folder.absolute().parent
+    alone: dict[tuple[int, int], bool] = {}
     for path in (above, folder, *_below(folder / "joblib")):
         try:
             status = path.stat()

@@ -69,6 +69,7 @@ def _smooth(masker, fwhm):
     if masker.smoothing_fwhm not in (None, fwhm):
         raise ValueError(
             f"smoothing_fwhm={fwhm!r} but the masker smooths by "
-            f"{masker.smoothing_fwhm:g} mm; say it once"
+            f"{masker.smoothing_fwhm:g} mm; set it in one "
+            "place only"
         )
     masker.set_params(smoothing_fwhm=fwhm)

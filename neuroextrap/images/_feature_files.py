@@ -234,9 +234,9 @@ def _read(path, max_size):
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
     try:
-        with Image.open(path) as image:
-            is_gray = image.mode in ("1", "L", "LA", "I;16", "I", "F")
-            image = image.convert("L" if is_gray else "RGB")
+        with Image.open(path) as opened:
+            is_gray = opened.mode in ("1", "L", "LA", "I;16", "I", "F")
+            image = opened.convert("L" if is_gray else "RGB")
             longest = max(image.size)
             if longest > max_size:
                 size = [max(1, round(side * max_size / longest)) for side in image.size]

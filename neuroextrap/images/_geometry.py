@@ -1,6 +1,7 @@
 """Where a masker's features lie: lattice, mesh, coordinates and centers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def surface_mesh(masker):
     return hemispheres
 
 
-def feature_coordinates(masker):
+def feature_coordinates(masker: Any) -> np.ndarray:
     """Return the world coordinates of every feature.
 
     Parameters
@@ -115,7 +116,7 @@ def center_features(process_mask_img, masker):
     return centers
 
 
-def feature_values(img, masker, name):
+def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
     """Read one image's values at the features, on the masker's own grid.
 
     Parameters

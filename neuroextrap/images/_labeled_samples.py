@@ -1,7 +1,7 @@
 """Labeled samples from BOLD series: volumes and block averages."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,9 @@ class LabeledSamples:
 
 
 @takes_sample_options(without=_NOT_OF_VOLUMES)
-def volume_samples(imgs, events, *, masker, **options):
+def volume_samples(
+    imgs: Any, events: Any, *, masker: Any, **options: Any
+) -> LabeledSamples:
     """Make a sample of every labeled volume.
 
     Volumes of one block are not independent: permute them by blocks, or average them
@@ -100,7 +102,9 @@ def volume_samples(imgs, events, *, masker, **options):
 
 
 @takes_sample_options(without=_NOT_OF_VOLUMES)
-def block_averages(imgs, events, *, masker, **options):
+def block_averages(
+    imgs: Any, events: Any, *, masker: Any, **options: Any
+) -> LabeledSamples:
     """Average the volumes of every condition in every run.
 
     Parameters
@@ -246,13 +250,12 @@ def _runs_and_labels(imgs, events, options):
         if is_timed(table):
             time = next(times)
             labels.append(labels_of_volumes(table, name, n, time, options.delay))
-            runs.append(np.full(n, i))
         else:
             labels.append(_labels_by_row(table, name, n))
-            runs.append(_runs_of_table(table, name, i, alone=len(tables) == 1))
+        has_runs = len(tables) == 1 and not is_timed(table) and "run" in table.columns
+        runs.append(read_runs(table, name) if has_runs else np.full(n, i))
     # one table keeps the type of its run column
-    runs = runs[0] if len(runs) == 1 else np.concatenate(runs)
-    return runs, np.concatenate(labels)
+    return runs[0] if len(runs) == 1 else np.concatenate(runs), np.concatenate(labels)
 
 
 def _refuse_timed(table_and_name, n_images):
@@ -273,13 +276,6 @@ def _labels_by_row(table, name, n_volumes):
             "column it must have one row per volume"
         )
     return table["trial_type"].to_numpy(dtype=str)
-
-
-def _runs_of_table(table, name, number, *, alone):
-    """Return the runs of a table's volumes: its run column, or the table's number."""
-    if "run" not in table.columns or not alone:
-        return np.full(len(table), number)
-    return read_runs(table, name)
 
 
 def _kept(labels, exclude):

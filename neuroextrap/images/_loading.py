@@ -1,6 +1,7 @@
 """From images to samples x features, always through the masker."""
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from neuroextrap.images._opening import (
 )
 
 
-def load_samples(imgs, masker, *, confounds=None, sample_mask=None):
+def load_samples(
+    imgs: Any, masker: Any, *, confounds: Any = None, sample_mask: Any = None
+) -> np.ndarray:
     """Return samples x features of images, with the masker's smoothing and cleaning.
 
     Every 4-D image (2-D surface image) is cleaned on its own, as one run. A list of

@@ -1,5 +1,7 @@
 """One fitted masker from a mask, a masker, or the images themselves."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.images._caching import cached, set_memory
@@ -17,7 +19,9 @@ _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
 
 
-def resolve_masker(mask, imgs=None, *, memory=None, memory_level=1):
+def resolve_masker(
+    mask: Any, imgs: Any = None, *, memory: Any = None, memory_level: int = 1
+) -> Any:
     """Return a newly fitted masker, made from a mask, a masker, or the images.
 
     The user's masker is never modified: a copy with the same settings (smoothing,
@@ -202,7 +206,7 @@ def _mean_image(named):
     return Nifti1Image(total / n_samples, named[0].img.affine)
 
 
-def mni152_mask(resolution=3):
+def mni152_mask(resolution: int = 3) -> Any:
     """Return the brain mask of the MNI152 template that ships with nilearn.
 
     Parameters

@@ -4,6 +4,7 @@ import os
 import zlib
 from dataclasses import dataclass
 from glob import glob
+from typing import Any
 from xml.parsers.expat import ExpatError
 
 import numpy as np
@@ -33,7 +34,7 @@ class NamedImage:
     """
 
     name: str
-    img: object
+    img: Any
 
     @property
     def is_surface(self):

@@ -1,6 +1,7 @@
 """The regions of an analysis, and which features carry their values in an image."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -14,12 +15,11 @@ from neuroextrap.images._geometry import (
     surface_mesh,
 )
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.regions import surface_discs
 from neuroextrap.regions._coordinates import nearest_features
 from neuroextrap.regions._labels import label_regions
 from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 from neuroextrap.regions._membership import check_centers, check_regions
-from neuroextrap.regions._surfaces import cached_surface_discs
+from neuroextrap.regions._surfaces import cached_surface_discs, surface_discs
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ def _neighborhoods(masker, radius, n_nearest, centers):
     return lattice_spheres(mask, affine, radius, centers=centers)
 
 
-def surface_regions(masker, radius, *, centers=None, cache_dir=None):
+def surface_regions(
+    masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
+) -> Any:
     """Make discs along the surface around features, hemisphere by hemisphere.
 
     Paths run over the whole mesh; vertices outside the mask carry paths but are not

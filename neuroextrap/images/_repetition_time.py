@@ -79,7 +79,7 @@ def _positive(t_r):
 def _of_header(img):
     """Return pixdim[4] in seconds, None where it is not set or has no unit."""
     header = getattr(img.img, "header", None)
-    if img.n_samples is None or not hasattr(header, "get_xyzt_units"):
+    if header is None or img.n_samples is None or not hasattr(header, "get_xyzt_units"):
         return None
     zoom, unit = float(header.get_zooms()[3]), header.get_xyzt_units()[1]
     value = zoom * _SECONDS.get(unit, np.nan)

@@ -173,8 +173,9 @@ def as_sample_options(function, given, **fixed):
 
 def _descriptions():
     """Return the lines that describe every option, by name."""
-    _, _, text = inspect.cleandoc(SampleOptions.__doc__).partition("-\n")
-    described, name = {}, ""
+    _, _, text = inspect.cleandoc(SampleOptions.__doc__ or "").partition("-\n")
+    described: dict[str, list[str]] = {}
+    name = ""
     for line in text.splitlines():
         if not line.startswith(" "):
             name = line.partition(" ")[0]

@@ -1,8 +1,10 @@
 """From feature values to images, and image files of results."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.images._geometry import surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
@@ -15,7 +17,7 @@ from neuroextrap.images._opening import (
 from neuroextrap.images._space import new_volume
 
 
-def to_img(values, masker):
+def to_img(values: ArrayLike, masker: Any) -> Any:
     """Make an image of feature values: floating point, NaN outside the mask.
 
     The image takes grid and space from the masker's mask but never its data type: a

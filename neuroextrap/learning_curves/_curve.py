@@ -1,19 +1,21 @@
 """The mutual information learning curve."""
 
 import logging
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from neuroextrap.learning_curves._curve_run import prepare_run
+from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._information import label_entropy
-from neuroextrap.learning_curves._patterns import check_pattern
-from neuroextrap.learning_curves._residual_freedom import (
+from neuroextrap.learning_curves._scans import read_scans
+from neuroextrap.learning_curves._sensitivity import check_pattern
+from neuroextrap.learning_curves._splits import (
+    check_train_sizes,
     default_train_sizes,
     residual_freedom,
+    run_tasks,
 )
-from neuroextrap.learning_curves._scans import read_scans
-from neuroextrap.learning_curves._splits import check_train_sizes
-from neuroextrap.learning_curves._tasks import run_tasks
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._validation import check_integer
 from neuroextrap.stats._warn import warn
@@ -22,24 +24,24 @@ _LOG = logging.getLogger(__name__)
 
 
 def information_learning_curve(  # noqa: PLR0913
-    X,
-    y,
-    groups,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
     *,
-    classifier=None,
-    center="group",
-    scale=None,
-    mask=None,
-    priors=None,
-    prior_weight="cross-validated",
-    pattern="sensitivity",
-    rotation_invariant=None,
-    train_sizes=None,
-    n_splits=150,
-    random_state=0,
-    memory=None,
-    n_jobs=1,
-):
+    classifier: Any = None,
+    center: str | None = "group",
+    scale: str | None = None,
+    mask: Any = None,
+    priors: ArrayLike | None = None,
+    prior_weight: Any = "cross-validated",
+    pattern: str | None = "sensitivity",
+    rotation_invariant: bool | None = None,
+    train_sizes: ArrayLike | None = None,
+    n_splits: int = 150,
+    random_state: Any = 0,
+    memory: Any = None,
+    n_jobs: int = 1,
+) -> Any:
     """Estimate the information in bits about unseen subjects, by training size.
 
     For every training size, many random splits by subject: a classifier is trained
@@ -160,17 +162,10 @@ def information_learning_curve(  # noqa: PLR0913
     >>> bool(curve.information[1].mean() > curve.information[0].mean())
     True
     """
-    run = prepare_run(
-        read_scans(X, mask, memory=memory).X,
-        y,
-        groups,
-        classifier=classifier,
-        center=center,
-        scale=scale,
-        priors=priors,
-        rotation_invariant=rotation_invariant,
-        random_state=random_state,
+    options = CurveOptions(
+        classifier, center, scale, rotation_invariant, random_state, priors
     )
+    run = prepare_run(read_scans(X, mask, memory=memory).X, y, groups, options)
     check_pattern(pattern, run.classifier)
     if train_sizes is None:
         sizes = default_train_sizes(run, int(prior_weight == "cross-validated"))

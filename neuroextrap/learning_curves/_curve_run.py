@@ -2,13 +2,14 @@
 
 import dataclasses
 import numbers
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._doubts import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
-from neuroextrap.learning_curves._preparation import center_groups, scale_scans
+from neuroextrap.learning_curves._scans import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._labels import check_labels
 from neuroextrap.stats._validation import check_numbers, random_generator
@@ -51,13 +52,21 @@ class CurveRun:
         return table
 
 
-def prepare_run(  # noqa: PLR0913
-    X, y, groups, *, classifier, center, scale, priors, rotation_invariant, random_state
-):
-    """Check scans, labels and options, and choose the coordinates of the run.
+class CurveOptions(NamedTuple):
+    """What all curves can be asked for, see `information_learning_curve`."""
 
-    Options are those of `information_learning_curve`. Everything wrong with the input
-    is an error here, before any work.
+    classifier: Any = None
+    center: str | None = "group"
+    scale: str | None = None
+    rotation_invariant: bool | None = None
+    random_state: Any = 0
+    priors: Any = None
+
+
+def prepare_run(X, y, groups, options):
+    """Check scans, labels and `CurveOptions`, and choose the coordinates of the run.
+
+    Everything wrong with the input is an error here, before any work.
     """
     X, y, groups = _check_samples(X, y, groups)
     classes, codes = np.unique(y, return_inverse=True)
@@ -68,11 +77,12 @@ def prepare_run(  # noqa: PLR0913
             f"y must hold at least 2 labels, got one, {classes.tolist()[0]!r}; add "
             "scans of another"
         )
-    classifier = _check_classifier(classifier)
-    _check_preparation(center, scale, codes, group_codes)
-    X = scale_scans(X) if scale == "mean" else X
-    X = center_groups(X, group_codes) if center == "group" else X
-    priors = _known_priors(priors, classifier, codes, len(classes))
+    classifier = _check_classifier(options.classifier)
+    _check_preparation(options.center, options.scale, codes, group_codes)
+    X = scale_scans(X) if options.scale == "mean" else X
+    X = center_groups(X, group_codes) if options.center == "group" else X
+    priors = _known_priors(options.priors, classifier, codes, len(classes))
+    rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
         rotation_invariant = isinstance(classifier, CanonicalVariates)
     classifier = _resolve(classifier, priors, group_codes)
@@ -87,8 +97,8 @@ def prepare_run(  # noqa: PLR0913
         priors=priors,
         classifier=classifier,
         takes_groups=has_fit_parameter(classifier, "groups"),
-        centered=center == "group",
-        seed=int(random_generator(random_state).integers(2**63)),
+        centered=options.center == "group",
+        seed=int(random_generator(options.random_state).integers(2**63)),
     )
 
 

@@ -1,6 +1,9 @@
 """Information in bits from predicted probabilities, and its regularization."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._validation import check_flags
 
@@ -51,7 +54,7 @@ def check_priors(priors, n_classes):
     return priors
 
 
-def label_entropy(priors, *, base=2):
+def label_entropy(priors: Any, *, base: float = 2) -> float:
     """Compute the entropy of the labels, the most that predictions can tell.
 
     Parameters
@@ -81,8 +84,14 @@ def label_entropy(priors, *, base=2):
 
 
 def prediction_information(
-    probabilities, y, *, priors, classes=None, log=False, base=2
-):
+    probabilities: ArrayLike,
+    y: Any,
+    *,
+    priors: Any,
+    classes: ArrayLike | None = None,
+    log: bool = False,
+    base: float = 2,
+) -> float:
     """Compute the mutual information of labels and predicted probabilities.
 
     Parameters

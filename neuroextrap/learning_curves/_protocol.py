@@ -1,11 +1,138 @@
-"""The protocol of Kjems et al. 2002: four setups of labels and components."""
+"""Label schemes of the same scans, and the protocol of Kjems et al. 2002."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._label_schemes import agnostic_labels
-from neuroextrap.learning_curves._preparation import balanced_scans, scale_scans
+from neuroextrap.learning_curves._information import check_priors
+from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
+
+
+def agnostic_labels(groups):
+    """Label every scan by its place within its subject: 0, 1, 2, ...
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,)
+        Subject of every scan; scans in the order in which they were made.
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,)
+        Number of earlier scans of the same subject.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Mutual information for hierarchical label
+    sets".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves._protocol import agnostic_labels
+    >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
+    array([0, 1, 0, 2, 1])
+    """
+    groups = np.asarray(groups)
+    labels = np.empty(len(groups), dtype=np.intp)
+    for group in np.unique(groups):
+        in_group = groups == group
+        labels[in_group] = np.arange(in_group.sum())
+    return labels
+
+
+def coarse_of_fine(fine: ArrayLike, coarse: ArrayLike) -> np.ndarray:
+    """Find the coarse label that every fine label belongs to.
+
+    Parameters
+    ----------
+    fine : array-like of shape (n_samples,)
+        Fine label of every scan.
+    coarse : array-like of shape (n_samples,)
+        Coarse label of the same scans.
+
+    Returns
+    -------
+    ndarray of int of shape (n_fine,)
+        Column number of the coarse label of each fine one, both sorted.
+
+    Raises
+    ------
+    ValueError
+        If a fine label belongs to two coarse ones.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import coarse_of_fine
+    >>> coarse_of_fine(["a1", "b1", "a2", "b2"], ["a", "b", "a", "b"])
+    array([0, 0, 1, 1])
+    """
+    fine_names, fine_codes = np.unique(fine, return_inverse=True)
+    coarse_names, coarse_codes = np.unique(coarse, return_inverse=True)
+    table = np.zeros((len(fine_names), len(coarse_names)), dtype=bool)
+    table[fine_codes, coarse_codes] = True
+    split = table.sum(axis=1) > 1
+    if split.any():
+        raise ValueError(
+            f"the fine label {fine_names[split].tolist()[0]!r} belongs to several "
+            f"coarse labels ({coarse_names[table[split][0]].tolist()}); give "
+            "nested schemes"
+        )
+    return np.argmax(table, axis=1)
+
+
+def fine_probabilities(
+    probabilities: ArrayLike, mapping: ArrayLike, fine_priors: ArrayLike
+) -> np.ndarray:
+    """Translate predictions of coarse labels into predictions of fine labels.
+
+    Each coarse label's probability is divided among its fine labels in proportion to
+    their priors, which leaves the information unchanged: models of different label
+    schemes can be compared in bits.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_samples, n_coarse)
+        Predicted p(coarse|x).
+    mapping : array-like of int of shape (n_fine,)
+        Column number of the coarse label of each fine one.
+    fine_priors : array-like of shape (n_fine,)
+        Known probabilities of the fine labels.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_fine)
+        ``p(coarse|x) p(fine) / p(coarse)``.
+
+    Raises
+    ------
+    ValueError
+        If the mapping does not fit, or priors are no probabilities.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, eq. 13 (which spreads evenly: the same thing
+    for equal fine priors only).
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import fine_probabilities
+    >>> fine_probabilities([[0.8, 0.2]], [0, 0, 1, 1], [0.25] * 4)
+    array([[0.4, 0.4, 0.1, 0.1]])
+    """
+    probabilities = np.asarray(probabilities, dtype=np.float64)
+    mapping = np.asarray(mapping)
+    n_coarse = probabilities.shape[-1]
+    priors = check_priors(fine_priors, len(mapping))
+    if set(mapping.tolist()) != set(range(n_coarse)):
+        raise ValueError(
+            f"mapping must name each of the coarse columns 0..{n_coarse - 1}, got "
+            f"{mapping.tolist()}; make it with coarse_of_fine"
+        )
+    coarse_priors = np.bincount(mapping, weights=priors)
+    return probabilities[..., mapping] * (priors / coarse_priors[mapping])
 
 
 def protocol_setups(y, groups, *, per_label=2):
@@ -38,8 +165,15 @@ def protocol_setups(y, groups, *, per_label=2):
 
 
 def protocol_learning_curves(
-    X, y, groups, *, scale="mean", per_label=2, significance_level=None, **options
-):
+    X: ArrayLike,
+    y: ArrayLike,
+    groups: ArrayLike,
+    *,
+    scale: str | None = "mean",
+    per_label: int = 2,
+    significance_level: float | None = None,
+    **options: Any,
+) -> dict:
     """Compute the learning curves of the four setups of Kjems et al. 2002.
 
     Each scan is divided by its mean over the voxels, the subject's mean scan over

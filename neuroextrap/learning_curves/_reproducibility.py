@@ -1,31 +1,33 @@
 """Reproducibility of maps over disjoint halves of the subjects (NPAIRS)."""
 
-import numpy as np
+from typing import Any
 
-from neuroextrap.learning_curves._curve_run import prepare_run
-from neuroextrap.learning_curves._patterns import check_pattern
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._scans import read_scans
-from neuroextrap.learning_curves._splits import check_train_sizes
-from neuroextrap.learning_curves._tasks import run_tasks
+from neuroextrap.learning_curves._sensitivity import check_pattern
+from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
 
 
 def pattern_reproducibility(  # noqa: PLR0913
-    X,
-    y,
-    groups,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
     *,
-    classifier=None,
-    center="group",
-    scale=None,
-    mask=None,
-    pattern="sensitivity",
-    rotation_invariant=None,
-    train_sizes=None,
-    n_splits=150,
-    random_state=0,
-    memory=None,
-    n_jobs=1,
-):
+    pattern: str = "sensitivity",
+    train_sizes: ArrayLike | None = None,
+    n_splits: int = 150,
+    classifier: Any = None,
+    center: Any = "group",
+    scale: Any = None,
+    mask: Any = None,
+    rotation_invariant: Any = None,
+    random_state: Any = 0,
+    memory: Any = None,
+    n_jobs: Any = 1,
+) -> Any:
     """Measure the agreement of maps of models trained on disjoint sets of subjects.
 
     Parameters
@@ -36,33 +38,16 @@ def pattern_reproducibility(  # noqa: PLR0913
         Label of every scan.
     groups : array-like of shape (n_samples,)
         Subject of every scan.
-    classifier : classifier or None, default=None
-        Any classifier that has a sensitivity map. If None, ``CanonicalVariates()`` with
-        as many components as the smallest subject has scans.
-    center : {"group", None}, default="group"
-        "group" subtracts every subject's mean scan.
-    scale : {"mean", None}, default=None
-        "mean" first divides each scan by its mean over the voxels.
-    mask : path-like, image, masker or None, default=None
-        Where the voxels of images are. If None, a mask is computed from the images.
     pattern : {"sensitivity", "log_sensitivity", "canonical"}, default="sensitivity"
         Map compared: the sensitivity of p(g|x) or of log p(g|x) on the training
         scans, or the first canonical map, its sign set by the class means.
-    rotation_invariant : bool or None, default=None
-        Whether training on rotated features gives the same predictions. If None, True
-        for canonical variates and False for all else.
     train_sizes : array-like of int or None, default=None
         Subjects in each of the two sets. If None, half of all.
     n_splits : int, default=150
         Random pairs of sets at every size.
-    random_state : None, int or Generator, default=0
-        Seed of the splits, which are those of :func:`information_learning_curve` with
-        the same seed. Results do not depend on ``n_jobs``.
-    memory : path-like, joblib.Memory or None, default=None
-        Cache for scans read from image files; a changed file is read anew. Does not
-        affect results. If None, nothing is cached.
-    n_jobs : int, default=1
-        Number of processes.
+    classifier, center, scale, mask, rotation_invariant, random_state, memory, n_jobs
+        As in :func:`information_learning_curve`, whose splits these are with the same
+        seed. Any classifier that has a sensitivity map will do.
 
     Returns
     -------
@@ -112,17 +97,8 @@ def pattern_reproducibility(  # noqa: PLR0913
     from sklearn.utils import Bunch
 
     scans = read_scans(X, mask, memory=memory)
-    run = prepare_run(
-        scans.X,
-        y,
-        groups,
-        classifier=classifier,
-        center=center,
-        scale=scale,
-        priors=None,
-        rotation_invariant=rotation_invariant,
-        random_state=random_state,
-    )
+    options = CurveOptions(classifier, center, scale, rotation_invariant, random_state)
+    run = prepare_run(scans.X, y, groups, options)
     check_pattern(pattern, run.classifier)
     sizes = _half_sizes(train_sizes, len(run.group_names), pattern)
     tasks = run_tasks(

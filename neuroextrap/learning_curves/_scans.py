@@ -1,9 +1,10 @@
-"""Scans read from arrays or images, and maps back to images."""
+"""Read scans through a mask, and prepare them before any model sees them."""
 
 import dataclasses
 import logging
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.images._caching import check_memory
 from neuroextrap.stats._validation import check_numbers
@@ -102,7 +103,8 @@ def canonical_images(classifier, masker):
     --------
     >>> import numpy as np, nibabel
     >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.learning_curves import CanonicalVariates, canonical_images
+    >>> from neuroextrap.learning_curves import CanonicalVariates
+    >>> from neuroextrap.learning_curves._scans import canonical_images
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 3, 2)), np.eye(4)))
     >>> X = np.random.default_rng(0).standard_normal((20, 12))
     >>> model = CanonicalVariates(n_components=3).fit(X, np.tile([0, 1, 2, 3], 5))
@@ -112,3 +114,108 @@ def canonical_images(classifier, masker):
     from neuroextrap.images import to_img
 
     return to_img(classifier.canonical_maps_, masker)
+
+
+def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
+    """Subtract from every scan the mean scan of its subject.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Scans.
+    groups : array-like of shape (n_samples,)
+        Subject of every scan.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        A new array. Each subject's mean uses that subject alone, so test subjects
+        stay independent of training ones.
+
+    Raises
+    ------
+    ValueError
+        For a subject with a single scan, of which nothing would be left.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import center_groups
+    >>> center_groups([[1.0], [3.0], [10.0], [20.0]], [0, 0, 1, 1]).ravel()
+    array([-1.,  1., -5.,  5.])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"group {names.tolist()[np.argmin(counts)]!r} has one scan: removing its "
+            "mean leaves nothing; use center=None"
+        )
+    order = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    sums = np.add.reduceat(X[order], starts, axis=0)
+    return X - (sums / counts[:, None])[codes]
+
+
+def scale_scans(X):
+    """Divide every scan by its mean over the features (voxels of the mask).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Scans in positive units, such as counts or raw BOLD.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        A new array whose rows have mean one.
+
+    Raises
+    ------
+    ValueError
+        For a scan whose mean is not clearly positive (contrasts, centered data), where
+        the division would be meaningless.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves._scans import scale_scans
+    >>> scale_scans([[1.0, 3.0], [10.0, 30.0]])
+    array([[0.5, 1.5],
+           [0.5, 1.5]])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    means, sizes = X.mean(axis=1), np.abs(X).mean(axis=1)
+    unusable = means <= 1e-2 * sizes
+    if unusable.any():
+        raise ValueError(
+            f"scan {int(np.argmax(unusable))} has mean {means[unusable][0]:.3g}: scans "
+            "can be divided by their mean only when it is clearly positive; use "
+            "scale=None for contrasts or centered data"
+        )
+    return X / means[:, None]
+
+
+def balanced_scans(y, groups, *, per_label=2):
+    """Return the rows of the first `per_label` scans of each label and subject.
+
+    Scans come in the order in which they were made, and so do the rows.
+    """
+    y, groups = np.asarray(y), np.asarray(groups)
+    chosen = []
+    for group in np.unique(groups).tolist():
+        for label in np.unique(y).tolist():
+            rows = np.flatnonzero((groups == group) & (y == label))
+            if len(rows) < per_label:
+                raise ValueError(
+                    f"group {group!r} has {len(rows)} scans labeled {label!r}; "
+                    f"per_label={per_label} must be at most that; use a smaller one"
+                )
+            chosen.append(rows[:per_label])
+    return np.sort(np.concatenate(chosen))

@@ -1,15 +1,122 @@
-"""Sensitivity maps: how much the predictions change with every voxel."""
+"""Maps of classifiers: linear scores, sensitivities, patterns of models compared."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from neuroextrap.learning_curves._linear_scores import (
-    linear_scores,
-    posterior_of_scores,
-)
+from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
+# features per batch of the back-projection: small enough for the processor's cache
+_BATCH_SIZE = 4096
 
-def sensitivity_map(classifier, X, y, *, of="posterior", label=None):
+
+def linear_scores(classifier, X):
+    """Return weights, scores and link of a classifier with linear decision function.
+
+    Weights (n_classes, n_features) are the derivatives of the scores (n_samples,
+    n_classes); two classes have minus and plus half the log odds. The link ("softmax"
+    or "sigmoids") is not looked up by class name but found by trying: the classifier's
+    own posteriors must come out.
+    """
+    if isinstance(classifier, VoxelwiseGaussian):
+        return _voxelwise_scores(classifier, X)
+    steps, last = _unwrap(classifier)
+    needed = ("coef_", "decision_function", "predict_proba")
+    missing = [name for name in needed if not hasattr(last, name)]
+    if missing:
+        raise TypeError(
+            f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
+            "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
+            "LinearDiscriminantAnalysis, ...); use pattern=None for learning curves "
+            "without maps"
+        )
+    weights = np.asarray(last.coef_, dtype=np.float64)
+    scores = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    for step in reversed(steps):
+        weights = _through(step, weights)
+    if scores.ndim == 1:
+        scores = np.stack([-0.5 * scores, 0.5 * scores], axis=1)
+        weights = np.concatenate([-0.5 * weights, 0.5 * weights])
+    return weights, scores, _find_link(classifier, X, scores)
+
+
+def posterior_of_scores(scores, link):
+    """Return log posteriors of linear scores, and the gain of each class.
+
+    All have shape (n_samples, n_classes). The gain is the derivative of the logarithm
+    of the unnormalized posterior by the class's own score; "sigmoids" are divided by
+    their sum.
+    """
+    from scipy.special import expit, log_expit, log_softmax, logsumexp
+
+    if link == "softmax":
+        return log_softmax(scores, axis=1), np.ones_like(scores)
+    parts = log_expit(scores)
+    return parts - logsumexp(parts, axis=1, keepdims=True), expit(-scores)
+
+
+def _unwrap(classifier):
+    """Split a pipeline into transformers and last step; a classifier has none."""
+    steps = getattr(classifier, "steps", None)
+    if steps is None:
+        return [], classifier
+    chain = [step for _, step in steps if step is not None and step != "passthrough"]
+    return chain[:-1], chain[-1]
+
+
+def _through(step, weights):
+    """Return derivatives with respect to the input of a linear transformer."""
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import StandardScaler
+
+    if isinstance(step, StandardScaler):
+        return weights if step.scale_ is None else weights / step.scale_
+    if isinstance(step, PCA):
+        if step.whiten:
+            weights = weights / np.sqrt(step.explained_variance_)
+        return weights @ step.components_
+    raise TypeError(
+        f"the pipeline step {type(step).__name__} cannot be differentiated here; "
+        "use StandardScaler or PCA"
+    )
+
+
+def _find_link(classifier, X, scores):
+    """Return the name of the link that reproduces the classifier's posteriors."""
+    posterior = classifier.predict_proba(X)
+    for name in ("softmax", "sigmoids"):
+        if np.allclose(
+            np.exp(posterior_of_scores(scores, name)[0]), posterior, atol=1e-6
+        ):
+            return name
+    raise TypeError(
+        f"the posteriors of {type(classifier).__name__} are no softmax and no "
+        "normalized sigmoids of its decision function, so that their derivative is not "
+        "known; use another classifier"
+    )
+
+
+def _voxelwise_scores(model, X):
+    """Return the scores of independent voxels, linear when variances are shared."""
+    if model.variance != "pooled":
+        raise TypeError(
+            "VoxelwiseGaussian(variance='class') has no linear scores; use "
+            "variance='pooled'"
+        )
+    variances = np.where(model.variances_ > 0, model.variances_, np.inf)
+    return model.means_ / variances, model.predict_log_proba(X), "softmax"
+
+
+def sensitivity_map(
+    classifier: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    of: str = "posterior",
+    label: Any = None,
+) -> np.ndarray:
     """Compute the mean squared derivative of the true label's posterior by voxel.
 
     Parameters
@@ -84,7 +191,7 @@ def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
         maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
     if not len(maps):
         return np.zeros((X.shape[1], 1)), 0.0
-    triangle = np.linalg.qr(slopes / np.sqrt(len(X)), mode="r")
+    triangle = np.asarray(np.linalg.qr(slopes / np.sqrt(len(X)), mode="r"))
     return maps.T @ triangle.T, log_scale
 
 
@@ -146,3 +253,74 @@ def _linear_slopes(classifier, X, codes, of):
     rows = np.arange(len(codes))
     slopes[rows, codes] = weights.sum(axis=1) * gain[rows, codes]
     return maps, slopes, log_scale
+
+
+def check_pattern(pattern, classifier):
+    """Raise for unknown patterns, and for canonical maps of other classifiers."""
+    if pattern not in ("sensitivity", "log_sensitivity", "canonical", None):
+        raise ValueError(
+            f"pattern={pattern!r} must be 'sensitivity', 'log_sensitivity', 'canonical'"
+            " or None; choose one"
+        )
+    if pattern == "canonical" and not isinstance(classifier, CanonicalVariates):
+        raise TypeError(
+            f"pattern='canonical' needs CanonicalVariates, not "
+            f"{type(classifier).__name__}; use pattern='sensitivity' or None"
+        )
+
+
+def pattern_factor(run, model, members, pattern):
+    """Return the columns from which the map of a model is made.
+
+    Shape (n_coordinates, n_columns), in the coordinates of the model trained on
+    `members`. Back-projected to features, the map is the column itself (canonical) or
+    the sum of squares over the columns (sensitivity averaged over the members'
+    samples).
+    """
+    if pattern == "canonical":
+        if not len(model.canonical_maps_):
+            return np.zeros((run.X.shape[1], 1))
+        return model.canonical_maps_[:1].T
+    rows = np.isin(run.groups, members)
+    of = "posterior" if pattern == "sensitivity" else "log_posterior"
+    labels = run.classes[run.codes[rows]]
+    return sensitivity_factor(model, run.X[rows], labels, of=of)[0]
+
+
+def align_sign(first, second):
+    """Return the sign that turns the second model's first canonical direction around.
+
+    It is decided by the class means in canonical coordinates, which say what the
+    direction does to the labels, and never by the maps that are compared.
+    """
+    agreement = np.sum(first.class_means_[:, :1] * second.class_means_[:, :1])
+    return -1.0 if agreement < 0 else 1.0
+
+
+def feature_maps(run, factors, pattern):
+    """Make the maps of many models, back-projected together.
+
+    Returns shape (n_models, n_features) from one factor per model.
+    """
+    stacked = np.concatenate(factors, axis=1)
+    starts = np.cumsum([0] + [factor.shape[1] for factor in factors[:-1]])
+    n_features = stacked.shape[0] if run.back is None else run.back.shape[1]
+    maps = np.empty((len(factors), n_features))
+    for start in range(0, n_features, _BATCH_SIZE):
+        batch = slice(start, start + _BATCH_SIZE)
+        columns = stacked[batch] if run.back is None else run.back[:, batch].T @ stacked
+        if pattern != "canonical":
+            columns = np.add.reduceat(columns * columns, starts, axis=1)
+        maps[:, batch] = columns.T
+    return maps
+
+
+def standardize_maps(maps):
+    """Give every map (row) mean 0 and standard deviation 1.
+
+    Constant maps, which agree with nothing, become NaN.
+    """
+    centered = maps - maps.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.mean(centered**2, axis=1, keepdims=True))
+    varies = spread > 1e-12 * np.abs(maps).max(axis=1, keepdims=True)
+    return centered / np.where(varies, spread, np.nan)

@@ -1,5 +1,7 @@
 """Simulated scans whose information about coarse and fine labels is known."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.stats._validation import random_generator
@@ -19,14 +21,14 @@ def binary_gaussian_information(separation):
 
 def simulate_hierarchical_scans(
     *,
-    n_subjects=18,
-    n_repeats=1,
-    n_features=500,
-    coarse_separation=6.0,
-    fine_separation=4.0,
-    subject_spread=2.0,
-    random_state=0,
-):
+    n_subjects: int = 18,
+    n_repeats: int = 1,
+    n_features: int = 500,
+    coarse_separation: float = 6.0,
+    fine_separation: float = 4.0,
+    subject_spread: float = 2.0,
+    random_state: Any = 0,
+) -> Any:
     """Simulate scans of four states: two conditions, each early or late.
 
     The class means form a rectangle: the conditions lie ``coarse_separation`` noise

@@ -1,8 +1,29 @@
-"""Training sizes, and random splits by subject, each from a stream of its own."""
+"""Training sizes, random splits by subject, and their evaluation in parallel."""
+
+import dataclasses
+import warnings
 
 import numpy as np
+from sklearn.base import clone
+
+from neuroextrap.learning_curves._information import best_prior_weight, log_ratio
+from neuroextrap.learning_curves._sensitivity import (
+    align_sign,
+    feature_maps,
+    pattern_factor,
+    standardize_maps,
+)
+from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._validation import check_n_jobs
+from neuroextrap.stats._warn import warn
 
 _MAX_DRAWS = 1000
+# At as many residual degrees of freedom as components the noise seems to vanish in some
+# direction, and posteriors are certain; at twice as many, distances to class means are
+# overestimated about twofold, which the weight of the prior makes up for.
+_PER_COMPONENT = 2
+# fixed, so that results do not depend on the number of workers
+_SPLITS_PER_TASK = 10
 
 
 def check_train_sizes(train_sizes, n_groups):
@@ -46,3 +67,206 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
         + (" or pattern=None (which needs no second half)" if twin else "")
         + (" or prior_weight=None (which leaves no group out)" if least > 1 else "")
     )
+
+
+def residual_freedom(run, size):
+    """Return the fewest residual degrees of freedom of so many training groups.
+
+    Scans of the smallest groups, minus one for every label, minus one for every group
+    mean that was subtracted (but one, which the labels' means hold already).
+    """
+    n_scans = int(np.sort(np.bincount(run.groups))[:size].sum())
+    n_means = size - 1 if run.centered else 0
+    return max(0, n_scans - len(run.classes) - n_means)
+
+
+def default_train_sizes(run, n_left_out):
+    """Return all training sizes that leave enough to estimate the noise, increasing.
+
+    `n_left_out` training groups are left out at a time to choose the weight of the
+    prior. If no size leaves enough, the largest, with a warning.
+    """
+    sizes = check_train_sizes(None, len(run.group_names))
+    freedom = np.array([residual_freedom(run, size) for size in sizes])
+    inner = np.array([residual_freedom(run, size - n_left_out) for size in sizes])
+    needed = 1
+    if run.is_canonical:
+        components = min(run.classifier.n_components, run.X.shape[1])
+        needed = _PER_COMPONENT * components
+    enough = (freedom >= needed) & (inner >= 1)
+    if enough.any():
+        return sizes[enough]
+    warn(
+        f"train_sizes=None: even {sizes[-1]} training groups leave only "
+        f"{freedom[-1]} residual degrees of freedom, fewer than the {needed} that "
+        "this classifier should have; the curve has this one size: give more groups, "
+        "fewer n_components or coarser labels"
+    )
+    return sizes[-1:]
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitScore:
+    """Scores of the predictions of one split.
+
+    `information` is in bits per scan; the error rates are those of the most probable
+    label and of guessing the most common one. `probabilities` (n_classes, n_classes)
+    sums predicted probabilities, one row per true class, over `counts` (n_classes,)
+    test samples.
+    """
+
+    information: float
+    error_rate: float
+    baseline_error_rate: float
+    prior_weight: float
+    probabilities: np.ndarray
+    counts: np.ndarray
+
+
+def train(run, members):
+    """Fit a fresh classifier on the samples of the groups `members`."""
+    rows = np.flatnonzero(np.isin(run.groups, members))
+    model = clone(run.classifier)
+    options = {"groups": run.groups[rows]} if run.takes_groups else {}
+    with warnings.catch_warnings():
+        # recorded split by split and reported once at the end of the curve
+        warnings.filterwarnings("ignore", message="n_components=.* lowered")
+        return model.fit(run.X[rows], run.classes[run.codes[rows]], **options)
+
+
+def log_posterior(model, X):
+    """Return natural logarithms of predicted probabilities; minus infinity for zero."""
+    with np.errstate(divide="ignore"):
+        if hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(X))
+        return np.log(model.predict_proba(X))
+
+
+def cross_validated_weight(run, members):
+    """Choose the weight of the prior by leaving out one training group at a time.
+
+    The test groups are never looked at. Splits are drawn so that every class is in two
+    training groups.
+    """
+    ratios = []
+    for member in members:
+        others = members[members != member]
+        rows = run.groups == member
+        logs = log_posterior(train(run, others), run.X[rows])
+        ratios.append(log_ratio(logs, run.codes[rows], run.priors))
+    return best_prior_weight(np.exp(np.concatenate(ratios)))
+
+
+def score_split(run, model, members, prior_weight):
+    """Score the predictions for all groups but `members`, which trained the model.
+
+    Ties of the most probable label are broken at random, in expectation.
+    """
+    rows = ~np.isin(run.groups, members)
+    codes, priors = run.codes[rows], run.priors
+    logs = log_posterior(model, run.X[rows])
+    weight = 0.0 if prior_weight is None else prior_weight
+    if weight == "cross-validated":
+        weight = cross_validated_weight(run, members)
+    if weight > 0:
+        with np.errstate(divide="ignore"):
+            keep = np.log1p(-weight) if weight < 1 else -np.inf
+            logs = np.logaddexp(keep + logs, np.log(weight * priors))
+    indicator = codes[:, None] == np.arange(len(priors))
+    return SplitScore(
+        information=np.mean(log_ratio(logs, codes, priors)) / np.log(2),
+        error_rate=_error_rate(logs, indicator),
+        baseline_error_rate=_error_rate(np.log(priors)[None], indicator),
+        prior_weight=weight,
+        probabilities=indicator.T.astype(np.float64) @ np.exp(logs),
+        counts=indicator.sum(axis=0),
+    )
+
+
+def _error_rate(scores, indicator):
+    """Return the share of samples whose label is not on top; ties count in part."""
+    top = scores >= scores.max(axis=1, keepdims=True) - 1e-12
+    hit = np.sum(indicator * top, axis=1) / top.sum(axis=1)
+    return float(1 - hit.mean())
+
+
+def components_in_use(model):
+    """Return the number of singular vectors in use; NaN if there are none."""
+    if isinstance(model, CanonicalVariates):
+        return float(model.n_components_)
+    return np.nan
+
+
+def run_tasks(run, sizes, n_splits, *, n_jobs, options):
+    """Evaluate all splits; return, for each size, the results of its tasks in order."""
+    from joblib import Parallel, delayed
+
+    check_n_jobs(n_jobs)
+    starts = range(0, n_splits, _SPLITS_PER_TASK)
+    tasks = [
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, n_splits)))
+        for size in sizes
+        for start in starts
+    ]
+    done = Parallel(n_jobs=n_jobs)(
+        delayed(evaluate_task)(run, size, splits, **options) for size, splits in tasks
+    )
+    n_tasks = len(starts)  # per size
+    return [done[n_tasks * i : n_tasks * (i + 1)] for i in range(len(sizes))]
+
+
+def evaluate_task(run, size, splits, *, prior_weight, pattern, score=True, z=False):
+    """Evaluate a range of splits of one size, on one BLAS thread.
+
+    Returns a dict of ``scores``, ``n_components`` and ``reproducibility`` (lists with
+    one entry per split) and ``z_sum``, the sum of the reproducible Z maps if `z`. Test
+    groups are predicted only if `score`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    twin = pattern is not None and 2 * size <= len(run.group_names)
+    # a training group left out must leave every class to the others
+    least = 2 if score and prior_weight == "cross-validated" else 1
+    scores, components, factors = [], [], []
+    with threadpool_limits(1):
+        for split in splits:
+            order = draw_split(run.seed, size, split, run.holds, twin=twin, least=least)
+            model = train(run, order[:size])
+            components.append(components_in_use(model))
+            if score:
+                scores.append(score_split(run, model, order[:size], prior_weight))
+            if twin:
+                factors += _twin_factors(run, model, order, size, pattern)
+        correlations, z_sum = _agreement(run, factors, pattern, z=z)
+    reproducibility = correlations if twin else [np.nan] * len(splits)
+    return {
+        "scores": scores,
+        "n_components": components,
+        "reproducibility": reproducibility,
+        "z_sum": z_sum,
+    }
+
+
+def _twin_factors(run, model, order, size, pattern):
+    """Return the factors of the maps of a model and of its twin on disjoint groups."""
+    members, others = order[:size], order[size : 2 * size]
+    twin = train(run, others)
+    first = pattern_factor(run, model, members, pattern)
+    second = pattern_factor(run, twin, others, pattern)
+    if pattern == "canonical":
+        second = second * align_sign(model, twin)
+    return [first, second]
+
+
+def _agreement(run, factors, pattern, *, z):
+    """Return the correlations of pairs of maps, and the sum of their Z maps."""
+    if not factors:
+        return [], None
+    maps = standardize_maps(feature_maps(run, factors, pattern))
+    first, second = maps[::2], maps[1::2]
+    correlations = np.mean(first * second, axis=1)
+    if not z:
+        return correlations.tolist(), None
+    noise = np.sqrt(np.maximum(1 - correlations, np.finfo(np.float64).eps))
+    z_maps = (first + second) / (np.sqrt(2) * noise[:, None])
+    return correlations.tolist(), z_maps.sum(axis=0)

@@ -1,5 +1,7 @@
 """Microscopic models p(x|g), made classifiers by Bayes' rule."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -67,12 +69,18 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
     0.8
     """
 
-    def __init__(self, design=None, *, variance="pooled", priors=None):
+    def __init__(
+        self,
+        design: dict | None = None,
+        *,
+        variance: str = "pooled",
+        priors: Any = None,
+    ) -> None:
         self.design = design
         self.variance = variance
         self.priors = priors
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Estimate means and variances voxel by voxel.
 
         Parameters
@@ -154,7 +162,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         ]
         return np.array(squares) / (counts - 1)[:, None]
 
-    def log_likelihood(self, X):
+    def log_likelihood(self, X: Any) -> np.ndarray:
         """Compute the log density of every sample under every class (eq. 4).
 
         Parameters
@@ -178,7 +186,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             columns.append(-0.5 * (squares + np.sum(np.log(2 * np.pi * noise))))
         return np.stack(columns, axis=1)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute log posterior probabilities by Bayes' rule.
 
         Parameters
@@ -193,7 +201,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         """
         return macroscopic_log_posterior(self.log_likelihood(X), self.priors_)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Compute posterior probabilities.
 
         Parameters
@@ -208,7 +216,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable label of every sample.
 
         Parameters

@@ -10,16 +10,14 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from neuroextrap.models._canonical_input import (
+from neuroextrap.models._canonical_space import (
+    canonical_directions,
     check_classes,
     check_options,
     class_priors,
-    group_codes,
-)
-from neuroextrap.models._canonical_space import (
-    canonical_directions,
     direction_p_values,
     generalizable_singular_values,
+    group_codes,
     leading_svd,
     supported_components,
 )

@@ -1,27 +1,27 @@
 """Gabor energy, luminance and color features of images."""
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from neuroextrap.models._image_cells import (
+from neuroextrap.models._receptive_field_grid import (
     OPPONENT_KINDS,
     cell_means,
-    coarsened,
-    in_batches,
-    opponent_features,
-)
-from neuroextrap.models._receptive_field_grid import (
     check_images,
+    coarsened,
     gaussian_windows,
     gray_levels,
     grid_centers,
     grid_positions,
+    in_batches,
     mirrored_energies,
+    opponent_features,
     windowed_waves,
 )
 from neuroextrap.stats._validation import check_flags_of
 
-COMPRESSIONS = {
+COMPRESSIONS: dict[str, Callable] = {
     "log": np.log1p,
     "sqrt": np.sqrt,
     "energy": lambda energy: energy,
@@ -351,7 +351,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def _energies_of(self, images, waves):
         """Energies of gray images of one frequency, by orientation, then position."""
         n = self.n_orientations
-        energies = [None] * n
+        energies = [np.empty(0)] * n
         for number, (down, across) in enumerate(waves):
             direct, mirrored = mirrored_energies(images, down, across)
             energies[number] = coarsened(direct, self.max_grid)

@@ -3,9 +3,12 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._encoder_folds import encoder_splits, partition_order
-from neuroextrap.models._ridge_bands import candidate_weights, check_bands
-from neuroextrap.models._ridge_folds import RidgeProducts
+from neuroextrap.models._ridge_folds import (
+    RidgeProducts,
+    candidate_weights,
+    check_bands,
+)
+from neuroextrap.models._splitters import encoder_splits, partition_order
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""
@@ -158,7 +161,9 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         self.alphas_ = given
         if given is None:
-            self.alphas_ = _default_alphas(X) / weights.shape[1]
+            # on the scale of the features; of constant ones, as they are
+            scale = X.var(axis=0, dtype=np.float64).sum() or 1.0
+            self.alphas_ = _RELATIVE_ALPHAS * scale / weights.shape[1]
         products = RidgeProducts.of(X, band)
         chosen = self._choose(Y, products, weights, splits)
         self.band_weights_ = weights[chosen]
@@ -249,12 +254,6 @@ def _blocks(n_targets, n_rows):
     width = max(1, _BLOCK_SIZE // n_rows)
     starts = range(0, n_targets, width)
     return [slice(start, min(start + width, n_targets)) for start in starts]
-
-
-def _default_alphas(X):
-    """Return penalties on the scale of the features; ones for constant features."""
-    scale = X.var(axis=0, dtype=np.float64).sum()
-    return _RELATIVE_ALPHAS * (scale if scale > 0 else 1.0)
 
 
 def _cross_validate(folds, Y, alphas):

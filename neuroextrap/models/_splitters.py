@@ -1,4 +1,4 @@
-"""What users may give as ``cv``, and how folds are dealt out."""
+"""What users may give as ``cv``, and the folds by which encoders choose penalties."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._warn import warn
 
 
 def check_cv_argument(cv: Any) -> None:
@@ -35,3 +36,76 @@ def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.nda
     n_folds = n_units if n_units < 2 * n_folds else n_folds
     order = random_generator(random_state).permutation(n_units)
     return [np.sort(fold) for fold in np.array_split(order, n_folds)]
+
+
+def encoder_splits(cv, X, groups=None, random_state=0):
+    """List the folds of an encoder's cross-validation as (train, test) row indices.
+
+    An int `cv` means so many folds of samples, or of whole groups when `groups` of
+    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`; a
+    ValueError tells if there are fewer samples or groups than folds. Other folds than
+    these may train on groups that they test: a warning counts them. Of `X` only the
+    number of rows matters.
+
+    >>> splits = encoder_splits(2, np.zeros((4, 1)), groups=["a", "b", "b", "a"])
+    >>> sorted(test.tolist() for _, test in splits)
+    [[0, 3], [1, 2]]
+    """
+    from sklearn.model_selection import check_cv
+
+    check_cv_argument(cv)
+    if isinstance(cv, (int, np.integer)):
+        units, unit_of_row = np.unique(
+            np.arange(len(X)) if groups is None else groups, return_inverse=True
+        )
+        n_units = len(units)
+        if n_units < cv:
+            unit = "samples" if groups is None else "groups"
+            raise ValueError(
+                f"cv={cv} folds need at least {cv} {unit}, got n_samples={len(X)} "
+                f"and {n_units} {unit}; lower cv"
+            )
+        folds = deal_folds(n_units, int(cv), random_state)
+        tested = [np.isin(unit_of_row, fold) for fold in folds]
+        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
+    splits = list(check_cv(cv).split(X, None, groups))
+    if groups is not None:
+        _warn_of_leaks(cv, splits, np.asarray(groups))
+    return splits
+
+
+def partition_order(splits, n_samples):
+    """Return rows in the order of the folds that test them, and where folds start.
+
+    A ValueError tells if the test rows of `splits` are not a partition of all
+    `n_samples` rows, or a fold trains on fewer than two rows.
+
+    >>> order, start = partition_order([([2, 3], [0, 1]), ([0, 1], [2, 3])], 4)
+    >>> order.tolist(), start.tolist()
+    ([0, 1, 2, 3], [0, 2, 4])
+    """
+    order = np.concatenate([np.asarray(test, dtype=int) for _, test in splits])
+    if not np.array_equal(np.sort(order), np.arange(n_samples)):
+        raise ValueError(
+            f"cv must test each of the {n_samples} samples exactly once, got "
+            f"{order.size} test rows; use KFold, GroupKFold or LeaveOneGroupOut"
+        )
+    for fold, (train, test) in enumerate(splits):
+        if len(train) < 2 or np.intersect1d(train, test).size:
+            raise ValueError(
+                f"cv fold {fold} has {len(train)} training samples, or trains on "
+                "samples that it tests; at least two and disjoint ones are needed"
+            )
+    start = np.cumsum([0, *(len(test) for _, test in splits)])
+    return order, start
+
+
+def _warn_of_leaks(cv, splits, groups):
+    """Warn where folds test groups that they trained on."""
+    leaks = sum(np.isin(groups[test], groups[train]).any() for train, test in splits)
+    if leaks:
+        warn(
+            f"cv={cv!r} trains on groups that it tests in {leaks} of {len(splits)} "
+            "folds: penalties and residuals come out too small; give an int, or a "
+            "splitter of groups such as GroupKFold"
+        )

@@ -1,6 +1,9 @@
 """Accuracy against the number of stimuli: observed curve and extrapolations."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import (
     COLORS,
@@ -16,16 +19,16 @@ _BOUND = "average Bayes\naccuracy bound"
 
 
 def plot_accuracy_curve(  # noqa: PLR0913
-    set_sizes,
-    accuracy,
+    set_sizes: ArrayLike,
+    accuracy: ArrayLike,
     *,
-    interval=None,
-    lower_bound=None,
-    chance=True,
-    label=None,
-    color=COLORS[0],
-    ax=None,
-):
+    interval: tuple | None = None,
+    lower_bound: ArrayLike | None = None,
+    chance: bool = True,
+    label: str | None = None,
+    color: Any = COLORS[0],
+    ax: Any = None,
+) -> Any:
     """Plot identification accuracy against set size, with band, bound and chance.
 
     Parameters
@@ -86,16 +89,16 @@ def plot_accuracy_curve(  # noqa: PLR0913
 
 
 def plot_extrapolation_fan(  # noqa: PLR0913
-    set_sizes,
-    accuracy,
-    target_sizes,
-    predictions,
+    set_sizes: ArrayLike,
+    accuracy: ArrayLike,
+    target_sizes: ArrayLike,
+    predictions: dict,
     *,
-    interval=None,
-    confidence_level=0.9,
-    truth=None,
-    ax=None,
-):
+    interval: tuple | None = None,
+    confidence_level: float = 0.9,
+    truth: ArrayLike | None = None,
+    ax: Any = None,
+) -> Any:
     """Plot an observed accuracy curve and its extrapolations by several methods.
 
     Parameters

@@ -1,6 +1,7 @@
-"""Slices of a map, transparent where nothing is known."""
+"""Slices of a map, transparent where it has no values."""
 
 import logging
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,9 @@ COLORMAP = "plasma"
 _TRANSPARENT = 1e-9
 
 
-def plot_map(img, *, bg_img=None, threshold=None, **options):
+def plot_map(
+    img: Any, *, bg_img: Any = None, threshold: float | None = None, **options: Any
+) -> Any:
     """Plot slices of a map over an anatomy; voxels without a value are transparent.
 
     Maps hold NaN outside the analyzed voxels. Nilearn warns about NaN and replaces it;

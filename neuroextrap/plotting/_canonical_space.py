@@ -1,15 +1,23 @@
 """Scans in canonical space, and sensitivity maps, after Kjems et al. 2002."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
 from neuroextrap.plotting._brain_maps import plot_map, read_map
 
 
 def plot_canonical_coordinates(
-    coordinates, labels, *, class_means=None, directions=(0, 1), ax=None
-):
-    """Plot scans in canonical space, each by the symbol of its label.
+    coordinates: ArrayLike,
+    labels: ArrayLike,
+    *,
+    class_means: ArrayLike | None = None,
+    directions: tuple = (0, 1),
+    ax: Any = None,
+) -> Any:
+    """Plot scans in canonical space, each as the symbol of its label.
 
     A circle of radius one, the standard deviation of the classes, is drawn around the
     mean of every class.
@@ -105,7 +113,9 @@ def _two_axes(coordinates, class_means, directions):
     return coordinates[:, picked], class_means[:, picked], names
 
 
-def plot_sensitivity_map(img, *, background=None, threshold=None, **options):
+def plot_sensitivity_map(
+    img: Any, *, background: Any = None, threshold: float | None = None, **options: Any
+) -> Any:
     """Plot orthogonal slices of a sensitivity map over an anatomical image.
 
     Parameters

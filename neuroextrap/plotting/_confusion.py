@@ -1,11 +1,15 @@
 """Confusion matrices, of answers and of predicted probabilities."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, class_ticks, resolve_axes
 
 
-def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
+def plot_confusion_matrix(
+    confusion: Any, class_names: Any = None, *, ax: Any = None
+) -> Any:
     """Plot a confusion matrix, each row as proportions of the true class.
 
     Parameters
@@ -52,8 +56,14 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
     return ax
 
 
-def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
-    """Plot mean predicted probabilities as discs, their area the probability.
+def plot_confusion_discs(
+    confusion: Any,
+    class_names: Any = None,
+    *,
+    title: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Plot mean predicted probabilities as discs of proportional area.
 
     True classes stand from left to right, predicted ones from top to bottom, so that
     every column holds the same area.

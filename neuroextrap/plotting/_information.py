@@ -1,5 +1,7 @@
 """Information against the size of a region; values of several models side by side."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.plotting._axes import (
@@ -13,15 +15,15 @@ from neuroextrap.plotting._axes import (
 
 
 def plot_information_vs_size(
-    n_voxels,
-    information,
+    n_voxels: Any,
+    information: Any,
     *,
-    standard_error=None,
-    lower_bound=None,
-    truth=None,
-    label="implied information",
-    ax=None,
-):
+    standard_error: Any = None,
+    lower_bound: Any = None,
+    truth: Any = None,
+    label: str = "implied information",
+    ax: Any = None,
+) -> Any:
     """Plot information against the number of voxels analyzed together.
 
     Parameters
@@ -85,8 +87,14 @@ def plot_information_vs_size(
 
 
 def plot_model_comparison(
-    names, values, *, standard_error=None, chance=None, xlabel="accuracy", ax=None
-):
+    names: Any,
+    values: Any,
+    *,
+    standard_error: Any = None,
+    chance: float | None = None,
+    xlabel: str = "accuracy",
+    ax: Any = None,
+) -> Any:
     """Plot one value per model, as dots with 95% bars, first model on top.
 
     Parameters
@@ -97,7 +105,7 @@ def plot_model_comparison(
         Value that each model reached.
     standard_error : array-like of shape (n_models,) or None, default=None
         Standard errors of the values, drawn as bars of +- 1.96. Overlapping bars are no
-        test: models that saw the same stimuli are to be compared pairwise.
+        test: compare models that saw the same stimuli pairwise.
     chance : float or None, default=None
         Value reached by guessing, drawn as a vertical line.
     xlabel : str, default="accuracy"

@@ -1,5 +1,7 @@
 """Figures of information learning curves, after Kjems et al. 2002."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
@@ -12,7 +14,7 @@ _PANELS = {
 }
 
 
-def plot_information_vs_reproducibility(curves, *, ax=None):
+def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
     """Plot information against reproducibility, one line per data set or model.
 
     Each training size up to half of the subjects is a point; the size is written
@@ -74,7 +76,9 @@ def plot_information_vs_reproducibility(curves, *, ax=None):
     return ax
 
 
-def plot_learning_curves(curves, *, panel="information", spread=True, ax=None):
+def plot_learning_curves(
+    curves: dict, *, panel: str = "information", spread: bool = True, ax: Any = None
+) -> Any:
     """Plot learning curves of one or several models.
 
     Parameters

@@ -1,19 +1,22 @@
 """The permutation distribution, with what was observed."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
 
 
 def plot_null_distribution(
-    null_scores,
-    observed=None,
+    null_scores: ArrayLike,
+    observed: Any = None,
     *,
-    level=0.05,
-    xlabel="largest accuracy over regions",
-    n_bins="auto",
-    ax=None,
-):
+    level: float = 0.05,
+    xlabel: str = "largest accuracy over regions",
+    n_bins: Any = "auto",
+    ax: Any = None,
+) -> Any:
     """Plot a histogram of permuted scores, the critical value and the observed score.
 
     Parameters

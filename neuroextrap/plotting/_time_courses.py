@@ -1,24 +1,26 @@
 """Accuracy over time, and from moments of training to moments of test."""
 
+from typing import Any
+
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes, same_length
 
 
 def plot_time_course(  # noqa: PLR0913
-    times,
-    scores,
+    times: Any,
+    scores: Any,
     *,
-    p_value=None,
-    level=0.05,
-    lower_bound=None,
-    chance=None,
-    label=None,
-    xlabel="time",
-    ylabel="identification accuracy",
-    color=COLORS[0],
-    ax=None,
-):
+    p_value: Any = None,
+    level: float = 0.05,
+    lower_bound: Any = None,
+    chance: float | None = None,
+    label: str | None = None,
+    xlabel: str = "time",
+    ylabel: str = "identification accuracy",
+    color: Any = COLORS[0],
+    ax: Any = None,
+) -> Any:
     """Plot a score over time, with the moments that survive correction.
 
     Parameters
@@ -90,16 +92,16 @@ def plot_time_course(  # noqa: PLR0913
 
 
 def plot_temporal_generalization(  # noqa: PLR0913
-    times,
-    scores,
+    times: Any,
+    scores: Any,
     *,
-    p_value=None,
-    level=0.05,
-    xlabel="time of the test",
-    ylabel="time of training",
-    label="identification accuracy",
-    ax=None,
-):
+    p_value: Any = None,
+    level: float = 0.05,
+    xlabel: str = "time of the test",
+    ylabel: str = "time of training",
+    label: str = "identification accuracy",
+    ax: Any = None,
+) -> Any:
     """Plot scores by moment of training and moment of test.
 
     Parameters
@@ -172,8 +174,8 @@ def _outline(ax, edges, survives):
         for r, c in zip(rows, columns, strict=True)
     ]
     if lines:
-        style = {"colors": "white", "capstyle": "projecting"}
-        ax.add_collection(LineCollection(lines, **style), autolim=False)
+        outline = LineCollection(lines, colors="white", capstyle="projecting")
+        ax.add_collection(outline, autolim=False)
 
 
 def _edges(times):
@@ -181,7 +183,7 @@ def _edges(times):
     steps = np.diff(times)
     if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
         raise ValueError(
-            "times must be two or more in equal steps; interpolate, or take those that "
-            "are"
+            "times must be two or more in equal steps; interpolate, or use only times "
+            "that are"
         )
     return times[0] + steps[0] * (np.arange(len(times) + 1) - 0.5)

@@ -46,7 +46,7 @@ def coordinate_spheres(
 
     Examples
     --------
-    >>> from neuroextrap.regions import coordinate_spheres
+    >>> from neuroextrap.regions._coordinates import coordinate_spheres
     >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
     >>> coordinate_spheres(line, 2.0).toarray().astype(int)
     array([[1, 1, 0],
@@ -104,7 +104,7 @@ def nearest_features(
 
     Examples
     --------
-    >>> from neuroextrap.regions import nearest_features
+    >>> from neuroextrap.regions._coordinates import nearest_features
     >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
     >>> nearest_features(line, 2).indices.reshape(3, 2)
     array([[0, 1],

@@ -33,7 +33,7 @@ def label_regions(labels: Any, *, background: Any = 0) -> tuple[csr_array, np.nd
 
     Examples
     --------
-    >>> from neuroextrap.regions import label_regions
+    >>> from neuroextrap.regions._labels import label_regions
     >>> regions, values = label_regions([0, 7, 3, 7])
     >>> values
     array([3, 7])

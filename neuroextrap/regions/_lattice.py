@@ -67,7 +67,7 @@ def lattice_spheres(
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.regions import lattice_spheres
+    >>> from neuroextrap.regions._lattice import lattice_spheres
     >>> affine = np.diag([3.0, 3.0, 3.0, 1.0])
     >>> spheres = lattice_spheres(np.ones((5, 5, 5), bool), affine, 6.0)
     >>> spheres.shape

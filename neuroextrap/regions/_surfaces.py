@@ -56,7 +56,7 @@ def surface_discs(
 
     Examples
     --------
-    >>> from neuroextrap.regions import surface_discs
+    >>> from neuroextrap.regions._surfaces import surface_discs
     >>> square = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
     >>> surface_discs(square, [[0, 1, 2], [0, 2, 3]], 1.0).toarray().astype(int)
     array([[1, 1, 0, 1],

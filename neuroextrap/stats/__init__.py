@@ -8,8 +8,6 @@ from neuroextrap.stats._bounds import (
     information_lower_bound,
 )
 from neuroextrap.stats._classical import confusion_information, fano_information
-from neuroextrap.stats._drift import information_drift
-from neuroextrap.stats._e_values import e_value_false_discovery_rate
 from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
@@ -22,19 +20,21 @@ from neuroextrap.stats._forward import (
     forward_e_value,
 )
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
-from neuroextrap.stats._implied import implied_information, resolution_information
+from neuroextrap.stats._implied import (
+    implied_information,
+    information_drift,
+    resolution_information,
+)
 from neuroextrap.stats._intervals import (
     average_accuracy_interval,
     implied_information_interval,
 )
-from neuroextrap.stats._jackknife import (
-    average_accuracy_jackknife,
-    implied_information_jackknife,
-)
+from neuroextrap.stats._jackknife import average_accuracy_jackknife
 from neuroextrap.stats._permutation import permute_labels
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
+    e_value_false_discovery_rate,
     max_statistic_p_value,
     permutation_p_value,
     step_down_p_value,
@@ -68,7 +68,6 @@ __all__ = [
     "gaussian_identification_accuracy",
     "implied_information",
     "implied_information_interval",
-    "implied_information_jackknife",
     "information_drift",
     "information_lower_bound",
     "max_average_accuracy",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._linear_test import LinearTest
+from neuroextrap.stats._linear_scores import LinearTest
 from neuroextrap.stats._permutation import permute_rows
 from neuroextrap.stats._validation import FloatArray, random_generator
 from neuroextrap.stats._warn import warn

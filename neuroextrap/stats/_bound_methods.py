@@ -1,7 +1,10 @@
-"""The inequalities behind the lower bounds on average Bayes accuracy.
+"""The inequalities behind lower bounds on accuracy.
 
-A method is a function of accuracies (..., n_sizes), set sizes and a design that returns
-the bound before it is cut off at chance; `_METHODS` names them all.
+A method is a function of accuracies and a design that returns the bound before it is
+cut off at chance; `_METHODS` names those on average Bayes accuracy, for accuracies
+(..., n_sizes) of some set sizes, `_CLASS_METHODS` those on the Bayes accuracy of the
+given classes, for accuracies (...). Of these, Hoeffding covers folds; the others need a
+single train/test split.
 """
 
 from __future__ import annotations
@@ -9,28 +12,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv, xlogy
 
-from neuroextrap.stats._tested import Tested
 from neuroextrap.stats._validation import FloatArray
 
-Sizes = NDArray[np.int64]
-BoundMethod = Callable[[FloatArray, Sizes, Tested], FloatArray]
+if TYPE_CHECKING:
+    from neuroextrap.stats._test_design import TestDesign
 
+
+Sizes = NDArray[np.int64]
+BoundMethod = Callable[[FloatArray, Sizes, "TestDesign"], FloatArray]
+
+ClassBoundMethod = Callable[[FloatArray, "TestDesign"], FloatArray]
+
+_BISECTIONS = 50
+_WHOLE = 1e-6  # how near a number of correct outcomes must lie to a whole one
 _LARGEST_TILT = 500.0
 _N_RATES = 96
 
 
-def _subgaussian(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
+def _subgaussian(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
     """Subtract one margin for classes and test points together."""
     del sizes
     variance = (1 + design.noise) * design.log_term / (2 * design.n_classes)
     return accuracy - math.sqrt(variance)
 
 
-def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
+def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
     """Subtract Hoeffding's margin for test points, Chebyshev's for classes."""
     if (sizes != design.n_classes).any():
         raise ValueError(
@@ -45,11 +57,23 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray
     return accuracy - (test + 1 / math.sqrt(2 * alpha * design.n_classes))
 
 
-def _hybrid(accuracy: FloatArray, sizes: Sizes, design: Tested) -> FloatArray:
-    """Invert exponential moments that know how little there is near 0 and 1."""
+def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
+    """Return the smallest average Bayes accuracy that the data do not exclude.
+
+    Exponential moments know how little there is near 0 and 1. An accuracy A is excluded
+    at a level exp(-log_term) if some rate x >= 0 has
+    ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, where n is the
+    number of test points, a the observed accuracy, theta the slope of the first
+    term in the number of classes identified, and psi bounds the log-moment
+    generating function of that number:
+    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
+    """
     del sizes
-    arguments = (design.n_classes, design.smallest, design.log_term)
-    return _hybrid_lower_bound(accuracy, *arguments)
+    candidates, critical = _critical_accuracies(
+        design.n_classes, design.smallest, design.log_term
+    )
+    bound = np.interp(accuracy, critical, candidates)
+    return np.asarray(np.where(np.isnan(accuracy), np.nan, bound))
 
 
 _METHODS: dict[str, BoundMethod] = {
@@ -64,23 +88,6 @@ def bound_method(name: str) -> BoundMethod:
     if name not in _METHODS:
         raise ValueError(f"method must be one of {sorted(_METHODS)}; got {name!r}")
     return _METHODS[name]
-
-
-def _hybrid_lower_bound(
-    accuracy: FloatArray, n_classes: int, n_repeats: float, log_term: float
-) -> FloatArray:
-    """Return the smallest average Bayes accuracy that the data do not exclude.
-
-    An accuracy A is excluded at a level exp(-log_term) if some rate x >= 0 has
-    ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, where n is the
-    number of test points, a the observed accuracy, theta the slope of the first
-    term in the number of classes identified, and psi bounds the log-moment
-    generating function of that number:
-    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
-    """
-    candidates, critical = _critical_accuracies(n_classes, n_repeats, log_term)
-    bound = np.interp(accuracy, critical, candidates)
-    return np.asarray(np.where(np.isnan(accuracy), np.nan, bound))
 
 
 @lru_cache(maxsize=32)
@@ -144,3 +151,164 @@ def _exclusion(
     n_test = n_classes * n_repeats
     total = n_test * np.log1p(accuracy * gain) + psi + log_term
     return np.where(allowed, total / (rate * n_test), np.inf)
+
+
+def _hoeffding(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Subtract one margin for the test points; folds allowed."""
+    variance = design.noise * design.log_term / (2 * design.n_classes)
+    return accuracy - math.sqrt(variance)
+
+
+def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Count correct outcomes of equally many independent points of each class."""
+    n_correct, n_test = count_correct(accuracy, design)
+    return clopper_pearson_lower(n_correct, n_test, design.alpha / design.n_bounds)
+
+
+def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+    """Invert the Chernoff bound of outcomes of unequal weight.
+
+    The accuracy is a sum of n outcomes X_i of weight w_i = 1 / (K r_i), the heaviest of
+    weight w. The outcomes y_i = w_i X_i / w lie in [0, 1], their sum is accuracy / w
+    and its mean at most beta / w, so that with q = n w (1 for equal repeats)
+    ``n KL(accuracy / q, beta / q)`` is what Chernoff's inequality bounds.
+    """
+    repeats = split_repeats(design, "kl")
+    n_test = float(repeats.sum())
+    unevenness = n_test / (design.n_classes * float(repeats.min()))
+    return unevenness * kl_lower(accuracy / unevenness, n_test, design.log_term)
+
+
+_CLASS_METHODS: dict[str, ClassBoundMethod] = {
+    "hoeffding": _hoeffding,
+    "clopper_pearson": _clopper_pearson,
+    "kl": _kl,
+}
+
+
+def class_bound_method(name: str) -> ClassBoundMethod:
+    """Return the bound of this name."""
+    if name not in _CLASS_METHODS:
+        raise ValueError(f"method={name!r} must be one of {sorted(_CLASS_METHODS)}")
+    return _CLASS_METHODS[name]
+
+
+def upper_class_bound(
+    accuracy: FloatArray, design: TestDesign, method: str
+) -> FloatArray:
+    """Return upper bounds (...) on the accuracy of this classifier, errors counted.
+
+    With a single error less than one may have been expected; Clopper-Pearson then holds
+    for equal chances only, and the union bound takes its place.
+    """
+    if method == "kl":
+        return np.asarray(1 - _kl(1 - accuracy, design))
+    if method != "clopper_pearson":
+        raise ValueError(f"method={method!r} must be 'clopper_pearson' or 'kl'")
+    n_correct, n_test = count_correct(accuracy, design)
+    alpha = design.alpha / design.n_bounds
+    lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)
+    single = n_test - n_correct == 1
+    lowest_error[single] = np.minimum(lowest_error[single], alpha / n_test)
+    return np.asarray(1 - lowest_error)
+
+
+def split_repeats(design: TestDesign, method: str) -> FloatArray:
+    """Return the repeats (n_classes,) of a single split; folds are an error."""
+    repeats = np.atleast_2d(np.asarray(design.n_repeats, dtype=np.float64))
+    if len(repeats) > 1:
+        raise ValueError(
+            f"method={method!r} needs a single split into training and test set; "
+            f"n_repeats has {len(repeats)} folds: use method='hoeffding', or test "
+            "forward in time, see forward_bayes_accuracy_lower_bound"
+        )
+    if (repeats != np.rint(repeats)).any():
+        raise ValueError(
+            f"n_repeats={design.n_repeats!r} must be whole numbers for method="
+            f"{method!r}; give the test points of every class"
+        )
+    return np.broadcast_to(repeats[0], (design.n_classes,))
+
+
+def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray, float]:
+    """Return the whole number of correct outcomes of accuracies, and of test points."""
+    repeats = split_repeats(design, "clopper_pearson")
+    if (repeats != repeats[0]).any():
+        raise ValueError(
+            "n_repeats must be equal for all classes for method='clopper_pearson'; "
+            f"got {repeats.min():g}..{repeats.max():g}: use method='kl'"
+        )
+    if design.alpha / design.n_bounds > 0.25:
+        raise ValueError(
+            f"confidence_level={design.confidence_level} must be at least 0.75 for "
+            "method='clopper_pearson', whose worst case is known from there on"
+        )
+    n_test = float(repeats.sum())
+    n_correct = np.asarray(accuracy * n_test)
+    whole = np.rint(n_correct)
+    wrong = np.abs(n_correct - whole) > _WHOLE
+    if wrong.any():
+        raise ValueError(
+            f"accuracy must be a whole number of {n_test:g} test points for method="
+            f"'clopper_pearson'; got {n_correct[wrong].flat[0]:g}, as ties give: use "
+            "method='kl'"
+        )
+    return whole, n_test
+
+
+def clopper_pearson_lower(
+    n_correct: FloatArray, n_test: float, alpha: float
+) -> FloatArray:
+    """Return the rate at which so many correct outcomes have probability alpha.
+
+    `n_correct` of shape (...) holds whole numbers of `n_test` independent outcomes.
+    Their chances may differ as long as their mean is the rate: for alpha up to .25 and
+    at least one outcome expected right, the binomial law is the worst case (Hoeffding
+    1956, "On the distribution of the number of successes in independent trials",
+    theorem 5).
+    """
+    successes = np.maximum(n_correct, 1)
+    rate = betaincinv(successes, n_test - successes + 1, alpha)
+    return np.where(np.isnan(n_correct) | (n_correct >= 1), rate, 0.0)
+
+
+def kl_lower(
+    share: FloatArray, n_test: float, log_goal: float | FloatArray
+) -> FloatArray:
+    """Return the rate L < share with ``n_test * KL(share, L) = log_goal`` (broadcasts).
+
+    The Chernoff bound of the mean of `n_test` independent outcomes in [0, 1], so that
+    ties and averages over a block are allowed; `share` of shape (...).
+    """
+    goal = log_goal / n_test
+    bound = largest_reached(
+        lambda rate: _binary_divergence(share, rate) > goal,
+        np.zeros_like(share),
+        np.asarray(share, dtype=np.float64),
+    )
+    return np.where(np.isnan(share), np.nan, bound)
+
+
+def largest_reached(
+    reached: Callable[[FloatArray], NDArray[np.bool_]],
+    low: FloatArray,
+    high: FloatArray,
+) -> FloatArray:
+    """Return the largest values, rounded down, that reach a goal, by bisection.
+
+    `reached` says of values (...) where they do; all below the one sought do, and none
+    above it. The search is between `low` and `high` (...).
+    """
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        reaches = reached(middle)
+        low, high = np.where(reaches, middle, low), np.where(reaches, high, middle)
+    return low
+
+
+def _binary_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return KL(p, q) of two coins, nats; infinite where q excludes what p allows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = xlogy(p, p) - xlogy(p, q)
+        loss = xlogy(1 - p, 1 - p) - xlogy(1 - p, 1 - q)
+    return np.asarray(gain + loss)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._bound_methods import bound_method
-from neuroextrap.stats._single_split import upper_class_bound
+from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -22,8 +21,8 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     n_classes: int,
     n_repeats: ArrayLike,
     set_sizes: ArrayLike,
-    confidence_level: float = 0.95,
     method: str = "subgaussian",
+    confidence_level: float = 0.95,
     n_models: int = 1,
     n_regions: int = 1,
     n_set_sizes: int = 1,
@@ -51,28 +50,17 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curve of the test points (per fold first, then averaged with
         `fold_weights`, under cross-validation); NaN gives NaN.
-    n_classes : int
-        Number of classes K in the data.
-    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
-        Test points per class r, under cross-validation per fold and class; see
-        :class:`TestDesign`.
+    n_classes, n_repeats : int, and float or array-like
+        Number of classes K, and test points of each, see :class:`TestDesign`.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Set sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
-    confidence_level : float, default=0.95
-        Confidence level 1 - alpha, of each bound or of all bounds counted below.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
         Inequality behind the bound. "hybrid" is tighter near 0 and 1 (and with one or
         two repeats; it takes the smallest number of repeats for all); "chebyshev" is
         the older bound, wider than both.
-    n_models : int, default=1
-        Number of models compared on the same test points.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
-    n_set_sizes : int, default=1
-        Number of set sizes, declared in advance, whose bounds hold simultaneously.
-    fold_weights : array-like of shape (n_folds,) or None, default=None
-        Weights of the folds, summing to one. If None, they are proportional to the test
-        sizes of the folds.
+    confidence_level, n_models, n_regions, n_set_sizes, fold_weights
+        How many bounds hold with which confidence, and the weights of the folds, see
+        :class:`TestDesign`.
 
     Returns
     -------
@@ -126,8 +114,8 @@ def information_lower_bound(  # noqa: PLR0913
     n_classes: int,
     n_repeats: ArrayLike,
     set_sizes: ArrayLike,
-    confidence_level: float = 0.95,
     method: str = "subgaussian",
+    confidence_level: float = 0.95,
     n_models: int = 1,
     n_regions: int = 1,
     n_set_sizes: int = 1,
@@ -146,26 +134,15 @@ def information_lower_bound(  # noqa: PLR0913
     ----------
     accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curve of the test points; NaN gives NaN.
-    n_classes : int
-        Number of classes K in the data.
-    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
-        Test points per class r, under cross-validation per fold and class; see
-        :class:`TestDesign`.
+    n_classes, n_repeats : int, and float or array-like
+        Number of classes K, and test points of each, see :class:`TestDesign`.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Set sizes k of 2..n_classes.
-    confidence_level : float, default=0.95
-        Confidence level of each bound or of all bounds counted below.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
         Inequality behind the bound on the average Bayes accuracy.
-    n_models : int, default=1
-        Number of models compared on the same test points.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
-    n_set_sizes : int, default=1
-        Number of set sizes, declared in advance, whose bounds hold simultaneously.
-    fold_weights : array-like of shape (n_folds,) or None, default=None
-        Weights of the folds, summing to one. If None, they are proportional to the test
-        sizes of the folds.
+    confidence_level, n_models, n_regions, n_set_sizes, fold_weights
+        How many bounds hold with which confidence, and the weights of the folds, see
+        :class:`TestDesign`.
 
     Returns
     -------
@@ -212,8 +189,8 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
     *,
     n_classes: int,
     n_repeats: ArrayLike,
-    confidence_level: float = 0.95,
     method: str = "hoeffding",
+    confidence_level: float = 0.95,
     n_models: int = 1,
     n_regions: int = 1,
     fold_weights: ArrayLike | None = None,
@@ -230,13 +207,8 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
     ----------
     accuracy : array-like of shape (...)
         Class-averaged accuracy among all K classes; NaN gives NaN.
-    n_classes : int
-        Number of classes K in the data.
-    n_repeats : float or array-like of shape (n_classes,) or (n_folds, n_classes)
-        Test points per class r, under cross-validation per fold and class; see
-        :class:`TestDesign`.
-    confidence_level : float, default=0.95
-        Confidence level of each bound or of all bounds counted below.
+    n_classes, n_repeats : int, and float or array-like
+        Number of classes K, and test points of each, see :class:`TestDesign`.
     method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
         Inequality behind the bound. "hoeffding" is
         :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
@@ -246,13 +218,9 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
         :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
         points, allows ties and unequal repeats, and is never wider than "hoeffding"
         where repeats are equal.
-    n_models : int, default=1
-        Number of models compared on the same test points.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
-    fold_weights : array-like of shape (n_folds,) or None, default=None
-        Weights of the folds, summing to one. If None, they are proportional to the test
-        sizes of the folds.
+    confidence_level, n_models, n_regions, fold_weights
+        How many bounds hold with which confidence, and the weights of the folds, see
+        :class:`TestDesign`.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._implied import (
@@ -150,10 +150,11 @@ def _information_of(accuracy: FloatArray, k: float) -> FloatArray:
     a = accuracy[inside]
     logit = np.log((a - 1 / k) / (1 - a))
     x = np.clip(logit, table.logit[0], table.logit[-1])
-    cell, step = _cells(table.logit, x)
-    values = quintic(
-        _cell_coefficients(table, cell, step), (x - table.logit[cell]) / step
-    )
+    cell = np.searchsorted(table.logit[1:-1], x, side="right")
+    step = table.logit[cell + 1] - table.logit[cell]
+    low, high = table.log_information[:, cell], table.log_information[:, cell + 1]
+    coefficients = quintic_coefficients(low, high, step)
+    values = quintic(coefficients, (x - table.logit[cell]) / step)
     # below the table information is quadratic in the excess accuracy
     out[inside] = np.exp(values + 2 * np.minimum(logit - x, 0))
     return out
@@ -178,20 +179,6 @@ def _accuracy_of(nats: FloatArray, k: float) -> FloatArray:
     odds = np.exp(logit + (target - y) / 2)
     out[inside] = (1 / k + odds) / (1 + odds)
     return out
-
-
-def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return which cell of an increasing grid holds each x, and its width."""
-    cell = np.searchsorted(grid[1:-1], x, side="right")
-    return cell, grid[cell + 1] - grid[cell]
-
-
-def _cell_coefficients(
-    table: _Table, cell: NDArray[np.intp], step: FloatArray
-) -> FloatArray:
-    """Return quintic coefficients of log information in cells of the table."""
-    low, high = table.log_information[:, cell], table.log_information[:, cell + 1]
-    return quintic_coefficients(low, high, step)
 
 
 @lru_cache(maxsize=512)

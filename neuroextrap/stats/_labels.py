@@ -41,8 +41,12 @@ def _check_present(array: np.ndarray, name: str) -> None:
     """Raise when an entry is None or NaN."""
     if array.dtype.kind == "O":
         missing = np.array([_is_missing(entry) for entry in array], dtype=bool)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
+    elif array.dtype.kind == "f":
+        missing = np.isnan(array)
     else:
-        missing = np.isnat(array) if array.dtype.kind in "mM" else _nan(array)
+        return
     rows = np.flatnonzero(missing)
     if len(rows):
         entry = array[rows[0]]
@@ -51,13 +55,6 @@ def _check_present(array: np.ndarray, name: str) -> None:
             f"{name} has {shown} in row {rows[0]} ({len(rows)} missing in all); give "
             "an entry for every sample, or leave such samples out"
         )
-
-
-def _nan(array: np.ndarray) -> np.ndarray:
-    """Return where an array is NaN; nowhere if it holds no floats."""
-    if array.dtype.kind != "f":
-        return np.zeros(len(array), dtype=bool)
-    return np.isnan(array)
 
 
 def _is_missing(entry: Any) -> bool:

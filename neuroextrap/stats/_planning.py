@@ -162,7 +162,10 @@ def required_repeats(
     power = check_level(power, "power")
     goal = 1 / n_classes if bound is None else bound
     _check_goal(accuracy, goal)
-    guess = _normal_repeats(accuracy, goal, alpha, power) / n_classes
+    # about how many repeats are needed, by the normal approximation
+    error = norm.isf(alpha) * math.sqrt(goal * (1 - goal))
+    error += norm.ppf(power) * math.sqrt(accuracy * (1 - accuracy))
+    guess = float((max(error, 0.0) / (accuracy - goal)) ** 2) / n_classes
     if guess * n_classes > _MOST_TESTS:
         raise ValueError(
             f"accuracy={accuracy!r} is too close to bound={goal!r}: about "
@@ -179,13 +182,6 @@ def required_repeats(
         if len(enough):
             return int(repeats[enough[0]])
         first += _FEW_REPEATS
-
-
-def _normal_repeats(accuracy: float, goal: float, alpha: float, power: float) -> float:
-    """Return about how many test points are needed, by the normal approximation."""
-    error = norm.isf(alpha) * math.sqrt(goal * (1 - goal))
-    error += norm.ppf(power) * math.sqrt(accuracy * (1 - accuracy))
-    return float((max(error, 0.0) / (accuracy - goal)) ** 2)
 
 
 def _check_goal(accuracy: float, bound: float) -> None:

@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._accuracy import row_product, subset_weights
-from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import (
     FloatArray,
     check_margins,
     check_set_sizes,
     real_array,
 )
-from neuroextrap.stats._wins import count_wins
+from neuroextrap.stats._wins import count_wins, warn_if_reversed
 
 
 def average_risk(

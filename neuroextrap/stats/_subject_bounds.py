@@ -6,16 +6,18 @@ mean the product speaks of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from neuroextrap.stats._bound_methods import largest_reached
 from neuroextrap.stats._forward import LAMBDAS
 from neuroextrap.stats._validation import FloatArray, check_integer, check_level
 
 # shares of the largest bet, fixed before any data are seen
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
-_HALVINGS = 50
 _BATCH_NUMBERS = 2**22
 _SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
@@ -80,7 +82,7 @@ def population_accuracy_lower_bound(
                 total += np.log1p(ratio)
         return np.asarray(logsumexp(total, axis=0))
 
-    bound = _where_reached(log_e_value, goal, flat.shape[1])
+    bound = _largest_mean(log_e_value, goal, flat.shape[1])
     known = ~np.isnan(flat).any(axis=0)
     return np.where(known, bound, np.nan).reshape(values.shape[1:])
 
@@ -197,7 +199,7 @@ def _pooled_bound(sums: FloatArray, totals: FloatArray, goal: float) -> FloatArr
         n_terms = terms.shape[1] * terms.shape[2]
         return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
 
-    bound = _where_reached(log_e_value, goal, sums.shape[1])
+    bound = _largest_mean(log_e_value, goal, sums.shape[1])
     return np.where(np.isnan(sums).any(axis=(0, 2, 3)), np.nan, bound)
 
 
@@ -207,12 +209,9 @@ def _check(confidence_level: float, n_regions: int) -> tuple[float, int]:
     return level, check_integer(n_regions, "n_regions", minimum=1)
 
 
-def _where_reached(log_e_value, goal: float, n_regions: int) -> FloatArray:  # type: ignore[no-untyped-def]
+def _largest_mean(
+    log_e_value: Callable[[FloatArray], FloatArray], goal: float, n_regions: int
+) -> FloatArray:
     """Return the largest mean, rounded down, whose falling e-value reaches a goal."""
     low, high = np.zeros(n_regions), np.ones(n_regions)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        reached = log_e_value(middle) >= goal
-        low = np.where(reached, middle, low)
-        high = np.where(reached, high, middle)
-    return low
+    return largest_reached(lambda mean: log_e_value(mean) >= goal, low, high)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw, ndtri
 
+from neuroextrap.stats._bound_methods import kl_lower
 from neuroextrap.stats._pvalues import permutation_p_value
-from neuroextrap.stats._single_split import kl_lower
 from neuroextrap.stats._validation import FloatArray, check_level, real_array
 
 _TAIL = 0.1  # share of the null scores that is fitted

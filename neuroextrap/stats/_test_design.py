@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._bound_methods import bound_method
+from neuroextrap.stats._bound_methods import bound_method, class_bound_method
 from neuroextrap.stats._classical import fano_information
 from neuroextrap.stats._extremal import min_information
-from neuroextrap.stats._single_split import class_bound_method
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,

@@ -27,7 +27,7 @@ from neuroextrap.stats._validation import check_flags
 
 
 def flags():
-    """Yield name and flags of every public callable and method of this package."""
+    """Yield name and flags of every public callable and method."""
     found = {}
     for room in pkgutil.iter_modules(neuroextrap.__path__):
         module = importlib.import_module(f"neuroextrap.{room.name}")

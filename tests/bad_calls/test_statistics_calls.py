@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from neuroextrap import datasets, group, learning_curves, plotting, regions, stats
+from neuroextrap import datasets, group, learning_curves, plotting, stats
 from neuroextrap.learning_curves import CanonicalVariates, information_learning_curve
+from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
 from tests.bad_calls.calls import BadCall, assert_good_message, options
 
 V, T = ValueError, TypeError
@@ -126,17 +127,17 @@ CALLS = [
     *options("extrapolate_wins", call(stats.extrapolate_wins, WINS, 12, [9]), [
         ("method", "magic", V),
     ]),
-    *options("spheres", call(regions.coordinate_spheres, RNG.normal(size=(9, 3))), [
+    *options("spheres", call(coordinate_spheres, RNG.normal(size=(9, 3))), [
         ("radius", 0, V),
         ("radius", NAN, V),
         ("radius", "8", V),
         ("radius", None, V),
     ]),
-    *options("spheres", call(regions.coordinate_spheres, radius=3.0), [
+    *options("spheres", call(coordinate_spheres, radius=3.0), [
         ("coordinates", np.ones((9, 2)), V, "coordinates", "(9, 2)"),
         ("coordinates", np.full((9, 3), NAN), V, "coordinates", "NaN"),
     ]),
-    *options("nearest", call(regions.nearest_features, RNG.normal(size=(9, 3))), [
+    *options("nearest", call(nearest_features, RNG.normal(size=(9, 3))), [
         ("n_nearest", 0, V),
         ("n_nearest", 10, V),
     ]),

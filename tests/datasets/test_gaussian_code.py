@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.datasets import (
-    gaussian_code_accuracy,
-    gaussian_code_information,
-    gaussian_code_snr,
-)
+from neuroextrap.datasets import gaussian_code_accuracy, gaussian_code_information
+from neuroextrap.datasets._gaussian_code import gaussian_code_snr
 
 
 def _information_of_correlated_pair(covariance):

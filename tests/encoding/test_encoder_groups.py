@@ -19,7 +19,7 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._encoder_groups import (
+from neuroextrap.encoding._training import (
     fit_encoder,
     out_of_fold_predictions,
     training_groups,

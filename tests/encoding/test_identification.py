@@ -17,9 +17,9 @@ from neuroextrap.encoding import (
     EncodingIdentification,
     RidgeEncoder,
     ensemble_size_curve,
-    mahalanobis_margins,
     schaefer_strimmer_covariance,
 )
+from neuroextrap.encoding._margins import mahalanobis_margins
 from tests.analyses import encoding_of
 
 FOLDS = KFold(5)

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding import mahalanobis_margins, schaefer_strimmer_covariance
+from neuroextrap.encoding import schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
+    COVARIANCES,
     EncodingMargins,
     ResponseRows,
     correlation_margins,
+    mahalanobis_margins,
+    noise_covariance,
 )
-from neuroextrap.encoding._response_noise import COVARIANCES, noise_covariance
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._response_noise import (
+from neuroextrap.encoding._margins import (
     COVARIANCES,
     noise_covariance,
     response_covariance,

@@ -11,8 +11,9 @@ from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
 from neuroextrap.encoding._margins import (
     correlation_margins,
     mahalanobis_margins,
+    response_covariance,
+    separate_repeats,
 )
-from neuroextrap.encoding._response_noise import response_covariance, separate_repeats
 from neuroextrap.models._splitters import deal_folds
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from neuroextrap.learning_curves import (
-    agnostic_labels,
     coarse_of_fine,
     fine_probabilities,
     prediction_information,
 )
+from neuroextrap.learning_curves._protocol import agnostic_labels
 
 
 def test_translation_leaves_information_unchanged():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.learning_curves import center_groups, scale_scans
-from neuroextrap.learning_curves._preparation import balanced_scans
+from neuroextrap.learning_curves import center_groups
+from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
 
 
 def test_group_means_vanish_and_one_group_does_not_touch_another():

@@ -5,13 +5,12 @@ import pytest
 
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    agnostic_labels,
     center_groups,
     information_learning_curve,
     protocol_learning_curves,
-    scale_scans,
 )
-from neuroextrap.learning_curves._protocol import protocol_setups
+from neuroextrap.learning_curves._protocol import agnostic_labels, protocol_setups
+from neuroextrap.learning_curves._scans import scale_scans
 
 
 def _tracing(n_subjects=5, seed=0):

@@ -17,7 +17,7 @@ from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
-from neuroextrap.regions import lattice_spheres
+from neuroextrap.regions._lattice import lattice_spheres
 
 
 def in_order():

@@ -15,7 +15,7 @@ from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
-from neuroextrap.regions import lattice_spheres
+from neuroextrap.regions._lattice import lattice_spheres
 
 _FACTOR = 4  # an estimate is at least the peak, and at most so many times the peak
 

@@ -16,7 +16,7 @@ from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.regions import lattice_spheres
+from neuroextrap.regions._lattice import lattice_spheres
 
 
 def spheres():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.margins.algebra._region_sums import share_sums
-from neuroextrap.regions import lattice_spheres
+from neuroextrap.regions._lattice import lattice_spheres
 
 
 def mask_with_holes(shape=(12, 11, 14), seed=0):

@@ -11,7 +11,7 @@ from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models._encoder_folds import encoder_splits
+from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._active_set import (
     FeatureProblems,
     GramProblems,
@@ -29,9 +29,8 @@ from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,
 )
-from neuroextrap.models.elastic_net._solver import Solver
 from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
-from neuroextrap.models.elastic_net._solvers import SOLVERS, choose_solver
+from neuroextrap.models.elastic_net._solvers import SOLVERS, Solver, choose_solver
 
 # small grids end early on purpose; one test asserts the warning itself
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")
@@ -259,7 +258,7 @@ def _check_sets(sets, targets, Xc, Yc, trained):
         y = Yc[train] - Yc[train].mean(0)
         np.testing.assert_allclose(sets.gram[f], x.T @ x, atol=1e-10)
         np.testing.assert_allclose(sets.x_mean[f], Xc[train].mean(0), atol=1e-12)
-        assert sets.count[f] == len(train)
+        assert sets.n_rows[f] == len(train)
         np.testing.assert_allclose(targets.products[:, f], y.T @ x, atol=1e-10)
         np.testing.assert_allclose(targets.y_mean[:, f], Yc[train].mean(0), atol=1e-12)
         np.testing.assert_allclose(targets.norm[:, f], (y**2).sum(0), rtol=1e-12)

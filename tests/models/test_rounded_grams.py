@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
+from neuroextrap.models.elastic_net._acceleration import objective
 from neuroextrap.models.elastic_net._active_set import FeatureProblems, polish
 from neuroextrap.models.elastic_net._folds import (
     all_samples,
     fold_grams,
     prepare_targets,
 )
-from neuroextrap.models.elastic_net._objective import objective
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,
@@ -44,7 +44,7 @@ def test_entries_are_within_half_a_unit(dtype, purged):
         slack = 1e-3 if dtype == np.float32 else 1e-9
         assert (error <= (units + slack) * unit)[~constant].all()
         np.testing.assert_allclose(full.gram[constant], 0, atol=1e-3)
-        for name in ("x_mean", "count"):
+        for name in ("x_mean", "n_rows"):
             np.testing.assert_allclose(
                 getattr(rounded, name), getattr(full, name), rtol=1e-5, atol=1e-4
             )

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.regions import _lattice as lattice
-from neuroextrap.regions import lattice_spheres
-from neuroextrap.regions._lattice import strided_centers
+from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 
 
 def naive_spheres(mask, affine, radius):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats._arrangements import _equal_rows, flipped, permuted
-from neuroextrap.stats._linear_test import linear_test
+from neuroextrap.stats._linear_scores import linear_test
 
 MEAN = linear_test(np.ones((4, 1)), [1])
 MEAN_OF_12 = linear_test(np.ones((12, 1)), [1])

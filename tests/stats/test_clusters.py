@@ -5,10 +5,10 @@ import pytest
 
 from neuroextrap.stats import _cluster_statistics
 from neuroextrap.stats._cluster_statistics import (
+    enhance,
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._enhancement import enhance
 
 
 def graph(seed, n=40, n_pairs=90):

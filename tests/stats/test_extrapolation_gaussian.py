@@ -16,8 +16,8 @@ from neuroextrap.stats._extrapolation._gaussian import invert_gaussian_accuracy
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
     fit_normal_mixture,
+    minimize_pairs,
 )
-from neuroextrap.stats._extrapolation._newton import minimize_pairs
 from neuroextrap.stats._extrapolation._normal_mixture import (
     binomial_table,
     power_table,

@@ -12,7 +12,7 @@ from neuroextrap.stats import (
     win_distribution,
 )
 from neuroextrap.stats._extrapolation import EXTRAPOLATION_METHODS, AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._prediction_error import measured_logit_error
+from neuroextrap.stats._extrapolation._intervals import measured_logit_error
 from neuroextrap.stats._extrapolation._sample import WinSample
 
 

@@ -13,12 +13,12 @@ from neuroextrap.stats import (
     win_distribution,
 )
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._basis import (
+from neuroextrap.stats._extrapolation._moment import (
+    Moment,
     ProbitBasis,
     SplineBasis,
     basis_moments,
 )
-from neuroextrap.stats._extrapolation._moment import Moment
 from neuroextrap.stats._extrapolation._normal_mixture import binomial_table, table_means
 from neuroextrap.stats._extrapolation._radial_basis import (
     RadialBasis,

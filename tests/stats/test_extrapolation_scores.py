@@ -9,7 +9,7 @@ from neuroextrap.stats._extrapolation import (
     AccuracyExtrapolator,
     _sample,
 )
-from neuroextrap.stats._extrapolation._bandwidth import (
+from neuroextrap.stats._extrapolation._kde import (
     cross_validated_bandwidth,
     pair_lag_counts,
 )

@@ -9,8 +9,7 @@ from neuroextrap.stats._cluster_statistics import (
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._linear_scores import Mean, Median
-from neuroextrap.stats._linear_test import linear_test
+from neuroextrap.stats._linear_scores import Mean, Median, linear_test
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._rearrangement_test import (
     Corrections,

@@ -1,9 +1,13 @@
-"""What the compiled solvers share: the update of a coefficient, the gap, the jumps."""
+"""What the compiled solvers share: the update of a coefficient, the gap, the jumps.
+
+Arrays are copied by `assign` and selected by `kth_largest`: numpy's own functions do
+the same, and take seconds to compile.
+"""
 
 import numpy as np
 from numba import njit
 
-from neuroextrap.models.elastic_net import _objective
+from neuroextrap.models.elastic_net import _active_set
 
 # iterates that an extrapolation mixes
 N_ITERATES = 5
@@ -12,9 +16,20 @@ SOLVED = 0.1
 # rounding may be reordered, so that sums and maxima fill the vector units; values that
 # are not finite keep their meaning
 FAST = {"contract", "reassoc", "nsz", "arcp"}
+# maxima that are followed at once
+LANES = 16
 
-_duality_gap = njit(cache=True, nogil=True)(_objective.duality_gap)
-objective = njit(cache=True, nogil=True)(_objective.objective)
+_duality_gap = njit(cache=True, nogil=True)(_active_set.duality_gap)
+
+
+@njit(cache=True, nogil=True)
+def objective(sums, l1, l2):
+    """Value to minimize, 1/2 ||y - Xw||^2 + l1 |w|_1 + l2/2 |w|^2, less 1/2 y'y.
+
+    `sums` are those of `duality_gap`.
+    """
+    fitted, left, absolute, squares = sums
+    return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares
 
 
 @njit(cache=True, nogil=True)
@@ -30,6 +45,13 @@ def coordinate_minimum(pull, curvature, l1, l2):
     excess = pull - min(max(pull, -l1), l1)
     # nearly always zero, and then there is nothing to divide
     return 0.0 if excess == 0.0 else excess / (curvature + l2)
+
+
+@njit(cache=True, nogil=True)
+def assign(target, values):
+    """Copy values into a target of their size."""
+    for k in range(values.size):
+        target[k] = values[k]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -149,3 +171,63 @@ def conjugate_gradients(gram, support, residual, l2, size):
         for a in range(residual.size):
             direction[a] = residual[a] + squares / before * direction[a]
     return step, change
+
+
+@njit(cache=True, nogil=True)
+def largest_magnitude(values):
+    """Largest absolute value; several maxima side by side fill the vector units."""
+    largest = np.zeros(LANES, values.dtype)
+    together = values.size - values.size % LANES
+    for j in range(0, together, LANES):
+        for k in range(LANES):
+            largest[k] = max(largest[k], abs(values[j + k]))
+    for j in range(together, values.size):
+        largest[0] = max(largest[0], abs(values[j]))
+    return largest.max()
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def predicted_pulls(gradient, before, ahead):
+    """Absolute gradients, as far ahead of `before` as the line through both goes."""
+    pulls = np.empty_like(gradient)
+    ahead = gradient.dtype.type(ahead)
+    for j in range(pulls.size):
+        pulls[j] = abs(gradient[j] + ahead * (gradient[j] - before[j]))
+    return pulls
+
+
+@njit(cache=True, nogil=True)
+def others_above(pulls, is_member, threshold):
+    """Return the features above a threshold that are not members, in their order."""
+    above = np.empty(pulls.size, np.int64)
+    size = 0
+    for j in range(pulls.size):
+        # written always, kept if it is one: no branch to predict
+        above[size] = j
+        size += (pulls[j] > threshold) & (not is_member[j])
+    return above[:size]
+
+
+@njit(cache=True, nogil=True)
+def kth_largest(values, k):
+    """Return the k-th largest of some values, which change their places (quickselect).
+
+    >>> float(kth_largest(np.array([3.0, 1.0, 2.0]), 2))
+    2.0
+    """
+    low, high, place = 0, values.size - 1, values.size - k
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        # between j and i all values are the pivot's
+        if j < place < i:
+            break
+        low, high = (low, j) if place <= j else (i, high)
+    return values[place]

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._encoder_folds import encoder_splits
-from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.models._splitters import check_cv_argument, encoder_splits
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.models._encoder_folds import partition_order
+from neuroextrap.models._splitters import partition_order
 
 # rows of a Gram matrix that are changed at once: products of them stay small
 _STEP = 512
@@ -25,7 +25,7 @@ class TrainingGrams(NamedTuple):
     # training means about the mean of all rows, (n_sets, n_features)
     x_mean: np.ndarray
     # numbers of training rows, (n_sets,)
-    count: np.ndarray
+    n_rows: np.ndarray
     # rows sorted by the fold that tests them, (n_samples,)
     order: np.ndarray
     # set f is tested on the rows order[start[f]:start[f + 1]], (n_sets + 1,)
@@ -81,7 +81,7 @@ def fold_grams(X, splits, rounded=False):
     folds = TrainingGrams(
         gram=np.empty((0, n_features, n_features)),
         x_mean=x_mean,
-        count=np.array(counts),
+        n_rows=np.array(counts),
         order=order,
         start=start,
         excluded=tuple(excluded),
@@ -92,7 +92,7 @@ def fold_grams(X, splits, rounded=False):
 
 def _with_grams(folds):
     """Compute the Gram matrices in the precision of the features."""
-    features, n_sets = folds.features, len(folds.count)
+    features, n_sets = folds.features, len(folds.n_rows)
     gram = np.empty((n_sets, len(features), len(features)), dtype=features.dtype)
     np.matmul(features, features.T, out=gram[0])
     # the first holds the total until all others are made
@@ -107,7 +107,7 @@ def _with_grams(folds):
 
 def _with_rounded_grams(folds):
     """Compute the Gram matrices, rounded; one is there in full precision at a time."""
-    features, n_sets = folds.features, len(folds.count)
+    features, n_sets = folds.features, len(folds.n_rows)
     gram = np.empty((n_sets, len(features), len(features)), dtype=np.int16)
     scale = np.empty((n_sets, len(features)), dtype=features.dtype)
     total, squares = features @ features.T, _sums_of_squares(features)
@@ -144,7 +144,7 @@ def all_samples(folds):
         gram=gram[None],
         scale=scale,
         x_mean=np.zeros((1, n_features), dtype=columns.dtype),
-        count=np.array([n_samples]),
+        n_rows=np.array([n_samples]),
         start=np.array([0]),
         excluded=(np.empty(0, dtype=int),),
     )
@@ -158,12 +158,14 @@ def prepare_targets(folds, Y):
     """
     values, X = Y[folds.order].T, folds.features.T
     total = values.astype(X.dtype) @ X
-    shape = (Y.shape[1], len(folds.count))
+    shape = (Y.shape[1], len(folds.n_rows))
     products = np.empty((*shape, X.shape[1]), dtype=X.dtype)
     y_mean, norm = np.empty(shape), np.empty(shape)
     values = np.ascontiguousarray(values, dtype=np.float64)
     squares = (values**2).sum(axis=1)
-    for fold, (rows, count) in enumerate(zip(folds.excluded, folds.count, strict=True)):
+    for fold, (rows, count) in enumerate(
+        zip(folds.excluded, folds.n_rows, strict=True)
+    ):
         out = values[:, rows]
         mean = -out.sum(axis=1) / count
         y_mean[:, fold] = mean
@@ -201,7 +203,7 @@ def _columns(folds, fold):
     They are the rows left out, and the mean of the others about the mean of all.
     """
     left_out = folds.features[:, folds.excluded[fold]]
-    mean = np.sqrt(folds.count[fold]) * folds.x_mean[fold][:, None]
+    mean = np.sqrt(folds.n_rows[fold]) * folds.x_mean[fold][:, None]
     columns = np.concatenate([left_out, mean], axis=1)
     return np.ascontiguousarray(columns, dtype=left_out.dtype)
 

@@ -83,7 +83,8 @@ def grid_walk(order, n_alphas, patience, max_rise):
     """
     begin = 0
     for ratio in order:
-        errors, lowest, best = {}, np.inf, begin
+        errors: dict[int, float] = {}
+        lowest, best = np.inf, begin
         for first, stop, step in ((begin, n_alphas, 1), (begin - 1, -1, -1)):
             for alpha in range(first, stop, step):
                 risen = errors.get(alpha - step, 0.0) > max_rise * lowest
@@ -121,7 +122,9 @@ def _search(solver, walks, ratios, folds, targets, out):
         predictions, stalled = solver.solve(
             which, l1, penalty - l1, restart.astype(bool)
         )
-        errors = _mean_errors(predictions, targets.values[which], folds.start)
+        squares = (targets.values[which] - predictions) ** 2
+        sums = np.add.reduceat(squares, folds.start[:-1], axis=1)
+        errors = (sums / np.diff(folds.start)).mean(axis=1)
         out.cv_error[which, ratio, alpha] = errors
         out.n_stalled[which] += stalled
         better = errors < lowest[which]
@@ -134,12 +137,6 @@ def _search(solver, walks, ratios, folds, targets, out):
         points = _advance(walks, which, errors)
     group = list(walks)
     out.cv_predictions[np.ix_(folds.order, group)] = kept[group].T
-
-
-def _mean_errors(predictions, values, start):
-    """Mean over folds of each fold's mean squared error, one target per row."""
-    squares = (values - predictions) ** 2
-    return (np.add.reduceat(squares, start[:-1], axis=1) / np.diff(start)).mean(axis=1)
 
 
 def _advance(walks, which, errors):

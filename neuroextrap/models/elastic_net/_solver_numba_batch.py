@@ -21,7 +21,7 @@ from neuroextrap.models.elastic_net._acceleration import (
 )
 from neuroextrap.models.elastic_net._active_set import GramProblems
 from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solver import Solver
+from neuroextrap.models.elastic_net._solvers import Solver
 
 # share of the last step along the path that the next start repeats
 MOMENTUM = 0.7
@@ -97,7 +97,7 @@ class BatchSolver(Solver):
         return start
 
     def _solve_entry(self, f, which, start, l1, l2):
-        targets, count = self._targets, self._folds.count[f]
+        targets, count = self._targets, self._folds.n_rows[f]
         columns = Columns(
             weights=start,
             gradient=np.empty_like(start),

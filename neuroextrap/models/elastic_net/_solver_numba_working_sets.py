@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._solver import Solver
+from neuroextrap.models.elastic_net._solvers import Solver
 from neuroextrap.models.elastic_net._working_sets import (
     Problem,
-    empty,
-    new_state,
-    refresh,
-    solve_entry,
+    State,
     solve_folds,
-    start_from,
 )
+
+FIRST_CAPACITY = 64
 
 
 class WorkingSetSolver(Solver):
@@ -24,20 +22,18 @@ class WorkingSetSolver(Solver):
         self._trains = np.ones((self._n_folds, len(folds.order)), dtype=bool)
         for trains, rows in zip(self._trains, folds.excluded, strict=True):
             trains[rows] = False
-        self._state = new_state(self._view(0))
+        self._state = _new_state(self._view(0))
 
     def begin(self, which):
-        self._problem, self._best = self._view(which[0]), None
-        empty(self._state, self._problem)
+        self._problem, self._best = self._view(which[0]), []
+        _empty(self._state, self._problem)
 
     def solve(self, which, l1, l2, restart):  # noqa: ARG002
-        if restart[0] and self._best is not None:
-            self._restore()
         predictions = np.empty((1, len(self._folds.order)))
-        # one call for all folds: to hand the arrays over takes time each time
-        self._state, stalled = solve_folds(
-            self._state, self._problem, l1[0], l2[0], self._limits(), predictions[0]
-        )
+        start = np.empty((0, self._state.is_member.shape[1]))
+        if restart[0] and self._best:
+            start = self._restore()
+        stalled = self._solve(l1[0], l2[0], start, True, predictions[0])
         return predictions, np.array([stalled])
 
     def keep(self, which):
@@ -65,21 +61,18 @@ class WorkingSetSolver(Solver):
         coefficients = np.zeros_like(start)
         for v in range(len(start)):
             self.begin([v])
-            features = np.arange(len(start[v]))
-            self._state = start_from(self._state, self._problem, 0, features, start[v])
-            refresh(self._state, self._problem, 0)
-            count = self._folds.count[0]
-            self._state, _ = solve_entry(
-                self._state,
-                self._problem,
-                0,
-                l1[v] * count,
-                l2[v] * count,
-                self._limits(),
-            )
+            self._solve(l1[v], l2[v], start[v : v + 1], False, np.empty(0))
             members = self._state.members[0, : self._state.size[0]]
             coefficients[v, members] = self._state.weights[0, : len(members)]
         return coefficients
+
+    def _solve(self, l1, l2, start, is_known, out):
+        """Solve all folds in one call: to hand the arrays over takes time each time."""
+        limits = self._options.tol, self._options.max_sweeps
+        self._state, stalled = solve_folds(
+            self._state, self._problem, (l1, l2), limits, start, is_known, out
+        )
+        return stalled
 
     def _view(self, v):
         """Target `v` in the types that the kernel is compiled for."""
@@ -91,22 +84,44 @@ class WorkingSetSolver(Solver):
             folds.x_mean,
             targets.y_mean[v],
             targets.norm[v],
-            folds.count,
+            folds.n_rows,
             folds.features,
             folds.start,
             targets.values[v],
             self._trains,
         )
 
-    def _limits(self):
-        return self._options.tol, self._options.max_sweeps
-
     def _restore(self):
-        """Go back to the solution kept."""
+        """Go back to the gradients kept; return their coefficients."""
+        start = np.zeros(self._state.is_member.shape)
         for f, (members, weights, gradient, last) in enumerate(self._best):
+            start[f, members] = weights
             self._state.gradient[f] = gradient
             # the penalty before it is not known
             self._state.penalty[f] = last, 0.0
-            self._state = start_from(self._state, self._problem, f, members, weights)
-            size = self._state.size[f]
-            self._state.inner[f, :size] = gradient[self._state.members[f, :size]]
+        return start
+
+
+def _new_state(problem):
+    """Room for the working sets of all folds, empty."""
+    n_sets, n_features = problem.products.shape
+    capacity = min(FIRST_CAPACITY, n_features)
+    return State(
+        np.zeros((n_sets, capacity), np.int64),
+        np.zeros((n_sets, capacity)),
+        np.zeros((n_sets, capacity, capacity), problem.products.dtype),
+        np.zeros(n_sets, np.int64),
+        np.zeros((n_sets, n_features), np.bool_),
+        problem.products.copy(),
+        np.zeros((n_sets, capacity)),
+        problem.products.copy(),
+        np.zeros((n_sets, 2)),
+    )
+
+
+def _empty(state, problem):
+    """Prepare the state for another target; what it has room for stays."""
+    state.size[:] = 0
+    state.is_member[:] = False
+    state.gradient[:] = problem.products
+    state.penalty[:] = 0.0

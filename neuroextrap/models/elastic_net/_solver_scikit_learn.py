@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solver import Solver
+from neuroextrap.models.elastic_net._solvers import Solver
 
 
 class ScikitLearnSolver(Solver):
@@ -49,7 +49,7 @@ class ScikitLearnSolver(Solver):
 
         gram = self._folds.gram[f]
         # only its length and its sum of squares are used when a Gram matrix is given
-        target = np.zeros(self._folds.count[f], dtype=gram.dtype)
+        target = np.zeros(self._folds.n_rows[f], dtype=gram.dtype)
         target[0] = np.sqrt(self._targets.norm[v, f])
         shape_only = np.broadcast_to(gram.dtype.type(0), (len(target), len(gram)))
         with sklearn.config_context(skip_parameter_validation=True):

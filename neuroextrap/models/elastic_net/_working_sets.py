@@ -1,11 +1,14 @@
 """Compiled coordinate descent on working sets over shared fold Gram matrices.
 
-Functions here are small because the compiler inlines them; `solve_folds` and
-`solve_entry` are what the solver calls. The working set of a fold are the features
+`solve_folds` is what the solver calls. The working set of a fold are the features
 allowed to have a coefficient, its members; their block of the Gram matrix is copied so
 that sweeps read memory in order. A fold's gradient of all features has the precision of
-the features and is current after `refresh` only; `inner`, that of the members, is
+the features and is current after `_refresh` only; `inner`, that of the members, is
 float64 and follows each sweep.
+
+What takes time to compile is compiled once: a function that has one caller becomes part
+of it (``inline="always"``; otherwise it would be compiled for itself, and again within
+every caller of its caller), and arrays are copied by `assign`.
 """
 
 from collections import namedtuple
@@ -15,24 +18,24 @@ from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
     FAST,
+    assign,
     conjugate_gradients,
     coordinate_minimum,
+    dot,
     gap_closed,
+    kth_largest,
+    largest_magnitude,
     objective,
+    others_above,
+    predicted_pulls,
     subtract,
     subtract_rows,
 )
-from neuroextrap.models.elastic_net._gradient_scans import (
-    largest_magnitude,
-    others_above,
-    predicted_pulls,
-)
-from neuroextrap.models.elastic_net._rounding import goal_left
 
 # one target's view of the training sets, an entry each
 Problem = namedtuple(
     "Problem",
-    "gram scale products x_mean y_mean norm count features start values trains",
+    "gram scale products x_mean y_mean norm n_rows features start values trains",
 )
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members; before
@@ -41,7 +44,6 @@ State = namedtuple(
     "State", "members weights block size is_member gradient inner before penalty"
 )
 
-FIRST_CAPACITY = 64
 FEWEST_ADMITTED = 32
 # members per useful one from which on the others leave
 SPARE = 1.5
@@ -52,36 +54,15 @@ NEARLY = 0.97
 MAX_ROUNDS = 100
 # to whose multiples loops over members are filled up: the last few take as long
 VECTORS = 32
+# six standard deviations of w'Ew, in units of the sum of (scale w)^2, where entries of
+# the symmetric E are uniform within half a unit: sqrt(2) sqrt(1/12) is one of them, and
+# the Gram matrix of all samples is rounded twice
+ROUNDING = 6 * 2**0.5 * (2 / 12) ** 0.5
+# share of the goal that rounding may hide before features are asked
+MOST_HIDDEN = 0.25
 
 
-@njit(cache=True, nogil=True)
-def new_state(problem):
-    """Room for the working sets of all folds, empty."""
-    n_sets, n_features = problem.products.shape
-    capacity = min(FIRST_CAPACITY, n_features)
-    return State(
-        np.zeros((n_sets, capacity), np.int64),
-        np.zeros((n_sets, capacity)),
-        np.zeros((n_sets, capacity, capacity), problem.products.dtype),
-        np.zeros(n_sets, np.int64),
-        np.zeros((n_sets, n_features), np.bool_),
-        problem.products.copy(),
-        np.zeros((n_sets, capacity)),
-        problem.products.copy(),
-        np.zeros((n_sets, 2)),
-    )
-
-
-@njit(cache=True, nogil=True)
-def empty(state, problem):
-    """Prepare the state for another target; what it has room for stays."""
-    state.size[:] = 0
-    state.is_member[:] = False
-    state.gradient[:] = problem.products
-    state.penalty[:] = 0.0
-
-
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _grow(state, needed):
     """Return the state with room for at least `needed` members."""
     n_sets, old = state.members.shape
@@ -91,10 +72,12 @@ def _grow(state, needed):
     weights = np.zeros((n_sets, new))
     inner = np.zeros((n_sets, new))
     block = np.zeros((n_sets, new, new), state.block.dtype)
-    members[:, :old] = state.members
-    weights[:, :old] = state.weights
-    inner[:, :old] = state.inner
-    block[:, :old, :old] = state.block
+    for f in range(n_sets):
+        assign(members[f, :old], state.members[f])
+        assign(weights[f, :old], state.weights[f])
+        assign(inner[f, :old], state.inner[f])
+        for i in range(old):
+            assign(block[f, i, :old], state.block[f, i])
     return State(
         members,
         weights,
@@ -110,7 +93,7 @@ def _grow(state, needed):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _weight_sums(weights, products, inner):
-    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `_objective`."""
+    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `duality_gap`."""
     fitted = left = absolute = squares = 0.0
     for i in range(weights.size):
         w = weights[i]
@@ -121,7 +104,53 @@ def _weight_sums(weights, products, inner):
     return fitted, left, absolute, squares
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
+def _sharpen(state, problem, f, threshold):
+    """Compute gradients from the features: of members, and those not below a threshold.
+
+    Below it for sure: an entry of the Gram matrix is wrong by half a unit at most, or
+    by one where it was rounded twice.
+    """
+    gradient, scale = state.gradient[f], problem.scale[f]
+    support = np.flatnonzero(state.weights[f, : state.size[f]])
+    members, weights = state.members[f][support], state.weights[f][support]
+    fitted = np.zeros(problem.values.size, problem.features.dtype)
+    subtract_rows(fitted, -weights.astype(fitted.dtype), problem.features, members)
+    offset, unsure = problem.y_mean[f], 0.0
+    for i in range(members.size):
+        offset -= weights[i] * problem.x_mean[f, members[i]]
+        unsure += scale[members[i]] * abs(weights[i])
+    residual = np.empty_like(fitted)
+    for r in range(residual.size):
+        left = problem.values[r] - offset - fitted[r]
+        residual[r] = left if problem.trains[f, r] else 0.0
+    for j in range(gradient.size):
+        if state.is_member[f, j] or abs(gradient[j]) + unsure * scale[j] > threshold:
+            gradient[j] = dot(problem.features[j], residual)
+    for i in range(state.size[f]):
+        state.inner[f, i] = gradient[state.members[f, i]]
+
+
+@njit(nogil=True, inline="always")
+def _goal_left(state, problem, f, threshold, goal):
+    """Return the goal less what the rounded Gram matrix can hide.
+
+    Errors of rounding are taken as independent, and six standard deviations of them. If
+    they are a quarter of the goal, gradients are computed from the features: of
+    members, and where they may be above a threshold.
+    """
+    size, scale = state.size[f], problem.scale[f]
+    squares = 0.0
+    for i in range(size):
+        squares += (scale[state.members[f, i]] * state.weights[f, i]) ** 2
+    hidden = ROUNDING * squares
+    if hidden <= MOST_HIDDEN * goal:
+        return goal - hidden
+    _sharpen(state, problem, f, threshold)
+    return goal
+
+
+@njit(nogil=True, inline="always")
 def _is_solved(state, problem, f, l1, l2, goal):
     """Check the duality gap over all features, not the members alone."""
     # the gradient becomes gradient - l2 w for a moment; only members have a w
@@ -145,7 +174,7 @@ def _enter(state, problem, f, fresh):
     if size > state.members.shape[1]:
         state = _grow(state, size)
     members, block = state.members[f, :size], state.block[f]
-    members[old:] = fresh
+    assign(members[old:], fresh)
     scales, real = problem.scale[f][members], block.dtype.type
     for a in range(old, size):
         state.is_member[f, members[a]] = True
@@ -162,7 +191,7 @@ def _enter(state, problem, f, fresh):
     return state
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _leave(state, f, l1):
     """Let members go that have no coefficient and no reason to get one.
 
@@ -189,22 +218,21 @@ def _leave(state, f, l1):
     state.size[f] = stay.size
 
 
-@njit(cache=True, nogil=True)
-def start_from(state, problem, f, features, weights):
-    """Take these coefficients; return the state, whose gradient is not fresh.
+@njit(nogil=True, inline="always")
+def _start_from(state, problem, f, coefficients):
+    """Take these coefficients (n_features,); return the state, its gradient unchanged.
 
     Members stay members: the next problem often wants them.
     """
-    coefficients = np.zeros(state.is_member.shape[1])
-    coefficients[features] = weights
     missing = (coefficients != 0.0) & ~state.is_member[f]
     state = _enter(state, problem, f, np.flatnonzero(missing))
-    size = state.size[f]
-    state.weights[f, :size] = coefficients[state.members[f, :size]]
+    for i in range(state.size[f]):
+        state.weights[f, i] = coefficients[state.members[f, i]]
+        state.inner[f, i] = state.gradient[f, state.members[f, i]]
     return state
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _admit(state, problem, f, threshold, ahead):
     """Add features whose gradient is above a threshold; return the state.
 
@@ -215,18 +243,18 @@ def _admit(state, problem, f, threshold, ahead):
     Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.
     """
-    most = np.count_nonzero(state.weights[f, : state.size[f]]) // 2
-    most = max(FEWEST_ADMITTED, most)
+    useful = np.count_nonzero(state.weights[f, : state.size[f]])
+    most = max(FEWEST_ADMITTED, useful // 2)
     pulls = predicted_pulls(state.gradient[f], state.before[f], ahead)
     above = others_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
     if above.size > most:
         # in their order: rows of the Gram matrix are read from left to right
         pulls = pulls[above]
-        above = above[pulls >= np.partition(pulls, pulls.size - most)[-most]]
+        above = above[pulls >= kth_largest(pulls.copy(), most)]
     return _enter(state, problem, f, above)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _steps_ahead(state, f, l1):
     """How far the penalty moves on, in units of its last move; 0 if it had none.
 
@@ -248,7 +276,7 @@ def _width(state, f):
     return min(full, state.members.shape[1])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _sweep(weights, inner, block, l1, l2):
     """One pass of coordinate descent over the working set; `inner` may be wider."""
     for i in range(weights.size):
@@ -263,7 +291,7 @@ def _sweep(weights, inner, block, l1, l2):
             subtract(inner, new - old, block[i, : inner.size])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _newton(state, products, f, l1, l2):
     """Jump towards the minimum of the present signs; what would flip becomes zero.
 
@@ -286,14 +314,15 @@ def _newton(state, products, f, l1, l2):
     # the step went to `moved`, not to zero
     subtract_rows(change, moved[flips].astype(block.dtype), block, support[flips])
     moved[flips] = 0.0
-    weights[support] = moved
-    inner -= change[:size]
+    for a in range(support.size):
+        weights[support[a]] = moved[a]
+    subtract(inner, 1.0, change[:size])
     if objective(_weight_sums(weights, products, inner), l1, l2) >= before:
-        weights[:] = kept_weights
-        inner[:] = kept_inner
+        assign(weights, kept_weights)
+        assign(inner, kept_inner)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """Sweep until the working set's own gap reaches `goal`; False at the limit.
 
@@ -317,7 +346,7 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
 
 
 @njit(cache=True, nogil=True)
-def refresh(state, problem, f):
+def _refresh(state, problem, f):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
     gradient, scale = state.gradient[f], problem.scale[f]
     support = np.flatnonzero(state.weights[f, : state.size[f]])
@@ -325,14 +354,14 @@ def refresh(state, problem, f):
     scales = state.weights[f][support].astype(gradient.dtype) * scale[members]
     gradient[:] = 0
     subtract_rows(gradient, scales, problem.gram[f], members)
-    gradient *= scale
-    gradient += problem.products[f]
+    for j in range(gradient.size):
+        gradient[j] = gradient[j] * scale[j] + problem.products[f, j]
     for i in range(state.size[f]):
         state.inner[f, i] = gradient[state.members[f, i]]
 
 
-@njit(cache=True, nogil=True)
-def solve_entry(state, problem, f, l1, l2, limits):
+@njit(nogil=True, inline="always")
+def _solve_entry(state, problem, f, l1, l2, limits):
     """Minimize for one penalty; return the state and whether the gap closed.
 
     `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
@@ -346,44 +375,28 @@ def solve_entry(state, problem, f, l1, l2, limits):
     if ahead == 0.0 and 0.0 < state.penalty[f, 0] < l1:
         # gradients will grow with the penalty
         threshold = NEARLY * state.penalty[f, 0]
-    start = state.gradient[f].copy()
-    for _ in range(MAX_ROUNDS):
-        left = goal_left(state, problem, f, NEARLY * l1, goal)
-        if _is_solved(state, problem, f, l1, l2, left):
-            state.before[f] = start
-            state.penalty[f, 1] = state.penalty[f, 0]
-            state.penalty[f, 0] = l1
-            return state, True
+    before, moved, rounds = state.gradient[f].copy(), True, 0
+    while True:
+        left = _goal_left(state, problem, f, NEARLY * l1, goal)
+        closed = _is_solved(state, problem, f, l1, l2, left)
+        if closed or not moved or rounds == MAX_ROUNDS:
+            break
         state = _admit(state, problem, f, threshold, ahead)
         ahead, threshold = 0.0, NEARLY * l1
         # half the goal: the members' own gap is the smaller one
         moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
-        refresh(state, problem, f)
-        if not moved:
-            break
-    # no solution to go on from
-    state.penalty[f] = 0.0
-    left = goal_left(state, problem, f, NEARLY * l1, goal)
-    return state, _is_solved(state, problem, f, l1, l2, left)
+        _refresh(state, problem, f)
+        rounds += 1
+    if closed and moved and rounds < MAX_ROUNDS:
+        assign(state.before[f], before)
+        state.penalty[f, 0], state.penalty[f, 1] = l1, state.penalty[f, 0]
+    else:
+        # no solution to go on from
+        state.penalty[f, 0] = state.penalty[f, 1] = 0.0
+    return state, closed
 
 
-@njit(cache=True, nogil=True)
-def solve_folds(state, problem, l1, l2, limits, out):
-    """Solve every fold and write its test predictions, (n_samples,), into `out`.
-
-    `l1` and `l2` are per sample, `problem.count` has the samples of each fold. Returns
-    the state and the number of folds whose gap stayed open.
-    """
-    stalled = 0
-    for f in range(problem.start.size - 1):
-        count = problem.count[f]
-        state, closed = solve_entry(state, problem, f, l1 * count, l2 * count, limits)
-        stalled += not closed
-        _predict(state, problem, f, out)
-    return state, stalled
-
-
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _predict(state, problem, f, out):
     """Write the fold's test predictions, (n_samples,) in the order of the folds."""
     begin, end = problem.start[f], problem.start[f + 1]
@@ -395,4 +408,30 @@ def _predict(state, problem, f, out):
     offset = problem.y_mean[f]
     for i in range(members.size):
         offset -= weights[i] * problem.x_mean[f, members[i]]
-    out[begin:end] = values + offset
+    for i in range(values.size):
+        out[begin + i] = values[i] + offset
+
+
+@njit(cache=True, nogil=True)
+def solve_folds(state, problem, penalties, limits, start, is_known, out):
+    """Solve every fold and write its test predictions, (n_samples,), into `out`.
+
+    `penalties` are l1 and l2 per sample, `problem.n_rows` has the samples of each fold.
+    `start` has the coefficients of each fold to start from, (n_sets, n_features), or no
+    row: then those of the state; `is_known` says whether the state has their gradient.
+    Returns the state and the number of folds whose gap stayed open.
+    """
+    stalled = 0
+    for f in range(problem.n_rows.size):
+        if start.size:
+            state = _start_from(state, problem, f, start[f])
+            if not is_known:
+                _refresh(state, problem, f)
+        count = problem.n_rows[f]
+        l1, l2 = penalties[0] * count, penalties[1] * count
+        state, closed = _solve_entry(state, problem, f, l1, l2, limits)
+        stalled += not closed
+        # the training set of all samples tests none
+        if f + 1 < problem.start.size:
+            _predict(state, problem, f, out)
+    return state, stalled

@@ -16,7 +16,6 @@ from neuroextrap.stats._extrapolation._method import first_crossing
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._jackknife import lost_point_error
-from neuroextrap.stats._reversed import warn_if_reversed
 from neuroextrap.stats._validation import (
     check_integer,
     check_real_set_sizes,
@@ -24,6 +23,7 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 from neuroextrap.stats._warn import warn
+from neuroextrap.stats._wins import warn_if_reversed
 
 
 class AccuracyExtrapolator(PredictionIntervals):
