@@ -3,12 +3,13 @@
 import math
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from neuroextrap.group._pairing import check_different, check_nulls
-from neuroextrap.group._subjects import read_null
-from neuroextrap.stats._rearrangement_test import Part
+from neuroextrap.group._subjects import SubjectMaps, read_null
+from neuroextrap.stats._rearrangement_test import Part, permute
 from neuroextrap.stats._validation import random_generator
 
 _BATCH_BYTES = 2**27
@@ -49,49 +50,76 @@ def _file_of(null):
     return null.get_filename() if hasattr(null, "get_filename") else None
 
 
-def combinations(n_maps, n_permutations, random_state):
-    """Return which map each subject contributes, shape (n_combinations, n_subjects).
+class FirstLevels(NamedTuple):
+    """Maps of every subject, its own and permuted ones, and how they are combined.
 
-    Map 0 of a subject is the observed one. The combination of all observed maps is not
-    among those enumerated; `n_permutations` counts it.
+    `nulls` are arrays or files of shape (n_permutations, n_features), and `picks`
+    (n_combinations, n_subjects) says which map each subject contributes, 0 for its own.
     """
-    total = math.prod(n_maps)
-    if total <= n_permutations:
-        grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
-        return np.stack([g.ravel() for g in grid], axis=1)[1:]
-    rng = random_generator(random_state)
-    # the first row drawn stands for the observed maps
-    return rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))[1:]
 
+    subjects: SubjectMaps
+    nulls: list
+    picks: np.ndarray
 
-def feature_parts(nulls, n_combinations, n_features):
-    """Return parts of all combinations and some features, which fit the memory.
+    @classmethod
+    def combined(cls, subjects, nulls, n_permutations, random_state):
+        """Draw combinations; all of them if there are no more than that.
 
-    Each is a multiple of 8 features wide, the last one apart.
-    """
-    rows = 2 * n_combinations + max(len(null) for null in nulls)
-    width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
-    return [
-        Part(slice(n_combinations), slice(first, min(first + width, n_features)))
-        for first in range(0, n_features, width)
-    ]
+        That of all observed maps is not among them; `n_permutations` counts it.
+        """
+        n_maps = [1 + len(null) for null in nulls]
+        if math.prod(n_maps) <= n_permutations:
+            grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
+            picks = np.stack([g.ravel() for g in grid], axis=1)
+        else:
+            rng = random_generator(random_state)
+            # the first row drawn stands for the observed maps
+            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+        return cls(subjects, nulls, picks[1:])
 
+    @property
+    def usable(self):
+        """Numbers of the features that are tested."""
+        return np.flatnonzero(self.subjects.usable)
 
-def own_and_permuted(values, nulls, features):
-    """Yield every subject's maps (1 + n_permutations, n_features), its own first."""
-    for subject in range(len(nulls)):
-        permuted = read_columns(nulls, subject, features)
-        own = values[subject, features].astype(permuted.dtype)
-        yield np.concatenate([own[np.newaxis], permuted])
+    @property
+    def options(self):
+        """What a page says of the permutations."""
+        return {
+            "n_permutations": 1 + len(self.picks),
+            "n_first_level": sorted({len(null) for null in self.nulls}),
+        }
 
+    def observed(self):
+        """Return subjects' own scores (n_subjects, n_usable), as precise as the others.
 
-def observed_scores(values, nulls):
-    """Return subjects' own scores (n_subjects, n_features), as precise as the others.
+        They are rounded to float32 where the permuted maps are.
+        """
+        rows = zip(self.subjects.values[:, self.usable], self.nulls, strict=True)
+        return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
 
-    They are rounded to float32 where the permuted maps are.
-    """
-    rows = zip(values, nulls, strict=True)
-    return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
+    def by_subject(self, batch):
+        """Yield every subject's picks, and its maps of some usable features.
+
+        Maps are (1 + n_permutations, n_features), its own first.
+        """
+        features = self.usable[batch]
+        for subject in range(len(self.nulls)):
+            permuted = read_columns(self.nulls, subject, features)
+            own = self.subjects.values[subject, features].astype(permuted.dtype)
+            maps = np.concatenate([own[np.newaxis], permuted])
+            yield self.picks[:, subject], maps
+
+    def permute(self, score, floor):
+        """Score all combinations of some features at a time, multiples of 8 of them."""
+        n = len(self.picks)
+        rows = 2 * n + max(len(null) for null in self.nulls)
+        width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
+        parts = [
+            Part(slice(n), slice(first, min(first + width, len(floor))))
+            for first in range(0, len(floor), width)
+        ]
+        return permute(score, floor, n, parts=parts)
 
 
 def read_columns(nulls, subject, features):

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.group._first_level import (
-    combinations,
-    feature_parts,
-    observed_scores,
-    own_and_permuted,
-    read_nulls,
-)
+from neuroextrap.group._first_level import FirstLevels, read_nulls
 from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
@@ -19,7 +13,6 @@ from neuroextrap.group._subjects import (
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import tie_floor
-from neuroextrap.stats._rearrangement_test import permute
 
 _BYTE = 8  # features whose marks fit a byte
 
@@ -112,29 +105,25 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         allow_native_space=allow_native_space,
     )
     nulls = read_nulls(null_scores, subjects)
-    picks = combinations([1 + len(n) for n in nulls], n_permutations, random_state)
-    neighbors = None
+    levels = FirstLevels.combined(subjects, nulls, n_permutations, random_state)
+    n_maps, neighbors = 1 + len(levels.picks), None
     if cluster_threshold is not None:
-        _check_threshold(cluster_threshold, len(picks))
+        _check_threshold(cluster_threshold, n_maps)
         neighbors = usable_neighbors(subjects, adjacency)
-    usable = np.flatnonzero(subjects.usable)
-    observed = observed_scores(subjects.values[:, usable], nulls)
+    observed = levels.observed()
     mean = observed.sum(axis=0) / len(nulls)
-    above = _Marks(1 + len(picks), len(usable) if neighbors is not None else 0)
+    above = _Marks(n_maps, len(mean) if neighbors is not None else 0)
 
     def score(_, batch):
-        total = np.zeros((len(picks), len(usable[batch])))
-        each = own_and_permuted(subjects.values, nulls, usable[batch])
-        for pick, maps in zip(picks.T, each, strict=True):
-            total += maps[pick]
+        total = np.zeros((len(levels.picks), len(mean[batch])))
+        for picks, maps in levels.by_subject(batch):
+            total += maps[picks]
         means = total / len(nulls)
         if neighbors is not None:
             above.keep(np.vstack([mean[batch], means]), batch, cluster_threshold)
         return means
 
-    floor = tie_floor(mean, np.abs(observed).mean(axis=0))
-    parts = feature_parts(nulls, len(picks), len(usable))
-    counted = permute(score, floor, len(picks), parts=parts)
+    counted = levels.permute(score, tie_floor(mean, np.abs(observed).mean(axis=0)))
     maps = {"mean": mean, **counted.p_values()}
     null_maxima = {"mean": counted.counts.maxima}
     if neighbors is not None:
@@ -145,11 +134,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         maps,
         subjects,
         null_maxima=null_maxima,
-        options={
-            "cluster_threshold": cluster_threshold,
-            "n_permutations": 1 + len(picks),
-            "n_first_level": sorted({len(null) for null in nulls}),
-        },
+        options={"cluster_threshold": cluster_threshold, **levels.options},
     )
 
 
@@ -192,12 +177,12 @@ def _cluster_maps(above, neighbors):
     return maps, np.array(maxima)
 
 
-def _check_threshold(level, n_combinations):
-    """Check that the threshold can be told from so many permutations."""
+def _check_threshold(level, n_maps):
+    """Check that the threshold can be told from so many second-level permutations."""
     check_fraction(level, "cluster_threshold")
-    if level * (n_combinations + 1) < 1:
+    if level * n_maps < 1:
         raise ValueError(
             f"cluster_threshold={level} needs at least {int(np.ceil(1 / level))} "
-            f"second-level permutations, got {n_combinations + 1}; raise "
-            "n_permutations or the threshold"
+            f"second-level permutations, got {n_maps}; raise n_permutations or the "
+            "threshold"
         )

@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._first_level import (
-    combinations,
-    feature_parts,
-    observed_scores,
-    own_and_permuted,
-    read_nulls,
-)
+from neuroextrap.group._first_level import FirstLevels, read_nulls
 from neuroextrap.group._results import group_maps
 from neuroextrap.group._subjects import (
     check_count,
@@ -21,7 +15,6 @@ from neuroextrap.group._subjects import (
     read_subjects,
 )
 from neuroextrap.images._tables import load_array
-from neuroextrap.stats._rearrangement_test import permute
 from neuroextrap.stats._warn import warn
 
 
@@ -163,41 +156,38 @@ def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
 
     `column` is the column of `subjects` that each feature of the masker shows.
     """
-    n_maps, alpha = [1 + len(null) for null in nulls], 1 - asked.confidence_level
-    picks = combinations(n_maps, asked.n_permutations, asked.random_state)
+    alpha, n_maps = 1 - asked.confidence_level, [1 + len(null) for null in nulls]
+    maps = FirstLevels.combined(
+        subjects, nulls, asked.n_permutations, asked.random_state
+    )
     _warn_of_resolution(n_maps, asked.gamma, alpha)
-    usable = np.flatnonzero(subjects.usable)
-    smallest = observed_scores(subjects.values[:, usable], nulls).min(axis=0)
-    largest = np.zeros(len(usable))  # of the subjects' own p-values
+    smallest = maps.observed().min(axis=0)
+    largest = np.zeros(len(smallest))  # of the subjects' own p-values
+    kind = np.result_type(*[null.dtype for null in nulls])
 
     def score(_, batch):
-        scores = np.full((len(picks), len(usable[batch])), np.inf)
-        each = own_and_permuted(subjects.values, nulls, usable[batch])
-        for pick, maps in zip(picks.T, each, strict=True):
-            np.minimum(scores, maps[pick], out=scores)
-            own_p = (maps >= maps[0]).mean(axis=0)
+        shape = len(maps.picks), len(largest[batch])
+        scores = np.full(shape, np.inf, dtype=kind)
+        for picks, each in maps.by_subject(batch):
+            np.minimum(scores, each[picks], out=scores)
+            own_p = (each >= each[0]).mean(axis=0)
             np.maximum(largest[batch], own_p, out=largest[batch])
         return scores
 
-    parts = feature_parts(nulls, len(picks), len(usable))
-    counted = permute(score, smallest, len(picks), parts=parts)
+    counted = maps.permute(score, smallest)
     statistics = {
         "minimum": smallest,
         **counted.p_values(),
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
+    levels = {"gamma": asked.gamma, "confidence_level": asked.confidence_level}
     return group_maps(
         "prevalence",
         statistics,
         subjects,
         column=column,
         null_maxima={"minimum": counted.counts.maxima},
-        options={
-            "gamma": asked.gamma,
-            "confidence_level": asked.confidence_level,
-            "n_permutations": 1 + len(picks),
-            "n_first_level": sorted({len(null) for null in nulls}),
-        },
+        options=levels | maps.options,
     )
 
 
