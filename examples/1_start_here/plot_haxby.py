@@ -6,7 +6,7 @@ Haxby and colleagues (2001) showed faces, houses, cats, bottles, scissors, shoes
 and scrambled pictures in twelve runs. Here is what a searchlight finds in one slice of
 their first subject, at the back of the brain.
 
-The recordings are not part of this project, the results are: the folder
+The recordings are not part of this project, but the results are: the folder
 ``haxby_slice`` beside this script was written by
 
 .. code-block:: console
@@ -62,8 +62,8 @@ plt.show()
 # %%
 # How well, and how sure
 # ----------------------
-# The strongest spheres: their accuracies are those of one classifier (and too high on
-# average, as the best of many); the bounds hold for the best possible classifier of
+# The strongest spheres: their accuracies are those of one classifier (and optimistic,
+# as the best of many spheres); the bounds hold for the best possible classifier of
 # these eight categories, in all spheres at once.
 from neuroextrap.reporting import peak_table
 

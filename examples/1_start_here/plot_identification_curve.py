@@ -34,8 +34,8 @@ interval = stats.average_accuracy_interval(margins, y_true, sizes)
 
 # %%
 # The bound holds with 95% confidence for the best possible classifier among k random
-# stimuli of this kind; it needs one test response a stimulus (``n_repeats=1``), stimuli
-# drawn like a sample, and test data that nothing was tuned on.
+# stimuli of this kind; it needs one test response per stimulus (``n_repeats=1``), a
+# random sample of stimuli, and test data that nothing was tuned on.
 bound = stats.average_bayes_accuracy_lower_bound(
     curve, n_classes=n_classes, n_repeats=1, set_sizes=sizes
 )
@@ -62,8 +62,9 @@ print(f"at least (95% confidence)    {best:5.2f} bits")
 print(f"drift per doubling of k      {stats.information_drift(curve, sizes):5.2f} bits")
 
 # %%
-# Two rivals from the same test set: neither can pass log2(96) = 6.6 bits, Fano bounds
-# from below, and the confusion table of one response a stimulus is biased upwards.
+# Two other measures from the same test set: neither can exceed log2(96) = 6.6 bits.
+# Fano bounds from below, and the confusion table of one response per stimulus is biased
+# upwards.
 predicted = margins.argmax(axis=1)
 print(f"Fano                         {stats.fano_information(curve[-1], 96):5.2f} bits")
 plug_in = stats.confusion_information(y_true, predicted)

@@ -51,7 +51,7 @@ for place, planted in zip(brain.coordinates, brain.samples.information, strict=T
 
 # %%
 # The permuted maxima. ``notes_`` says in words what limits the validity of the numbers
-# of this very run; the HTML report (``light.generate_report()``) repeats it.
+# of this run; the HTML report (``light.generate_report()``) repeats it.
 from neuroextrap.plotting import plot_null_distribution
 
 plot_null_distribution(light.null_maxima_, light.region_scores_["accuracy"].max())

@@ -2,11 +2,11 @@
 Comparing codes by information: spike count, latency, or both
 =============================================================
 
-Does a neuron tell the stimulus by how many spikes it fires, or by when the first one
+Does a neuron encode the stimulus by how many spikes it fires, or by when the first one
 comes? Nelken and colleagues (2005) compared such codes by their information. Here 32
 stimuli are simulated in a population of neurons whose spike counts and first-spike
-latencies both depend on the stimulus, so that the two codes can be compared alone and
-together, by the confusion table and by implied information.
+latencies both depend on the stimulus, so that the two codes can be compared separately
+and together, by the confusion table and by implied information.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Maps of lower bounds: what is certain, and for which classes
 ============================================================
 
-An accuracy belongs to a classifier. A lower bound speaks of the responses: with 95%
-confidence the best possible classifier does at least so well. Two designs show what
+An accuracy is about a classifier. A lower bound is about the responses: with 95%
+confidence the best possible classifier does at least this well. Two designs show what
 each kind of bound needs: 8 categories with many repeats, and 96 stimuli with four.
 """
 

@@ -5,7 +5,7 @@ Implied information inside nilearn's own searchlight
 A pipeline that is built around :class:`nilearn.decoding.SearchLight` can stay as it is:
 :class:`~neuroextrap.decoding.IdentificationScorer` is an estimator for it, and the map
 holds bits (or accuracy among k) instead of plain accuracy. nilearn refits every sphere,
-so that this is the slow way; the last part compares with the fast one.
+so this is the slow way; the last part compares it with the fast one.
 """
 
 # %%

@@ -2,10 +2,10 @@
 Planning: how many classes, how many repeats
 ============================================
 
-Before an experiment, two questions. How many classes must be shown, so that an accuracy
-proves a wanted bound on the *population* they were drawn from? And how often must each
-of a *given* set of classes be tested, so that a bound about exactly these classes is
-reached?
+Before an experiment there are two questions. How many classes must be shown so that an
+accuracy gives a desired bound on the *population* they were drawn from? And how often
+must each of a *given* set of classes be tested so that a bound for exactly these
+classes is reached?
 """
 
 import matplotlib.pyplot as plt
@@ -14,13 +14,13 @@ import numpy as np
 from neuroextrap.stats import required_classes, required_repeats
 
 # %%
-# Left: classes needed, at the accuracy expected, for a bound on the average Bayes
-# accuracy among as many classes drawn anew, in one region (solid) and in 70,000 at once
+# Left: classes needed, against the expected accuracy, for a bound on the average Bayes
+# accuracy among as many other classes, in one region (solid) and in 70,000 at once
 # (dashed). Testing every class ten times instead of once (dotted) helps less than one
-# would think: the draw of the classes counts as much as the noise of one test.
+# might expect: the draw of the classes matters as much as the noise of one test.
 #
-# Right: tests of each of eight given classes, for a bound on the Bayes accuracy of
-# these that is reached with probability 0.8.
+# Right: tests needed of each of eight given classes, for a bound on their Bayes
+# accuracy that is reached with probability 0.8.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 accuracy = np.linspace(0.35, 1.0, 27)
 designs = {
@@ -53,6 +53,6 @@ right.legend(fontsize=7)
 plt.show()
 
 # %%
-# With eight classes and an accuracy of 0.8, the eight themselves take few tests; their
-# population is out of reach, for it would take this many classes:
+# With eight classes and an accuracy of 0.8, a bound for the eight themselves needs few
+# tests; one for their population is out of reach, as it would need this many classes:
 print(required_repeats(0.8, 0.6, n_classes=8), required_classes(0.8, 0.6))

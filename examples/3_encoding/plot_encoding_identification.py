@@ -33,7 +33,7 @@ responses = load_samples(cortex.imgs, cortex.masker)[:, cortex.responsive]
 # %%
 # Fit and identify
 # ----------------
-# Noise covariance and penalties come from training responses alone. Pairings of
+# Noise covariance and penalties come only from training responses. Pairings of
 # responses and stimuli are permuted within the test runs.
 def identify(transformer):
     features = transformer.fit(cortex.stimuli[train]).transform(cortex.stimuli)

@@ -7,9 +7,9 @@ it be among all 242? Omniglot holds enough characters to look up the answer. Eve
 extrapolation method predicts it from a random subset of the characters, and the
 truth is printed beside.
 
-Three of the classifiers are *marginal*: what they think of a character depends on the
-training drawings of that character alone (but for a number added to all variances of
-naive Bayes), and the theory is exact. The fourth shares one covariance between all
+Three of the classifiers are *marginal*: their score of a character depends only on the
+training drawings of that character (apart from a number added to all variances of naive
+Bayes), and the theory is exact. The fourth shares one covariance between all
 characters, so it must be trained again for every subset, and the theory is an
 approximation.
 

@@ -48,8 +48,8 @@ axis.set(xlabel="number of classes", ylabel="risk", ylim=(0, 1))
 axis.legend(frameon=False)
 
 # %%
-# A test point's strength is the chance U to beat a random other class. Its law D gives
-# the accuracy among any number of classes: the mean of U to the power k - 1.
+# A test point's strength is the probability U of beating a random other class. Its
+# distribution D gives the accuracy among any number of classes: the mean of U^(k - 1).
 u = np.linspace(0, 1, 101)
 figure, (levels, law) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 shown = levels.contourf(

@@ -25,9 +25,9 @@ curves = {
 
 # %%
 # The two-label model wins with few subjects, the four-label model with many. Neither is
-# regularized here (``prior_weight=None``): with few subjects predictions are far too
-# sure when they are wrong, and four labels, which leave less to estimate the noise
-# from, pay more for it.
+# regularized here (``prior_weight=None``): with few subjects wrong predictions are far
+# too confident, and four labels, which leave less to estimate the noise from, suffer
+# more from it.
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for ax, panel in zip(
     axes, ("information", "error_rate", "reproducibility"), strict=True
@@ -44,7 +44,8 @@ print("limited by:", found.limited_by)
 print(f"in the scans: {data.coarse_information:.3f}, {data.fine_information:.3f} bits")
 
 # %%
-# Predictions of the two-label model, translated to four labels, tell exactly as much.
+# Predictions of the two-label model, translated to four labels, carry exactly as much
+# information.
 mapping = learning_curves.coarse_of_fine(data.fine, data.coarse)
 X = learning_curves.center_groups(data.X, data.groups)
 train = data.groups < 12

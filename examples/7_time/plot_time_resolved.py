@@ -57,7 +57,7 @@ print(
 )
 
 # %%
-# Accuracy above the gray band is above what permuted labels give at *any* moment: the
+# Accuracy above the gray band exceeds that of permuted labels at *any* moment: the
 # band ends at the 95th percentile of their largest accuracy over time. With a test of
 # each moment by itself, some moment before the onset would often look significant.
 figure, (top, bottom) = plt.subplots(2, sharex=True, layout="constrained")
@@ -86,7 +86,7 @@ plt.show()
 # %%
 # Windows instead of moments
 # --------------------------
-# Five moments together (100 ms) hold more signal, and blur time.
+# Windows of five moments (100 ms) hold more signal and blur time.
 light = IdentificationSearchLight(estimator="lda", bounds=None)
 wide = time_resolved_identification(light, trials, y, runs, times=times, window=5)
 
@@ -106,9 +106,9 @@ plt.show()
 # %%
 # From one moment to others
 # -------------------------
-# These patterns grow and fade, but stay what they are: a classifier of 160 ms reads
-# those of 300 ms. The line surrounds pairs of moments that survive the correction for
-# all pairs.
+# These patterns grow and fade, but do not change: a classifier of 160 ms also works
+# at 300 ms. The line surrounds pairs of moments that survive the correction for all
+# pairs.
 light = IdentificationSearchLight(n_permutations=200)
 pairs = temporal_generalization(light, trials, y, runs, times=times)
 plot_temporal_generalization(

@@ -20,7 +20,7 @@ from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._region_lookup import find_region
 from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.reporting import identification_report
-from neuroextrap.reporting._summary import summary
+from neuroextrap.reporting._identification import summary
 from neuroextrap.stats._reversed import warn_if_reversed
 
 

@@ -81,7 +81,7 @@ def simulate_brain(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If spheres overlap, or there are not as many centers as numbers of information.
+        If spheres overlap, or the numbers of centers and of information values differ.
 
     References
     ----------
@@ -103,10 +103,15 @@ def simulate_brain(  # noqa: PLR0913
     if coordinates.shape != (len(information), 3):
         raise ValueError(
             f"coordinates must hold (x, y, z) for each of the {len(information)} "
-            f"numbers of information, got shape {coordinates.shape}; pass as many"
+            f"values of information, got shape {coordinates.shape}; pass as many"
         )
     masker = resolve_masker(mni152_mask(resolution) if mask_img is None else mask_img)
     planted, centers = _spheres(masker, coordinates, radius)
+    if len(np.unique(np.concatenate([[], *planted]))) < sum(map(len, planted)):
+        raise ValueError(
+            f"planted regions overlap: spheres of radius={radius:g} mm share voxels; "
+            "use a finer resolution, a smaller radius, or centers farther apart"
+        )
     samples = plant_codes(
         masker.n_elements_,
         planted,

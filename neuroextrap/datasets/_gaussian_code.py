@@ -14,9 +14,9 @@ def gaussian_code_information(n_features, snr, *, n_train=None, base=2):
     """Compute the information that one response of a Gaussian code carries.
 
     The information is about the stimulus, which is continuous: the class pattern
-    itself, drawn from N(0, tau^2 I_d), so that no number of classes limits it. It is
-    what implied information estimates in the limit of many voxels (if class patterns
-    are known), and what a lower bound may exceed at its stated rate only.
+    itself, drawn from N(0, tau^2 I_d), so that no number of classes limits it. Implied
+    information estimates it in the limit of many voxels (if class patterns are known),
+    and a lower bound may exceed it only at its stated rate.
 
     Parameters
     ----------
@@ -114,8 +114,9 @@ def gaussian_code_accuracy(
     """Compute the identification accuracy of a Gaussian code among k random classes.
 
     Monte Carlo over the target and its response only: given a response y, the squared
-    distance to a random distractor is a scaled non-central chi-square, so the chance U
-    of beating one distractor is exact and A_k = E[U^(k-1)] needs no distractors drawn.
+    distance to a random distractor is a scaled non-central chi-square, so that the
+    probability U of beating one distractor is exact, and A_k = E[U^(k-1)] needs no
+    sampling of distractors.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def gaussian_code_accuracy(
     Returns
     -------
     accuracy : ndarray of shape (n_sizes,)
-        Expected accuracy A_k over classes drawn anew, as proportions.
+        Expected accuracy A_k over random draws of the classes, as proportions.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def simulate_visual_cortex(
     Stimuli are patches of scikit-learn's two sample photographs. Voxels behind `back`
     are complex cells: each pools log Gabor energies about one place, orientation and
     frequency, so that :class:`neuroextrap.encoding.GaborPyramid` holds the true model.
-    All others are noise alone. A tenth of the noise is shared between voxels.
+    All others contain only noise. A tenth of the noise is shared between voxels.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def simulate_visual_cortex(
     back : float, default=-80.0
         Voxels whose y coordinate (mm, MNI152) is smaller respond to the stimuli.
     ceiling : float, default=0.5
-        Noise ceiling (explained share of variance) of responsive voxels, in (0, 1).
+        Noise ceiling (explainable variance) of responsive voxels, in (0, 1).
     random_state : int, numpy.random.Generator or None, default=0
         Seed of patches, receptive fields and noise.
 

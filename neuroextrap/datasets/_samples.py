@@ -116,5 +116,7 @@ def _check_planted(planted, n_features):
             )
     together = np.concatenate([np.zeros(0, np.intp), *planted])
     if len(np.unique(together)) < len(together):
-        raise ValueError("planted regions overlap; put every feature in one only")
+        raise ValueError(
+            "planted regions overlap; put every feature in one region only"
+        )
     return planted

@@ -14,9 +14,10 @@ class BivariateNormalProblem:
     """Labels and features from a bivariate normal, classified by the Bayes rule.
 
     A class is a number y ~ N(0, 1); its feature is x ~ N(rho y, 1 - rho^2); the
-    rule takes the class whose rho y is nearest to x. The chance that a test point
-    (x, y) beats a random other class, the law of that chance and the accuracy among
-    any number k of random classes are exact, so estimates can be held against them.
+    rule takes the class whose rho y is nearest to x. The probability that a test point
+    (x, y) beats a random other class, the distribution of this probability and the
+    accuracy among any number k of random classes are exact, so estimates can be
+    compared with them.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class BivariateNormalProblem:
         return -np.abs(features[:, None] - rho * labels), y_true
 
     def win_probability(self, feature, label):
-        """Compute the chance that a test point beats a random other class.
+        """Compute the probability that a test point beats a random other class.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class BivariateNormalProblem:
         return np.array(accuracy).reshape(sizes.shape)
 
     def _nearer(self, feature, gap):
-        """Chance that a random class lies within a gap of a feature."""
+        """Probability that a random class lies within a gap of a feature."""
         rho, size = self.correlation, np.abs(feature)
         return special.ndtr((gap - size) / rho) - special.ndtr((-gap - size) / rho)
 

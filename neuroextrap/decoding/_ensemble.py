@@ -1,4 +1,4 @@
-"""How much an ensemble of voxels tells, against their number; and redundancy."""
+"""Information of an ensemble of voxels against their number, and redundancy."""
 
 import numpy as np
 import scipy.sparse
@@ -18,17 +18,17 @@ def ensemble_information(
 
     From every region, sets of voxels are drawn at random without replacement,
     ``n_draws`` of each size; all sets are scored in one run. Each drawn set is also cut
-    into two random halves, and **redundancy** is the implied information of the two
-    halves added up, minus that of the set: above 0 the halves tell partly the same,
-    below 0 (synergy) they tell more together than alone. With several regions a last
-    row gives it for the regions as parts of their union.
+    into two random halves, and **redundancy** is the sum of the implied information of
+    the two halves minus that of the set: above 0 the halves share information, below 0
+    (synergy) the set carries more than the sum of its halves. With several regions a
+    last row gives it for the regions as parts of their union.
 
     Redundancy here compares three readings of the implied information, an index of
-    accuracy curves of the given classifier. It is no partial information decomposition
-    and no bound: near chance the index is cut at 0, near perfect accuracy it
-    saturates, and parts that share noise, signal or (regions that overlap) voxels
-    differ from it in different ways. Compare it between regions of equal size and
-    accuracy, not with 0 alone.
+    accuracy curves of the given classifier. It is neither a partial information
+    decomposition nor a bound: near chance the index is cut off at 0, near perfect
+    accuracy it saturates, and shared noise, shared signal and (in overlapping regions)
+    shared voxels affect it in different ways. Compare it between regions of equal size
+    and accuracy, not only with 0.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def ensemble_information(
     Raises
     ------
     ValueError
-        When options are outside their range, no region has as many voxels as asked,
+        When options are outside their range, no region has as many voxels as requested,
         or the searchlight asks for permutations or a shard.
 
     References
@@ -75,7 +75,7 @@ def ensemble_information(
 
     Examples
     --------
-    Twenty copies of one signal under independent noise:
+    Twenty voxels with the same signal and independent noise:
 
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight, ensemble_information
@@ -142,8 +142,8 @@ def _cells(region_sizes, n_voxels):
         cells += [(region, int(size)) for size in sizes[sizes <= largest]]
     if not cells:
         raise ValueError(
-            f"n_voxels={list(n_voxels)} are more than the {max(region_sizes)} usable "
-            "voxels of the largest region; give smaller numbers"
+            f"n_voxels={list(n_voxels)} are all more than the {max(region_sizes)} "
+            "usable voxels of the largest region; give smaller numbers"
         )
     return cells
 

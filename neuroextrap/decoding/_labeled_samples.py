@@ -1,4 +1,4 @@
-"""Samples as a classifier gets them: selected, and centered within runs if asked."""
+"""Samples for the classifier: selected, and centered within runs if requested."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels):
 
 
 def check_within_runs(how, groups):
-    """Raise unless `how` is known and the runs are."""
+    """Raise unless `how` is known and runs are given."""
     if how not in (None, "center", "zscore"):
         raise ValueError(
             f"within_runs={how!r} is not known; use None, 'center' or 'zscore'"
@@ -70,7 +70,7 @@ def within_runs(samples, groups, how):
 def rescaled(X):
     """Multiply by a power of two where squares would vanish or overflow in float32.
 
-    Exact, and every rule for which samples are centered is indifferent to it.
+    This is exact, and does not affect the classifiers for which samples are centered.
     """
     scale = np.abs(X).max(initial=0.0)
     if scale == 0 or _LEAST < scale < _MOST:

@@ -1,4 +1,4 @@
-"""Identification as a score that nilearn's own searchlight can take."""
+"""Identification as a score for nilearn's own searchlight."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,10 +12,10 @@ from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 
 class IdentificationScorer(BaseEstimator):
-    """Score one set of features by one number of identification.
+    """Score one set of features by a single identification statistic.
 
-    Runs inside :class:`nilearn.decoding.SearchLight` as its ``estimator``; the
-    cross-validation is this class's own, so nilearn makes none.
+    Runs inside :class:`nilearn.decoding.SearchLight` as its ``estimator``. It does its
+    own cross-validation, so nilearn does none.
     :class:`IdentificationSearchLight` gives more maps, hundreds of times faster.
 
     Parameters
@@ -94,7 +94,7 @@ class IdentificationScorer(BaseEstimator):
         Raises
         ------
         ValueError
-            When labels, groups and cross-validation do not fit one another.
+            When labels, groups and cross-validation do not match.
         """
         X = np.asarray(X)
         labels = code_labels(y, None, groups, None)
@@ -118,7 +118,7 @@ class IdentificationScorer(BaseEstimator):
         Returns
         -------
         wins : ndarray of shape (K,)
-            Share of test points whose class beats 0, 1, ..., K - 1 of the others.
+            Proportion of test points whose class beats 0, 1, ..., K - 1 of the others.
         """
         X = np.asarray(X, dtype=float)
         labels = code_labels(y, None, groups, None)

@@ -33,15 +33,15 @@ class IdentificationSearchLight(RegionAnalysis):
         is at exactly the radius belongs to the sphere.
     labels_img : image, path or None, default=None
         Atlas whose regions are analyzed instead of spheres; label 0 is background. An
-        atlas as nilearn fetches it brings its names.
+        atlas fetched by nilearn brings its names.
     regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
             default=None
-        Members of the regions, if they are neither spheres nor those of an atlas; or
-        nearest voxels, every n-th center and fewest voxels, see
+        Members of the regions, if they are neither spheres nor those of an atlas; or a
+        choice of nearest voxels, every n-th center and fewest voxels, see
         :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
-        Where centers of regions may lie; their voxels may reach beyond. If None,
-        everywhere in the mask.
+        Mask of the centers of regions, whose voxels may lie outside of it. If None,
+        centers lie anywhere in the mask.
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
@@ -77,11 +77,12 @@ class IdentificationSearchLight(RegionAnalysis):
         Samples whose labels move together in permutations (scans of one block or
         trial). If None, every sample moves by itself.
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
-        Where the lower confidence bounds come from: further tests of each run after
-        those before it ("forward"), or the folds of ``cv``, which count as one. "auto"
-        is "forward" where folds leave whole runs out or part the samples, and "folds"
-        otherwise (``notes_`` say so). None computes no bounds. Test units, confidence
-        level and order of e-values: see :class:`neuroextrap.analysis.Bounds`.
+        Where the lower confidence bounds come from: additional tests that train on the
+        earlier runs and test on the next ("forward"), or the folds of ``cv``, which
+        count as a single test ("folds"). "auto" is "forward" if folds leave out whole
+        runs or partition the samples, and "folds" otherwise (``notes_`` says so). None
+        computes no bounds. Test units, confidence level and order of e-values: see
+        :class:`neuroextrap.analysis.Bounds`.
     keep : None, path-like or Keep, default=None
         What is kept beside the maps: the file of permuted statistics, wins of every
         fold. See :class:`neuroextrap.analysis.Keep`.
@@ -97,7 +98,7 @@ class IdentificationSearchLight(RegionAnalysis):
     memory : None, path or joblib.Memory, default=None
         Cache of what is read from image files (through the masker, and a computed
         mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read anew. joblib keeps pickles there, so a
+        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
         folder that others can write to is refused. If None, nothing is cached. Does
         not affect results.
     n_jobs : int, default=1
@@ -140,12 +141,12 @@ class IdentificationSearchLight(RegionAnalysis):
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
-        Number of permutations done (all distinct ones when there are fewer than asked).
+        Number of permutations done (all distinct ones if these are fewer).
     tail_fit_accepted_ : bool or None
         Whether a generalized Pareto tail was fitted to the permuted maxima; if not,
         ``p_value_fwe_tail`` is ``p_value_fwe``. None without permutations.
     notes_ : tuple of str
-        What a reader should know of the validity of the numbers.
+        What a reader should know about the validity of the numbers.
 
     References
     ----------
@@ -237,10 +238,10 @@ class IdentificationSearchLight(RegionAnalysis):
             Run of every sample. The samples of a run are left out together, and labels
             are permuted within runs.
         order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. Nothing is
-            computed from it: it tells whether the classes came in the same order in
-            all runs, which makes p-values and bounds doubtful. If None, samples are
-            taken to be listed as they were acquired.
+            When every sample was acquired in its run, as time or rank. It only serves
+            to check whether the classes came in the same order in all runs, which makes
+            p-values and bounds doubtful. If None, samples are assumed to be listed in
+            the order of acquisition.
 
         Returns
         -------
@@ -249,7 +250,7 @@ class IdentificationSearchLight(RegionAnalysis):
         Raises
         ------
         ValueError
-            When parameters, images, labels and groups do not fit one another.
+            When parameters, images, labels and groups do not match.
         """
         run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
@@ -279,7 +280,7 @@ class IdentificationSearchLight(RegionAnalysis):
         Raises
         ------
         ValueError
-            When images, tables, confounds and options do not fit one another.
+            When images, tables, confounds and options do not match.
 
         Examples
         --------
@@ -312,7 +313,7 @@ class IdentificationSearchLight(RegionAnalysis):
         return self
 
     def estimate_cost(self, imgs, y, groups=None):
-        """Estimate what :meth:`fit` would take, by timing a few regions.
+        """Estimate the time and memory of :meth:`fit`, by timing a few regions.
 
         Parameters
         ----------
@@ -332,7 +333,7 @@ class IdentificationSearchLight(RegionAnalysis):
         return plan_decoding(self, imgs, y, groups).cost()
 
     def confusion_matrix(self, region):
-        """Return how often each class was taken for each other.
+        """Count how often test points of each class were assigned to each class.
 
         Parameters
         ----------

@@ -28,21 +28,21 @@ _NOT_FOR_PAIRS = {
 
 
 class TemporalGeneralization(NamedTuple):
-    """How classifiers of one moment do at others; of :func:`temporal_generalization`.
+    """Scores of classifiers at other moments: from :func:`temporal_generalization`.
 
     Parameters
     ----------
     times : ndarray of shape (n_times,)
         Time of every moment.
     scores : dict of ndarray of shape (n_times, n_times)
-        By name, rows the moment of training and columns that of the test: accuracy and
+        By name; rows are moments of training, columns those of the test: accuracy and
         pairwise_accuracy (proportions), implied_information (bits), and after
         permutations p_value, p_value_fwe (corrected for all pairs of moments by the
         maximum statistic), p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe and z.
     null_maxima : ndarray of shape (n_permutations,)
         Largest permuted statistic over all pairs of moments.
     notes : tuple of str
-        What a reader should know of the validity of the numbers.
+        What a reader should know about the validity of the numbers.
 
     Examples
     --------
@@ -60,8 +60,8 @@ class TemporalGeneralization(NamedTuple):
 def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     """Train a classifier at every moment and test it at all moments.
 
-    Patterns that stay generalize to other moments, patterns that move do not. Test
-    trials are never trained on, at no moment, so the cross-validation is that of
+    Stable patterns generalize to other moments, changing patterns do not. Test trials
+    are never trained on, at any moment, so the cross-validation is that of
     :func:`time_resolved_identification`.
 
     Parameters
@@ -89,8 +89,8 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     Raises
     ------
     ValueError
-        When trials, times, labels and groups do not fit one another, or the searchlight
-        has a mask, regions, a shard, whitening, a checkpoint or saved null maps.
+        When trials, times, labels and groups do not match, or the searchlight has a
+        mask, regions, a shard, whitening, a checkpoint or saved null maps.
 
     See Also
     --------
@@ -100,21 +100,22 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
     Notes
     -----
     Recordings are compared as they are: a response that all classes share and that
-    changes over time moves test points away from what was trained on. ``within_runs=
-    "center"`` takes the mean of every run and moment away before.
+    changes over time moves test points away from the training data. Centering within
+    runs (``within_runs="center"``) subtracts the mean of every run and moment first.
 
     With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty from the
     samples of both moments (without labels), and so the diagonal differs a little from
     :func:`time_resolved_identification`; with other classifiers it is the same.
 
-    A p-value off the diagonal tests that labels matter for what a classifier of one
-    moment says of another. It does not test that both moments share a code: with few
-    classes two unrelated codes are never quite orthogonal, and strong ones give small
-    p-values off the diagonal, corrected ones too. Read a square as "patterns stay" only
-    where accuracy off the diagonal comes close to that on it.
+    A p-value off the diagonal tests whether labels matter for the predictions that a
+    classifier of one moment makes at another. It does not test whether both moments
+    share a code: with few classes two unrelated codes are never quite orthogonal, and
+    strong ones give small p-values off the diagonal, even after correction. Read a
+    square as a stable pattern only if accuracy off the diagonal comes close to that on
+    the diagonal.
 
-    Every pair of moments is a region of its own. Time grows as the square of the number
-    of moments; take every second one or fewer where there are hundreds.
+    Every pair of moments is a region of its own. Computing time grows with the square
+    of the number of moments; take every second one or fewer if there are hundreds.
 
     References
     ----------
@@ -123,7 +124,7 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
 
     Examples
     --------
-    A pattern that stays from the first to the second of three moments:
+    A pattern that persists from the first to the second of three moments:
 
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight
@@ -156,8 +157,8 @@ def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
 def _row(run, samples, moment, n_times):
     """Score classifiers of one moment at all moments; RegionScores.
 
-    The engine sees every trial twice: as it was at the moment of training, which is
-    trained on only, and as it was at the others, which is tested only.
+    The engine gets every trial twice: at the moment of training, which is only trained
+    on, and at all moments, which are only tested.
     """
     n_trials = len(samples)
     by_moment = samples.reshape(n_trials, -1, n_times)

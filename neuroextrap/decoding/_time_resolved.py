@@ -15,7 +15,7 @@ from neuroextrap.decoding._trials import (
 
 
 class TimeResolvedIdentification(NamedTuple):
-    """Identification at every moment; what :func:`time_resolved_identification` finds.
+    """Identification at every moment: result of :func:`time_resolved_identification`.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class TimeResolvedIdentification(NamedTuple):
     searchlight : IdentificationSearchLight
         The fitted searchlight, whose regions are the moments: ``null_maxima_``,
         ``accuracy_curve(moment)``, ``confusion_matrix(moment)``, ``extrapolator`` and
-        all else that it knows, by the number of the moment.
+        all its other methods, by the index of the moment.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def time_resolved_identification(
     """Identify the class of trials at every moment, from all channels together.
 
     For recordings over time (EEG, MEG, neurons). Every moment is a region of the
-    searchlight, and so the curve has its accuracy, implied information, lower bounds,
-    and p-values that are corrected for looking at all moments.
+    searchlight, and so has an accuracy, implied information, lower bounds, and p-values
+    that are corrected for looking at all moments.
 
     Parameters
     ----------
@@ -60,18 +60,18 @@ def time_resolved_identification(
         ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are used, and it is
         never changed. It has no mask and no regions.
     trials : array-like of shape (n_trials, n_channels, n_times), or MNE's epochs
-        Recordings. Of epochs all channels are taken, so pick before (such as
+        Recordings. All channels of epochs are used, so pick some beforehand (such as
         ``epochs.copy().pick("eeg")``), and their times unless `times` are given.
     y : array-like of shape (n_trials,)
-        Class of every trial; of epochs often ``epochs.events[:, 2]``.
+        Class of every trial; for epochs often ``epochs.events[:, 2]``.
     groups : array-like of shape (n_trials,) or None, default=None
         Run of every trial. The trials of a run are left out together, and labels are
         permuted within runs.
     times : array-like of shape (n_times,) or None, default=None
         Time of every moment, increasing, in any unit. None counts moments from 0.
     window : int, default=1
-        Number of consecutive moments that are taken together as one region. More hold
-        more signal, and blur time.
+        Number of consecutive moments that form one region. A longer window holds more
+        signal and blurs time.
 
     Returns
     -------
@@ -81,21 +81,21 @@ def time_resolved_identification(
     Raises
     ------
     ValueError
-        When trials, times, labels and groups do not fit one another, or the searchlight
-        has a mask, regions or a shard.
+        When trials, times, labels and groups do not match, or the searchlight has a
+        mask, regions or a shard.
 
     See Also
     --------
     temporal_generalization : Train at one moment, test at others.
-    neuroextrap.plotting.plot_time_course : The curve, with what survives.
+    neuroextrap.plotting.plot_time_course : The curve, with significant moments.
 
     Notes
     -----
-    Labels are permuted once for all moments, so the maximum statistic keeps the
-    correlation over time. It controls the chance of any false moment among those
-    given. It says at which moments classes are told apart, not when that began: the
-    first moment that survives depends on the strength of the signal, the filters and
-    the window.
+    Labels are permuted once for all moments, so that the maximum statistic accounts for
+    correlation over time. It controls the probability of any false positive among the
+    given moments. It shows at which moments classes can be told apart, not when that
+    began: the first significant moment depends on the strength of the signal, the
+    filters and the window.
 
     References
     ----------
@@ -106,7 +106,7 @@ def time_resolved_identification(
 
     Examples
     --------
-    Four classes of which three channels tell in the second of three moments:
+    Four classes that three channels tell apart at the second of three moments:
 
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight

@@ -1,4 +1,4 @@
-"""Trials of channels over time, and the regions that moments are."""
+"""Trials of channels over time, and moments as regions."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from neuroextrap.stats._validation import check_integer, check_numbers
 
 
 class Trials(NamedTuple):
-    """Recordings of trials, and when their moments were."""
+    """Recordings of trials, and the times of their moments."""
 
     data: np.ndarray  # (n_trials, n_channels, n_times)
     times: np.ndarray  # (n_times,), increasing
@@ -25,7 +25,7 @@ class Trials(NamedTuple):
 def read_trials(trials, times):
     """Read an array of trials x channels x times, or MNE's epochs.
 
-    Epochs are whatever has ``get_data`` and ``times``, so that MNE need not be there.
+    Epochs are any object with ``get_data`` and ``times``, so that MNE is not needed.
     ValueError when there are not three axes, or not one increasing time per moment.
     """
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
@@ -80,7 +80,7 @@ def check_window(window, n_times):
 
 
 def options_of(searchlight, others=None):
-    """Return the parameters of a searchlight that says nothing of places.
+    """Return the parameters of a searchlight that names no places.
 
     `others` are further parameters with the values that they must have.
     """
@@ -90,7 +90,7 @@ def options_of(searchlight, others=None):
             f"{type(searchlight).__name__}; give one with its options"
         )
     parameters = flat_parameters(searchlight)
-    # regions are moments: what the searchlight says of others has no meaning here
+    # regions are moments: the searchlight's options for other regions mean nothing here
     plain_values = {**of_no_places(searchlight), "shard": None, **(others or {})}
     for name, plain in plain_values.items():
         given = parameters[name]

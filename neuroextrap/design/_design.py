@@ -10,7 +10,7 @@ import numpy as np
 
 
 class TestedRows(Protocol):
-    """What counting wins needs of a design: the rows tested, among how many classes.
+    """What counting wins needs to know: which rows are tested among how many classes.
 
     A `Design` adds the folds, for margins by cross-validation.
     """
@@ -29,7 +29,7 @@ class TestedRows(Protocol):
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Arrays that tell designs apart; part of a checkpoint's identity."""
+        """Arrays that identify a design; part of a checkpoint's identity."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class Design:
     n_classes: int
 
     def some_folds(self, which: slice) -> "Design":
-        """Return the design of some consecutive folds; itself where that is all."""
+        """Return the design of consecutive folds; itself if these are all folds."""
         folds = self.folds[which]
         return self if len(folds) == len(self.folds) else replace(self, folds=folds)
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
-        """What was made of the folds, by name."""
+        """What was computed from the folds, by name."""
         return {}
 
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what was made of the folds under this name, or make it now."""
+        """Return what was computed under this name, or compute it now."""
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
@@ -94,14 +94,14 @@ class Design:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """An order of the samples in which folds lie together, if folds part them."""
+        """Order of the samples; folds are contiguous if they partition the samples."""
         held = np.concatenate(self.held_out)
         samples = np.arange(self.n_samples)
         return held if np.array_equal(np.sort(held), samples) else samples
 
     @cached_property
     def is_partition(self) -> bool:
-        """Whether equally many samples are held out by every fold, each sample once."""
+        """Whether folds hold out equally many samples, and each sample just once."""
         sizes = {len(held) for held in self.held_out}
         held = np.sort(np.concatenate(self.held_out))
         return len(sizes) == 1 and np.array_equal(held, np.arange(self.n_samples))
@@ -119,10 +119,10 @@ class Design:
 
     @cached_property
     def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Folds that hold out equally many samples, together: (folds, held).
+        """Groups of folds that hold out equally many samples: pairs (folds, held).
 
-        ``held`` has shape (number of folds, number of held-out samples) and says where
-        the samples lie in ``order``.
+        ``held`` has shape (number of folds, number of held-out samples) and gives the
+        positions of the samples in ``order``.
         """
         position = np.empty(self.n_samples, dtype=int)
         position[self.order] = np.arange(self.n_samples)
@@ -146,7 +146,7 @@ class Design:
     def flat_folds(self) -> tuple[np.ndarray, ...]:
         """Held-out samples, their edges, test points among them, and their edges.
 
-        Four integer arrays: what ``fold_views`` says, for compiled loops.
+        Four integer arrays with the content of ``fold_views``, for compiled loops.
         """
         test_rows = [
             np.searchsorted(held, test)
@@ -170,7 +170,7 @@ def _others(samples: np.ndarray, n_samples: int) -> np.ndarray:
 
 
 def as_slice(index: np.ndarray) -> slice | np.ndarray:
-    """Return a slice instead of a run of consecutive indices, to view, not to copy."""
+    """Return consecutive indices as a slice, which takes a view instead of a copy."""
     if len(index) and (np.diff(index) == 1).all():
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
@@ -179,14 +179,14 @@ def as_slice(index: np.ndarray) -> slice | np.ndarray:
 class Labelings:
     """A batch of B labelings of the same samples, the batch axis last in all arrays.
 
-    ``codes`` of shape (B, n_samples) are class codes 0..``n_classes`` - 1. What is made
-    of them is kept, for the next region.
+    ``codes`` of shape (B, n_samples) are class codes 0..``n_classes`` - 1. What is
+    computed from them is kept for the next region.
     """
 
     def __init__(self, codes: Any, n_classes: int) -> None:
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
-        #: number of labelings B, or of those that these were taken from
+        #: number of labelings B, or that of the batch from which these were selected
         self.n_together = len(self.codes)
         self._kept: dict[Any, Any] = {}
 
@@ -196,7 +196,7 @@ class Labelings:
         return len(self.codes)
 
     def keep(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made under this name, or make it now."""
+        """Return what was computed under this name, or compute it now."""
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
@@ -215,7 +215,7 @@ class Labelings:
         return self.keep(name, lambda: self.one_hot(dtype)[design.order])
 
     def first(self) -> "Labelings":
-        """Return the first labeling alone."""
+        """Return a batch of the first labeling only."""
 
         def make() -> Labelings:
             return self.some(np.arange(1))
@@ -223,16 +223,17 @@ class Labelings:
         return self.keep("first", make)
 
     def some(self, columns: np.ndarray) -> "Labelings":
-        """Return some of the labelings, which are computed as all of them are."""
+        """Return selected labelings, which are computed as in the whole batch."""
         some = Labelings(self.codes[columns], self.n_classes)
         some.n_together = self.n_together
         return some
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples of each class and where they begin, for compiled loops.
+        """Return the samples sorted by class and where each class begins.
 
-        Two arrays: (B, n_samples) has the samples of class 0, then those of class
-        1, numbered by their place in ``order``, and (B, K + 1) the edges of classes.
+        Two arrays, for compiled loops: (B, n_samples) has the samples of class 0, then
+        those of class 1, numbered by their position in ``order``, and (B, K + 1) the
+        edges of classes.
         """
         codes = self.codes[:, order]
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)

@@ -1,4 +1,4 @@
-"""What is seen of a design and its samples that makes p-values or bounds too good."""
+"""Properties of a design or its samples that make p-values or bounds too optimistic."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,18 +10,18 @@ from neuroextrap.stats._warn import warn
 
 
 class Doubt(NamedTuple):
-    """What was seen in data or design that makes p-values or bounds too good."""
+    """A property of data or design that makes p-values or bounds too optimistic."""
 
     #: End of the first sentence of a page: "..., because CLAUSE".
     clause: str
-    #: What was seen, what it does, and what to do: a warning and a note of the results.
+    #: The property, its effect and a remedy: a warning and a note of the results.
     note: str
     #: Whether it makes lower bounds too high as well as p-values too small.
     of_bounds: bool = True
 
 
 def tell(doubts):
-    """Warn of every doubt, before the work begins."""
+    """Issue every doubt as a warning, before the work begins."""
     for doubt in doubts:
         warn(doubt.note)
 
@@ -33,7 +33,7 @@ _MOST_FEATURES = 2000
 CROSS_NOTE = (
     "a small p-value {where} says that the labels matter there, not that the code is "
     "shared: with few classes the patterns of two unrelated codes are never quite "
-    "orthogonal, so that classifiers carry over by accident"
+    "orthogonal, so that classifiers transfer by accident"
 )
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
@@ -53,11 +53,11 @@ def doubts_of_samples(X, labels, design):
 
 
 def cross_notes(design):
-    """Return what to say of folds that never test what any of them trains like, 0 or 1.
+    """Return a note if training and test are different parts of the experiment.
 
-    Samples that train together in some fold belong together, and so do those that they
-    train with. Where no fold tests samples that belong to what it trains on, training
-    and test are different parts of the experiment, such as two conditions or sessions.
+    Samples that train together in some fold belong to one part, and so do those that
+    these train with in other folds. If no fold tests samples of the part on which it
+    trains, the parts are, for example, two conditions or sessions. 0 or 1 notes.
     """
     part = np.arange(design.n_samples)
     for train, _ in design.folds:
@@ -82,17 +82,17 @@ def same_order(codes, groups, order=None):
         f"the classes come in {how} order in all runs",
         f"labels come in {how} order in all runs: whatever changes in the course of a "
         "run (drift, fatigue, habituation) then looks like a difference between "
-        "classes, and makes p-values and e-values too small and lower bounds too "
-        "large; if the samples are not listed as they were acquired, give "
+        "classes, and makes p-values too small and e-values and lower bounds too "
+        "large; if the samples are not listed in the order of acquisition, give "
         "fit(..., order=...) the time of every sample in its run",
     )
 
 
 def order_agreement(codes, groups, order=None):
-    """Return how much more often than by chance runs have one class at one position.
+    """Return how much runs agree in the order of classes: 0 is chance, 1 one order.
 
-    From 0 to 1, which stands for one order in all runs. None where that is no more than
-    half, or no more than 99 random orders give, or where there are no two runs.
+    None if that is at most a half, or no more than in 99 random orders, or if there are
+    fewer than two runs.
     """
     if groups is None:
         return None
@@ -114,7 +114,7 @@ def order_agreement(codes, groups, order=None):
 
 
 def _agreement(runs):
-    """Return the share of pairs of runs that have one class at a position, 0 to 1."""
+    """Return the proportion of pairs of runs with the same class at a position."""
     position = np.concatenate([np.arange(len(run)) for run in runs])
     codes = np.concatenate(runs)
     counts = np.zeros((position.max() + 1, codes.max() + 1))
@@ -125,12 +125,12 @@ def _agreement(runs):
 
 
 def alike_neighbors(X, labels):
-    """Return a Doubt where neighbors of one class are alike beyond their class.
+    """Return a Doubt where neighboring samples correlate beyond their class and run.
 
-    Scans of one block share their noise, so that counting each as an independent sample
-    makes p-values and lower bounds too good. What class and run have in common is
-    removed from the samples `X` of shape (n_samples, n_features) first. None when
-    blocks are given.
+    Scans of one block share their noise, so that treating each as an independent sample
+    makes p-values and lower bounds too optimistic. The means of class and run are first
+    subtracted from the samples `X` of shape (n_samples, n_features). None when blocks
+    are given.
     """
     if labels.blocks is not None:
         return None
@@ -142,13 +142,14 @@ def alike_neighbors(X, labels):
         f"{correlation:.2f} beyond their class and run)",
         f"neighboring samples of one class correlate ({correlation:.2f} beyond what "
         "their class and run have in common), as scans of one block or overlapping "
-        "trials do; taken as independent, they make p-values too small and lower "
-        "bounds too large: average them, or give blocks=... with one number a block",
+        "trials do; treated as independent, they make lower bounds too large and, "
+        "unless their order was random, p-values too small: average them, or give "
+        "blocks=... with one number per block",
     )
 
 
 def neighbor_correlation(X, codes, groups):
-    """Return the mean correlation of neighbors of one class and run; None if small."""
+    """Return the mean correlation of neighbors of a class in a run; None if small."""
     groups = np.zeros(len(codes), dtype=int) if groups is None else groups
     first = np.flatnonzero((codes[1:] == codes[:-1]) & (groups[1:] == groups[:-1]))
     if len(first) < _FEWEST_PAIRS:
@@ -173,7 +174,7 @@ def neighbor_correlation(X, codes, groups):
 def copied_samples(X, labels, design):
     """Return a Doubt where samples are copies of others that train or test with them.
 
-    ValueError where one trains and the other is tested.
+    ValueError where a sample trains and a copy of it is tested.
     """
     number = copies(X)
     check_copies(
@@ -193,7 +194,7 @@ def copied_samples(X, labels, design):
     return Doubt(
         f"{n_copies} of {len(number)} samples are copies of others",
         f"{n_copies} of {len(number)} samples are equal to others to the last bit; "
-        "taken as independent, they make p-values too small and lower bounds too "
+        "treated as independent, they make p-values too small and lower bounds too "
         "large: give each sample once (classes count equally however many samples "
         "they have), or give blocks=... with one number for a sample and its copies",
     )
@@ -207,12 +208,12 @@ _CLOSE = 1e-4  # standard deviations within which rows that were centered are eq
 
 
 def copies(X):
-    """Give every row of `X` (n_samples, n_features) a number that copies share.
+    """Return a number for every row of `X` (n_samples, n_features), shared by copies.
 
-    None where no row is a copy. Rows that are equal are copies if that cannot be
+    None where no row is a copy. Equal rows count as copies if they cannot be equal by
     chance: if no other row shares most of their values (measurements are continuous),
-    or, in data of few values, if all others differ from them in many columns. Ratings
-    or counts of a few neurons may be equal by chance, and are left alone.
+    or, in data of few distinct values, if all others differ from them in many columns.
+    Ratings or counts of a few neurons may be equal by chance, and are accepted.
 
     >>> X = np.random.default_rng(0).normal(size=(4, 5))
     >>> copies(X) is None, copies(X[[0, 1, 2, 0]]).tolist()
@@ -238,7 +239,7 @@ def copies(X):
 
 
 def _stands_apart(rows, row, distinct, n_rows):
-    """Return whether a row differs from all others too much to be met by chance."""
+    """Return whether a row differs too much from the others to be equal by chance."""
     others = rows[distinct[distinct != row][:_MOST_OTHERS]]
     if not len(others):
         return False
@@ -272,8 +273,8 @@ def check_copies(number, folds, remedy):
 def check_new_rows(trained, tested):
     """Raise where a row of `tested` is one of `trained`, both (n, n_features).
 
-    Equal means to 1e-4 standard deviations in every feature, of eight at least, because
-    both were centered and put back.
+    Rows of at least eight features are equal if they agree to 1e-4 standard deviations
+    in every feature, because both were centered and shifted back.
     """
     if trained.shape[1] < _DISCRETE_COLUMNS:
         return

@@ -50,14 +50,14 @@ def make_design(
 def folds_follow_labels(
     codes: np.ndarray, *, cv: Any = None, groups: Any = None
 ) -> bool | None:
-    """Return whether other labels would give other folds; None for ready folds.
+    """Return whether other labels would give other folds; None for fixed folds.
 
     Folds that were made from the labels (stratified ones) are balanced for the observed
     labels only, so that a permutation test must not exchange labels between them. The
-    splitter is asked again, with the labels in other orders; one that answers by chance
-    (no ``random_state``) counts as following the labels, because nobody can tell. Nor
-    can it be asked how ready folds were made (a list, ``PredefinedSplit``, a splitter
-    that does not know of one sample more).
+    splitter is run again with the labels in other orders; one that splits at random (no
+    ``random_state``) counts as following the labels, because this cannot be ruled out.
+    Of fixed folds (a list, ``PredefinedSplit``, a splitter that ignores an additional
+    sample) it cannot be said how they were made.
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
@@ -67,7 +67,7 @@ def folds_follow_labels(
 
     def folds_of(labels: np.ndarray) -> bytes:
         digest = blake2b()  # many folds of many samples are not all kept
-        with warnings.catch_warnings():  # of groups that it ignores it has warned once
+        with warnings.catch_warnings():  # it already warned that it ignores groups
             warnings.simplefilter("ignore", UserWarning)
             for fold in deepcopy(splitter).split(samples, labels, groups):
                 for part in fold:
@@ -88,7 +88,7 @@ def _is_splitter(cv: Any) -> bool:
 def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
     """Return whether a splitter gives folds that do not depend on the samples.
 
-    Asked to split one sample more, such a splitter does not use it.
+    Such a splitter ignores an additional sample.
     """
     n_samples = len(codes)
     more = np.append(codes, codes[-1])
@@ -103,7 +103,7 @@ def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bo
 
 
 def _differs(folds_of: Any, labels: np.ndarray, expected: bytes) -> bool:
-    """Return whether labels give other folds, or none."""
+    """Return whether labels give other folds than expected, or none."""
     try:
         return bool(folds_of(labels) != expected)
     except ValueError:  # a splitter that refuses labels has looked at them
@@ -233,9 +233,8 @@ def point_weights(
     """Weigh the test points of each fold, classes equal within the fold.
 
     Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
-    the test units of every class in every fold. A unit is a test point; `units`
-    (n_samples,) number what counts as one (a block of scans), whose points share its
-    weight.
+    the test units of every class in every fold. A unit is a test point, or a block of
+    scans if `units` (n_samples,) number them; points of one unit share its weight.
     """
     y = codes[design.test]
     unit = design.test if units is None else units[design.test]

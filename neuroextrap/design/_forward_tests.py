@@ -1,4 +1,4 @@
-"""Forward tests as folds: trained on the runs before, tested on the next."""
+"""Forward tests as folds: train on the earlier runs, test on the next."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from neuroextrap.design._folds import point_weights
 from neuroextrap.stats._forward_design import ForwardDesign
 
 MOST_PARTS = 24  # more runs than this are joined with their neighbors
-MOST_ORDERS = 12  # evenly spaced cyclic orders, from so many runs on
+MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
@@ -35,7 +35,7 @@ def forward_parts(
 ) -> np.ndarray | str:
     """Return the number of the part of every sample, or why there are no parts.
 
-    The parts are tested one after the other: the test sets of folds that part the
+    The parts are tested one after the other: the test sets of folds that partition the
     samples, or else single groups, numbered in the order of their first rows. A part
     that lacks a class is joined with the next one, because accuracy among some classes
     says nothing of the Bayes accuracy among all.
@@ -54,11 +54,11 @@ def forward_parts(
 def chronological_order(
     codes: np.ndarray, n_classes: int, groups: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds of the runs as they came, each tested after all before it.
+    """Return the folds of the runs in time, each tested after all earlier ones.
 
     Testing begins after the first run, and no fold depends on how many runs there are,
     so that e-values stay valid when runs are added. A run that lacks a class is joined
-    with the next ones; those at the end that still lack one wait until more come.
+    with the next ones; those at the end that still lack one are not tested yet.
     """
     part, n_parts = _joined(_in_order(groups), codes, n_classes)
     return [
@@ -101,7 +101,7 @@ def forward_folds(
 
     Units are test points or, with `units` (n_samples,), blocks of them; with `runs`
     (n_samples,) whole runs, whose points may depend on one another. The folds of the
-    `chronological` order, behind e-values alone, come after all others.
+    `chronological` order, which serve e-values only, come after all others.
     """
     shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
@@ -122,8 +122,8 @@ def forward_folds(
     sums = scipy.sparse.csr_array(
         (scaled, np.arange(len(scaled)), edges), shape=(len(folds), len(scaled))
     )
-    # steps weigh by the inverse of their noise; orders alike, whose noises add up at
-    # worst: s is the mean of theirs
+    # steps are weighted by the inverse of their noise, orders equally; in the worst
+    # case the noises of orders add up, so that s is their mean
     n_units, in_time = np.split(n_units, [math.prod(shape)])
     heaviest, heaviest_in_time = np.split(heaviest, [math.prod(shape)])
     precision = 1 / (n_classes * squares[: n_units.size].reshape(shape))
@@ -136,7 +136,7 @@ def forward_folds(
         weights * np.repeat(shares, sizes),
         ForwardDesign(
             n_units.reshape(shape),
-            np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # but for rounding
+            np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # guards against rounding
             first_steps,
             float(noise),
             np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
@@ -147,7 +147,7 @@ def forward_folds(
 
 
 def _tested_in(design: Design) -> np.ndarray | None:
-    """Return the fold that tests each sample, where folds part the samples."""
+    """Return the fold that tests each sample; None unless folds partition them."""
     if len(design.folds) < 2 or len(design.test) != design.n_samples:
         return None
     everything = np.bincount(design.test, minlength=design.n_samples)
@@ -179,9 +179,9 @@ def _in_order(part: np.ndarray) -> np.ndarray:
 def _joined(
     part: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, int]:
-    """Join consecutive parts until each has every class; return how many these are.
+    """Join consecutive parts until each has every class; return their number, too.
 
-    What is left at the end, lacking a class, has that number.
+    Samples left over at the end, which lack a class, get that number as their part.
     """
     present = np.zeros((part.max() + 1, n_classes), dtype=bool)
     present[part, codes] = True

@@ -8,7 +8,7 @@ from neuroextrap.stats._labels import check_labels
 
 
 class Labels(NamedTuple):
-    """Labels of the n_kept samples that are analyzed, and which these are."""
+    """Labels of the n_kept samples that are analyzed, and which samples these are."""
 
     codes: np.ndarray  # class codes 0..K-1 of shape (n_kept,)
     classes: np.ndarray  # the class of every code of shape (K,)
@@ -19,7 +19,7 @@ class Labels(NamedTuple):
 
     @property
     def units(self):
-        """Number of the block of every sample, (n_kept,); None without blocks.
+        """Block number of every sample, (n_kept,); None without blocks.
 
         Blocks are numbered within groups, as in permutations.
         """
@@ -35,11 +35,11 @@ def row_codes(*columns):
 
 
 def code_labels(y, classes, groups, blocks, order=None):
-    """Turn labels into codes, and leave out classes that are not asked for.
+    """Turn labels into codes, and leave out classes that are not requested.
 
     `y`, `groups`, `blocks` and `order` have shape (n_samples,); all but `y`, and
-    `classes`, may be None. ValueError when lengths differ, a class is not there, or
-    fewer than two are left.
+    `classes`, may be None. ValueError when lengths differ, a class is missing, or fewer
+    than two are left.
     """
     y = check_labels(y, "y")
     groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
@@ -49,7 +49,7 @@ def code_labels(y, classes, groups, blocks, order=None):
     unknown = np.setdiff1d(chosen, present)
     if len(unknown):
         raise ValueError(
-            f"classes has {unknown.tolist()[:5]}, which y does not; choose of "
+            f"classes has {unknown.tolist()[:5]}, which y does not; choose from "
             f"{present.tolist()[:10]}"
         )
     if len(chosen) < 2:

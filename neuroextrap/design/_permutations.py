@@ -12,8 +12,8 @@ from neuroextrap.design._labels import row_codes
 
 _COMPARED = 199  # labelings to which the class counts of ready folds are compared
 _CONFINED = (
-    "cv gives ready folds whose classes are more equal in number than folds made "
-    "without the labels would have them: labels were exchanged within test folds"
+    "cv gives fixed folds whose class counts are more equal than those of folds made "
+    "without the labels: labels were exchanged within test folds"
 )
 
 
@@ -30,14 +30,14 @@ class Permuted(NamedTuple):
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
-    """Return the observed codes with their permutations, and whether these only pair.
+    """Return the observed labeling with its permutations, with doubts and notes.
 
     There are fewer permutations when there are fewer distinct ones. Labels move within
-    groups, and within test folds too where the folds were made from the labels: `cv`
-    looks at them, or gives ready folds whose class counts are more equal than chance
-    would make them. With one train/test split the classifier can stay as it is: then
-    only the labels of test samples are permuted. ValueError when a permuted labeling
-    cannot be trained on.
+    groups, and also within test folds if the folds were made from the labels: if `cv`
+    depends on them, or gives fixed folds whose class counts are more equal than by
+    chance. With one train/test split the classifier can stay as it is: then only the
+    labels of test samples are permuted. ValueError when a permuted labeling cannot be
+    trained on.
     """
     codes = labels.codes.astype(np.int32)
     if n_permutations == 0:
@@ -66,11 +66,11 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
 
 
 def balanced_folds(labels, design):
-    """Return whether ready folds have more equal class counts than chance gives.
+    """Return whether fixed folds have more equal class counts than by chance.
 
-    True where every fold tests its share of every class, to less than one sample, or
-    where at most a tenth of freely exchanged labelings are as equal; False where class
-    counts of folds cannot change.
+    True if every fold tests its share of every class, to less than one sample, or if at
+    most a tenth of freely exchanged labelings are as equal; False if the class counts
+    of folds cannot change.
     """
     with warnings.catch_warnings():  # few labelings are enough to compare with
         warnings.simplefilter("ignore", UserWarning)
@@ -96,7 +96,7 @@ def balanced_folds(labels, design):
 
 
 def _without_groups(confined):
-    """Return the Doubt that no runs were given, with where labels move."""
+    """Return the Doubt that no runs were given, which says where labels move."""
     where = (
         "within the test folds, which cv made from the labels"
         if confined

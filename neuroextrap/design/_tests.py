@@ -22,24 +22,24 @@ from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward_design import ForwardDesign
 
 POPULATION_NOTE = (
-    "average_bayes_accuracy_bound and information_bound speak of a population from "
-    "which the given {classes} were drawn at random; for {classes} that were chosen "
-    "they are false (read bayes_accuracy_bound and class_information_bound)"
+    "average_bayes_accuracy_bound and information_bound apply to the population from "
+    "which the {classes} were drawn at random; for hand-picked {classes} use "
+    "bayes_accuracy_bound and class_information_bound instead"
 )
 
 
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""
 
-    #: Test points of every class in every fold, shape (n_folds, K); of forward tests
-    #: the number, shape (), that has their noise; None: no bounds.
+    #: Test points of every class in every fold, shape (n_folds, K); for forward tests
+    #: the number, shape (), that would be as noisy; None: no bounds.
     n_repeats: np.ndarray | None
-    #: Weights of the test points for the bounds, shape (1, n_test), where they are not
+    #: Weights of the test points for the bounds, shape (1, n_test), if they differ from
     #: those of the pooled accuracy; else shape (0, n_test).
     weighting: np.ndarray
-    #: What a reader should know of the bounds.
+    #: What a reader should know about the bounds.
     notes: tuple
-    #: Units of the forward tests behind the bounds, None where folds are.
+    #: Units of the forward tests behind the bounds; None for bounds from folds.
     forward: ForwardDesign | None = None
 
 
@@ -51,18 +51,18 @@ _CHOICES = {
 
 
 class BoundOptions(NamedTuple):
-    """What was asked of the bounds, and what they need to know of the classifier."""
+    """Options of the bounds, and what they need to know about the classifier."""
 
     bounds: str | None
     test_units: str
     e_value_order: str
     confidence_level: float
-    automatic_penalty: bool  # whether the penalty comes from all samples, tests too
+    automatic_penalty: bool  # whether test samples, too, determine the penalty
     within_runs: str | None
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
-        """Take them from parameters by name; ValueError where a word is unknown."""
+        """Take them from parameters by name; ValueError if a choice is unknown."""
         for name, known in _CHOICES.items():
             value = given[name]
             if value not in known:
@@ -81,7 +81,7 @@ class BoundOptions(NamedTuple):
     def whole_runs(self) -> bool:
         """Whether a whole run is one test unit.
 
-        So it is on request, and where features were centered within runs: each test
+        This is so on request, and if features were centered within runs: each test
         point then depends on the others of its run.
         """
         return self.test_units == "runs" or self.within_runs is not None
@@ -90,12 +90,12 @@ class BoundOptions(NamedTuple):
 def bound_design(
     labels: Labels, design: Design, options: BoundOptions
 ) -> tuple[BoundDesign, ForwardFolds | None]:
-    """Find out whether and how lower bounds hold for a cross-validation.
+    """Decide whether and how lower bounds hold for a cross-validation.
 
-    Returns their design and, where they come from them, the forward tests. Where
-    samples come in blocks that depend on one another within, a block is one test unit,
-    however many samples it has. ValueError where bounds were asked for that the design
-    does not allow.
+    Returns their design and, if they come from forward tests, these tests. Samples of
+    one block may depend on one another, so that a block is one test unit, however many
+    samples it has. ValueError if the design does not allow the bounds that were
+    requested.
     """
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
@@ -106,8 +106,8 @@ def bound_design(
         raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
     if labels.units is not None and _are_split(labels.units, design):
         reason = (
-            "a block has samples in training and test set of one fold, which the "
-            "bounds take to be independent"
+            "a block has samples in the training and the test set of one fold, which "
+            "the bounds assume to be independent"
         )
         return _refused(options, design, reason), None
     tests = _forward_tests(labels, design, options)
@@ -121,10 +121,10 @@ def without_forward_tests(
 ) -> BoundDesign:
     """Return the bounds where no forward tests are made, because of `reason`.
 
-    None where nobody asked for them.
+    The reason is None if forward tests were not requested.
     """
     if options.whole_runs:
-        reason = reason or "folds are to be tested as they are"
+        reason = reason or "the folds are tested as they are"
         reason = f"whole runs as test units need forward testing, but {reason}"
         return _refused(options, design, reason)
     if options.bounds == "forward":
@@ -134,8 +134,9 @@ def without_forward_tests(
 
 
 _FOLD_NOTE = (
-    "the bounds are those of folds, which share their training data and count as one, "
-    "instead of the tighter ones by forward testing: {reason}"
+    "the bounds come from the cross-validation folds, which count as a single test "
+    "because they share training data; tighter bounds by forward testing were not "
+    "possible: {reason}"
 )
 
 
@@ -145,11 +146,11 @@ def _no_bounds(design: Design, note: str) -> BoundDesign:
 
 
 def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
-    """Return no bounds, with a note why; raise where forward tests were asked for."""
+    """Return no bounds, with a note why; raise if forward tests were requested."""
     if options.bounds == "forward":
         raise ValueError(
-            f"bounds='forward' must have runs to be tested one after the other, but "
-            f"{reason}; use cv=None with groups, or bounds='auto'"
+            f"bounds='forward' must have runs that can be tested one after the other, "
+            f"but {reason}; use cv=None with groups, or bounds='auto'"
         )
     return _no_bounds(design, f"no lower bounds: {reason}")
 
@@ -159,8 +160,9 @@ def _forward_tests(
 ) -> ForwardFolds | str | None:
     """Return the forward tests of a design, or why there are none.
 
-    None where folds are tested as they are: on request, and a single train/test split,
-    whose points are counted exactly (whole runs are one step of one order).
+    None if the folds are tested as they are: on request, or if there is a single
+    train/test split, whose points are counted exactly (whole runs are one step of one
+    order).
     """
     single = len(design.folds) == 1 and not options.whole_runs
     if options.bounds == "folds" or (single and options.bounds == "auto"):
@@ -181,7 +183,7 @@ def _forward_tests(
     if labels.units is not None and len(np.unique(labels.units)) < len(
         np.unique(row_codes(labels.units, parts))
     ):
-        return "a block lies in several of the parts that are tested"
+        return "a block extends over several of the runs that are tested"
     counting["chronological"] = _runs_in_time(labels, n_classes, options)
     return forward_folds(*cyclic_orders(parts), codes, n_classes, **counting)
 
@@ -189,19 +191,19 @@ def _forward_tests(
 def _runs_in_time(
     labels: Labels, n_classes: int, options: BoundOptions
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Return the folds behind chronological e-values; None where nobody wants them."""
+    """Return the folds behind chronological e-values; None if not requested."""
     if options.e_value_order != "chronological":
         return None
     if labels.groups is None:
         raise ValueError(
-            "e_value_order='chronological' tests every run after those before it, and "
+            "e_value_order='chronological' tests every run after the earlier ones, and "
             "needs the run of every sample; give groups=runs"
         )
     folds = chronological_order(labels.codes, n_classes, labels.groups)
     if not folds:
         raise ValueError(
             "e_value_order='chronological' needs two sets of consecutive runs (groups) "
-            "that hold every class, of which there is one at most; use 'cyclic'"
+            "that each hold every class, and there is at most one; use 'cyclic'"
         )
     return folds
 
@@ -210,19 +212,19 @@ def _forward_bounds(
     design: Design, tests: ForwardFolds, options: BoundOptions
 ) -> BoundDesign:
     """Describe the bounds by forward testing."""
-    outcomes, unit = tests.outcomes, "test points"
+    outcomes, unit = tests.outcomes, "test samples"
     n_orders, n_steps = outcomes.n_units.shape
     if options.whole_runs:
         unit = "whole runs"
         if options.test_units != "runs":
-            unit += f" (within_runs={options.within_runs!r} makes their points depend)"
+            unit += f" (as within_runs={options.within_runs!r} requires)"
     tested = "1 test run" if n_steps == 1 else f"{n_steps} test runs"
     steps = f"{n_orders} cyclic orders of the runs, {tested} each"
     if len(design.folds) == 1:
-        steps = "in a single split"
+        steps = "a single split"
     how = (
-        f"the bounds are by forward testing: trained on the runs that precede, tested "
-        f"on the next, {steps}; {unit} count as independent given their classes"
+        f"the bounds come from forward testing (train on the earlier runs, test on the "
+        f"next; {steps}); {unit} are treated as independent given their classes"
     )
     n_repeats = np.array(1 / outcomes.noise)
     notes = [how, *_notes(design, n_repeats, options)]
@@ -236,7 +238,7 @@ def _fold_bounds(
     """Describe the bounds by the folds themselves.
 
     Every fold must test every class: a rule that predicts the class rarest in training
-    would otherwise score 1 on labels that say nothing.
+    would otherwise score 1 on labels without information.
     """
     codes = labels.codes
     weightings, repeats = fold_weightings(codes, design, labels.units)
@@ -244,7 +246,7 @@ def _fold_bounds(
         return _no_bounds(
             design,
             "no lower bounds: a fold does not test every class, so that accuracy says "
-            "nothing of the Bayes accuracy",
+            "nothing about the Bayes accuracy",
         )
     share = repeats.sum(axis=1) / repeats.sum()
     weighting = share @ weightings
@@ -259,13 +261,13 @@ def _fold_bounds(
 
 
 def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list[str]:
-    """Return what a reader should know of the bounds of any kind."""
+    """Return what a reader should know about the bounds of any kind."""
     notes = []
     if options.automatic_penalty:
         notes.append(
-            "the bounds assume a penalty fixed without the test points, but "
-            "shrinkage='auto' takes it from all samples (no label enters); for bounds "
-            "that hold to the letter give shrinkage a number"
+            "the bounds assume a penalty chosen without the test samples, but "
+            "shrinkage='auto' chooses it from all samples (without their labels); for "
+            "bounds that hold exactly give shrinkage a number"
         )
     notes.append(POPULATION_NOTE.format(classes="classes"))
     tested = TestDesign(
@@ -274,8 +276,8 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
     if tested.is_vacuous:
         notes.append(
             f"average_bayes_accuracy_bound is at chance everywhere: with "
-            f"{design.n_classes} classes even perfect accuracy says too little of "
-            "classes that were not drawn; read bayes_accuracy_bound, which holds for "
+            f"{design.n_classes} classes even perfect accuracy says too little about "
+            "classes that were not shown; use bayes_accuracy_bound, which holds for "
             "the given classes"
         )
     return notes
@@ -290,7 +292,7 @@ def _are_split(units: np.ndarray, design: Design) -> bool:
 class Tests:
     """Everything about the tests of a run that follows from labels, runs and blocks."""
 
-    __test__ = False  # pytest shall not collect it
+    __test__ = False  # keeps pytest from collecting it
 
     labels: Labels
     design: Design  # the folds
@@ -309,7 +311,7 @@ class Tests:
         n_permutations: int,
         random_state: Any,
     ) -> Self:
-        """Make them; ValueError where labels, runs, blocks and options do not fit."""
+        """Make them; ValueError if labels, runs, blocks and options do not match."""
         n_classes = len(labels.classes)
         design = make_design(labels.codes, n_classes, cv=cv, groups=labels.groups)
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
@@ -337,7 +339,7 @@ class Tests:
         return self.labels.codes[self.design.test]
 
     def doubts(self, X: np.ndarray) -> tuple[Doubt, ...]:
-        """Return what is doubtful of samples X (n_samples, n_features) in these tests.
+        """Return the doubts about samples X (n_samples, n_features) in these tests.
 
         ValueError where a sample is trained on and a copy of it is tested.
         """

@@ -10,20 +10,33 @@ from neuroextrap.learning_curves._comparison import (
     known_limit,
 )
 from neuroextrap.learning_curves._table import learning_curve_table
-from neuroextrap.reporting._page import frame_table, make_page
-from neuroextrap.reporting._peaks_section import tsv_uri
+from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._page import (
+    answer,
+    frame_table,
+    list_of,
+    make_page,
+    tsv_uri,
+)
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import format_percent, render
+from neuroextrap.reporting._rendering import format_percent, render, sentences
 
 _MOST_CLASSES = 30
-_KJEMS = (
-    "Kjems et al. (2002). The quantitative evaluation of functional neuroimaging "
-    "experiments: mutual information learning curves. NeuroImage 15, 772-786."
-)
-_NADEAU = (
-    "Nadeau & Bengio (2003). Inference for the generalization error. Machine Learning "
-    "52, 239-281."
-)
+_HEADINGS = {
+    "labels": "Labels",
+    "train_size": "Training subjects",
+    "information": "Information (bits)",
+    "information_spread": "Spread (bits)",
+    "error_rate": "Error rate",
+    "error_rate_spread": "Spread",
+    "baseline_error_rate": "Error rate of guessing",
+    "reproducibility": "Reproducibility",
+    "reproducibility_spread": "Spread of reproducibility",
+    "n_components": "Components",
+    "prior_weight": "Weight of the prior",
+    "note": "Note",
+}
+_PERCENT = ("error_rate", "error_rate_spread", "baseline_error_rate")
 
 
 def learning_curve_report(curves, title=None):
@@ -67,16 +80,16 @@ def learning_curve_report(curves, title=None):
     True
     """
     curves = _checked(curves)
-    table = _table(curves)
+    words = sentences("learning_curves_found", **_found(curves))
+    picture = _figure(curves, "information", "Information about the label of a scan")
     sections = [
-        ("What was found", _answer(curves)),
-        *_panels(curves),
-        ("All training sizes", _sizes(table)),
+        ("What was found", answer(words, picture)),
+        _panels(curves),
+        ("All training sizes", _sizes(curves)),
         ("What is taken for what", _confusions(curves)),
-        ("What this does not show", render("list", items=_LIMITS)),
+        ("What this does not show", list_of(sentences("learning_curves_limits"))),
         ("Methods", _methods(curves)),
     ]
-    sections = [(heading, content) for heading, content in sections if content]
     return make_page(title or "Learning curves", sections)
 
 
@@ -98,99 +111,33 @@ def _checked(curves):
     return {str(name): curve for name, curve in curves.items()}
 
 
-def _table(curves):
-    """Tabulate all curves, one row per name and training size."""
-    import pandas as pd
-
-    tables = []
-    for name, curve in curves.items():
-        table = learning_curve_table(curve)
-        table.insert(0, "labels", name)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
-
-
-def _answer(curves):
-    """Say how much is known about the labels, and what would help; draw it."""
+def _found(curves):
+    """Return what is said of curves: how much is known, and what would help."""
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
-    sentences = [
-        f"{_level(name, curve) if name != best else ''} {_errors(name, curve)}".strip()
+    said = {
+        name: {
+            "n_train": curve.train_sizes[-1],
+            "n_groups": curve.n_groups,
+            "bits": curve.information[-1].mean(),
+            "entropy": curve.label_entropy,
+            "error": curve.error_rate[-1].mean(),
+            "baseline": curve.baseline_error_rate[-1].mean(),
+            "limit": known_limit(curve),
+        }
         for name, curve in curves.items()
-    ]
-    return render(
-        "answer",
-        verdict=_level(best, curves[best]),
-        sentences=[*sentences, *_crossings(curves), *map(_advice, curves.items())],
-        picture=_figure(curves, "information", "Information about the label of a scan"),
-    )
-
-
-def _level(name, curve):
-    """Say how much information there is at the largest training size."""
-    bits = curve.information[-1].mean()
-    start = (
-        f"Trained on {curve.train_sizes[-1]} of {curve.n_groups} subjects, predictions "
-        "for a scan of another subject "
-    )
-    about = f"its label{_quoted(name)}"
-    amount = f"carry {bits:.2f} bits about {about}"
-    if not bits > 0:
-        amount = f"show no information about {about} ({_signed(bits)} bits)"
-    return f"{start}{amount}, of at most {curve.label_entropy:.2f}."
-
-
-def _errors(name, curve):
-    """Say how often the most probable label is wrong at the largest training size."""
-    error = format_percent(curve.error_rate[-1].mean())
-    baseline = format_percent(curve.baseline_error_rate[-1].mean())
-    return (
-        f"The most probable label{_quoted(name)} is wrong for {error} of the scans "
-        f"(always guessing the most common one: {baseline})."
-    )
-
-
-def _quoted(name):
-    """Return a name in quotes and brackets; nothing for a curve without a name."""
-    return f" (“{name}”)" if name else ""
-
-
-def _signed(bits):
-    """Return bits with a minus sign that is one."""
-    return f"{bits:.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _advice(named):
-    """Say whether more subjects, or another model, would help."""
-    name, curve = named
-    limit = known_limit(curve)
-    return "" if limit is None else f"The curve{_quoted(name)} {_ADVICE[limit]}"
-
-
-_ADVICE = {
-    "nothing yet": "is nowhere shown to be above 0, not by two standard errors: noise "
-    "alone gives such curves, and nothing can be said of what more subjects would do.",
-    "label entropy": "has reached the entropy of the labels: neither more subjects nor "
-    "another model can add to it, only other labels.",
-    "variance": "still rises: more subjects would help (a rule of thumb).",
-    "bias": "is flat: more subjects are not expected to help, another model or other "
-    "labels might (a rule of thumb).",
-}
+    }
+    return {"best": best, "curves": said, "crossings": _crossings(curves)}
 
 
 def _crossings(curves):
-    """Say where one curve overtakes another."""
+    """Return where one curve overtakes another, of curves that can be compared."""
     finite = all(np.isfinite(curve.information).all() for curve in curves.values())
     splits = {curve.information.shape[1] for curve in curves.values()}
     groups = {curve.n_groups for curve in curves.values()}
     alike = len(splits) == len(groups) == 1 and min(splits) > 1
     if len(curves) < 2 or not finite or not alike or not len(common_sizes(curves)):
         return []
-    return [
-        f"Between {crossing['between'][0]} and {crossing['between'][1]} training "
-        f"subjects “{crossing['after']}” overtakes “{crossing['before']}”"
-        + ("." if crossing["decided"] else ", within the noise.")
-        for crossing in compare_learning_curves(curves).crossings
-    ]
+    return compare_learning_curves(curves).crossings
 
 
 def _figure(curves, panel, caption):
@@ -210,47 +157,33 @@ def _panels(curves):
     """Draw error rates, and the reproducibility of maps where it was measured."""
     errors = _figure(curves, "error_rate", "Error rate of the most probable label")
     if not any(np.isfinite(curve.reproducibility).any() for curve in curves.values()):
-        return [("Errors", errors)]
+        return "Errors", errors
     maps = _figure(
         curves,
         "reproducibility",
         "Correlation of maps made from disjoint halves of the subjects",
     )
-    return [("Errors and reproducibility", Markup("\n").join([errors, maps]))]
+    return "Errors and reproducibility", Markup("\n").join([errors, maps])
 
 
-def _sizes(table):
+def _sizes(curves):
     """Tabulate every training size, and offer the table as a file."""
-    headings = {
-        "labels": "Labels",
-        "train_size": "Training subjects",
-        "information": "Information (bits)",
-        "information_spread": "Spread (bits)",
-        "error_rate": "Error rate",
-        "error_rate_spread": "Spread",
-        "baseline_error_rate": "Error rate of guessing",
-        "reproducibility": "Reproducibility",
-        "reproducibility_spread": "Spread of reproducibility",
-        "n_components": "Components",
-        "prior_weight": "Weight of the prior",
-        "note": "Note",
-    }
-    formats = dict.fromkeys(
-        ("error_rate", "error_rate_spread", "baseline_error_rate"), format_percent
+    import pandas as pd
+
+    tables = []
+    for name, curve in curves.items():
+        table = learning_curve_table(curve)
+        table.insert(0, "labels", name)
+        tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+    has_notes = (table["note"].str.len() > 0).any()
+    shown = frame_table(
+        table if has_notes else table.drop(columns="note"),
+        "Mean and spread over splits",
+        headings=_HEADINGS,
+        formats=dict.fromkeys(_PERCENT, format_percent),
     )
-    shown = [
-        name for name in table if name != "note" or (table["note"].str.len() > 0).any()
-    ]
-    return render(
-        "learning_curves",
-        table=frame_table(
-            table[shown],
-            "Mean and spread over splits",
-            headings=headings,
-            formats=formats,
-        ),
-        tsv=tsv_uri(table),
-    )
+    return render("learning_curves", table=shown, tsv=tsv_uri(table))
 
 
 def _confusions(curves):
@@ -273,34 +206,15 @@ def _confusions(curves):
     return Markup("\n").join(figures)
 
 
-_LIMITS = (
-    "That the brain uses this information: it is what this model can predict of the "
-    "label of a scan.",
-    "How much information there is at all: the curve is a lower limit on average, "
-    "which a better model or more subjects may raise.",
-    "How sure the values are: the spread over splits is no standard error, because "
-    "splits share subjects.",
-    "What holds at the full number of subjects: at least one is always left out to "
-    "test on.",
-)
-
-
 def _methods(curves):
     """Return the paragraph to cite and its references."""
-    first = next(iter(curves.values()))
-    sizes = first.train_sizes
-    several = len(curves) > 1
-    paragraph = (
-        f"Learning curves were made with neuroextrap {neuroextrap.__version__}: for "
-        f"{sizes[0]} to {sizes[-1]} training subjects of {first.n_groups}, a model was "
-        f"trained on {first.information.shape[1]} random sets of subjects and its "
-        "predicted probabilities for the scans of all other subjects were scored by "
-        "the mean of log₂ p(label | scan) / p(label), in bits (Kjems et al. 2002)."
+    first, several = next(iter(curves.values())), len(curves) > 1
+    words = sentences(
+        "learning_curves_methods",
+        version=neuroextrap.__version__,
+        sizes=first.train_sizes,
+        n_groups=first.n_groups,
+        n_splits=first.information.shape[1],
+        several=several,
     )
-    if several:
-        paragraph += (
-            " Leads were compared split by split, with a standard error that is "
-            "corrected for shared subjects (Nadeau & Bengio 2003)."
-        )
-    references = [_KJEMS] + [_NADEAU] * several
-    return render("methods", paragraph=paragraph, references=references)
+    return methods_section(words)

@@ -58,8 +58,8 @@ def same_length(reference, **others):
 def add_legend(ax):
     """Draw the legend inside the axes, readable over lines; beside them when long.
 
-    Where it hides the least is asked for by name: matplotlib warns of a slow search for
-    it, on a busy computer of any search, only when nobody has chosen that search.
+    The search for the best place is requested by name: otherwise matplotlib warns that
+    the search is slow, on a busy computer for any figure.
     """
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
@@ -68,7 +68,7 @@ def add_legend(ax):
 
 
 def class_ticks(ax, names):
-    """Label both axes with classes, only with some of them where all would overlap."""
+    """Label both axes with classes, or with some of them if all would overlap."""
     ticks = np.arange(0, len(names), -(-len(names) // _MOST_TICKS))
     labels = [str(names[tick]) for tick in ticks]
     size = "small" if len(ticks) > _MOST_TICKS // 2 else "medium"

@@ -34,8 +34,8 @@ def volume_background(img, places, bg_img=None, *, own=None):
     subject's own (or None). Without `bg_img` it is the MNI152 template that nilearn
     ships if the header of `img` says MNI, and half the places lie in the template's
     brain; else `own`. "mni152" is the template in any case, False is nothing. Raises
-    TypeError if `bg_img` is no image of a volume, ValueError if it holds several or
-    nothing finite.
+    TypeError if `bg_img` is not the image of a volume, ValueError if it holds several
+    volumes or no finite value.
     """
     if bg_img is False:
         return Background(None, False, "")
@@ -133,7 +133,7 @@ def mni152_template():
 def share_in_mni152(places):
     """Return the share of places (n_voxels, 3) in mm in the template's brain.
 
-    Images in another space can lie there too; only their maker knows.
+    Images in another space can lie there, too, so this is not sufficient.
     """
     from nibabel.affines import apply_affine
 

@@ -1,4 +1,4 @@
-"""Slices of a map, transparent where nothing is known."""
+"""Slices of a map, transparent where it has no values."""
 
 import logging
 

@@ -9,7 +9,7 @@ from neuroextrap.plotting._brain_maps import plot_map, read_map
 def plot_canonical_coordinates(
     coordinates, labels, *, class_means=None, directions=(0, 1), ax=None
 ):
-    """Plot scans in canonical space, each by the symbol of its label.
+    """Plot scans in canonical space, each as the symbol of its label.
 
     A circle of radius one, the standard deviation of the classes, is drawn around the
     mean of every class.

@@ -53,7 +53,7 @@ def plot_confusion_matrix(confusion, class_names=None, *, ax=None):
 
 
 def plot_confusion_discs(confusion, class_names=None, *, title=None, ax=None):
-    """Plot mean predicted probabilities as discs, their area the probability.
+    """Plot mean predicted probabilities as discs of proportional area.
 
     True classes stand from left to right, predicted ones from top to bottom, so that
     every column holds the same area.

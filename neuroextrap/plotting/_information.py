@@ -97,7 +97,7 @@ def plot_model_comparison(
         Value that each model reached.
     standard_error : array-like of shape (n_models,) or None, default=None
         Standard errors of the values, drawn as bars of +- 1.96. Overlapping bars are no
-        test: models that saw the same stimuli are to be compared pairwise.
+        test: compare models that saw the same stimuli pairwise.
     chance : float or None, default=None
         Value reached by guessing, drawn as a vertical line.
     xlabel : str, default="accuracy"

@@ -181,7 +181,7 @@ def _edges(times):
     steps = np.diff(times)
     if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
         raise ValueError(
-            "times must be two or more in equal steps; interpolate, or take those that "
-            "are"
+            "times must be two or more in equal steps; interpolate, or use only times "
+            "that are"
         )
     return times[0] + steps[0] * (np.arange(len(times) + 1) - 0.5)

@@ -5,8 +5,8 @@ from neuroextrap.reporting._identification import (
     identification_report,
     identification_sections,
 )
+from neuroextrap.reporting._page import Report
 from neuroextrap.reporting._peaks import peak_table
-from neuroextrap.reporting._report import Report
 from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [

@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._atlas import atlas_names_at
-from neuroextrap.maps._registry import MAPS
+from neuroextrap.reporting._finding import decide, words_of_features, words_of_regions
+from neuroextrap.reporting._maps_section import Look, PageMaps, features_as_regions
+from neuroextrap.reporting._peaks import place_columns, strongest
+from neuroextrap.reporting._pictures import color_range
+from neuroextrap.reporting._rendering import sentences
 
 DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
 NEEDED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
 """Names of the maps without which there is nothing to report."""
 
-LEVEL = MAPS[P].threshold
 _DISTANCE = 16.0
+_DIVERGING = "RdBu_r"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +24,14 @@ class Compared:
     """Numbers of two analyses in the same regions.
 
     `scores` holds arrays (n_regions,) by name, `maps` images by the same names (empty
-    for arrays), which lie in the mask of `masker`; `places` (n_regions, 3) in mm and
-    `names` are None where unknown; `words` is what one region and several are called.
+    for arrays), which lie in the mask of `masker`, and `values` these images' values
+    (n_features,); `places` (n_regions, 3) in mm and `names` are None where unknown;
+    `words` is what one region and several are called.
     """
 
     scores: dict
     maps: dict
+    values: dict
     masker: Any
     places: np.ndarray | None
     names: list | None
@@ -39,38 +44,51 @@ class Compared:
         return np.isfinite(self.scores[DIFFERENCE])
 
     @property
-    def survives(self):
-        """Whether the difference in each region survives correction."""
-        return self.scores[P] <= LEVEL  # NaN: False
+    def finding(self):
+        """Which regions' differences survive correction."""
+        return decide({P: self.scores[P]})
 
     def peaks(self, n_peaks, atlas=None):
         """Tabulate the regions that differ most, spheres at least 16 mm apart."""
         import pandas as pd
 
-        from neuroextrap.images._clusters import peak_features
-
         strength = self.scores[DIFFERENCE]
         strength = np.abs(strength) if self.two_sided else strength
-        if self.places is None:
-            rows = np.argsort(-strength, kind="stable")[:n_peaks]
-            rows = rows[np.isfinite(strength[rows])]
-        else:
-            rows = peak_features(
-                strength, self.places, n_peaks=n_peaks, min_distance=_DISTANCE
-            )
-        columns = {"region": rows}
-        if self.places is not None:
-            columns |= dict(zip("xyz", self.places[rows].T, strict=True))
-            if atlas is not None:
-                columns["atlas_label"] = atlas_names_at(atlas, self.places[rows])
-        elif atlas is not None:
-            raise ValueError(
-                "atlas names the centers of spheres and discs, but these regions have "
-                "none; leave it out"
-            )
-        if self.names is not None:
-            columns["name"] = [self.names[row] for row in rows]
+        rows = strongest(strength, self.places, n_peaks, _DISTANCE)
+        columns = place_columns(rows, self.places, self.names, atlas)
         return pd.DataFrame(columns | {n: v[rows] for n, v in self.scores.items()})
+
+    def view(self, names):
+        """Return the maps for a page, every feature a region; `names` are two texts."""
+        scores = self.scores
+        looks = {}
+        for name in ("first_accuracy", "second_accuracy"):
+            both = [scores["first_accuracy"], scores["second_accuracy"]]
+            looks[name] = color_range(np.concatenate(both)), None
+        for name in (DIFFERENCE, "information_difference"):
+            if name in scores:
+                largest = np.nanmax(np.abs(scores[name])) or 1.0
+                looks[name] = (-largest, largest), _DIVERGING
+        n_features = len(next(iter(self.values.values()), ()))
+        return PageMaps(
+            maps=self.maps,
+            scores=self.values,
+            masker=self.masker,
+            choice=features_as_regions(n_features),
+            words=self.words,
+            finding=decide({P: self.values[P]}) if self.maps else self.finding,
+            two_sided=self.two_sided,
+            looks={
+                name: Look(_title(name, names), *colors)
+                for name, colors in looks.items()
+            },
+        )
+
+
+def _title(name, names):
+    """Describe a map of a comparison of two."""
+    (title,) = sentences("comparison_map", name=name, names=names)
+    return title
 
 
 def read_comparison(comparison):
@@ -97,21 +115,21 @@ def read_comparison(comparison):
     if are_images:
         masker, values = _values_of_images(maps, masker)
     scores = getattr(comparison, "region_scores_", None)
-    parameters = getattr(comparison, "parameters", None) or {}
-    by_element = are_images and scores is None
     places = getattr(comparison, "places_", None)
-    names = getattr(comparison, "names_", None)
-    if by_element:
+    words = words_of_regions(masker, has_centers=places is not None)
+    if are_images and scores is None:
         from neuroextrap.images import feature_coordinates
 
-        places = feature_coordinates(masker)
+        places, words = feature_coordinates(masker), words_of_features(masker)
+    parameters = getattr(comparison, "parameters", None) or {}
     return Compared(
         scores=values if scores is None else scores,
         maps=maps if are_images else {},
+        values=values,
         masker=masker,
         places=places,
-        names=names,
-        words=_words(masker, places, by_element),
+        names=getattr(comparison, "names_", None),
+        words=words,
         two_sided=bool(parameters.get("two_sided", True)),
     )
 
@@ -144,15 +162,3 @@ def _where_finite(img):
 
     finite = np.isfinite(np.asanyarray(opened.img.dataobj)).astype(np.int8)
     return new_volume(finite, opened.img, space_code(opened.img))
-
-
-def _words(masker, places, by_element):
-    """Name one region and several."""
-    if masker is None or places is None:
-        return "region", "regions"
-    from neuroextrap.images._maskers import is_surface_masker
-
-    on_surface = is_surface_masker(masker)
-    if by_element:
-        return ("vertex", "vertices") if on_surface else ("voxel", "voxels")
-    return ("disc", "discs") if on_surface else ("sphere", "spheres")

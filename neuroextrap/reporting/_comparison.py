@@ -1,33 +1,26 @@
 """The report of a comparison of two analyses, region by region."""
 
 import numpy as np
-from markupsafe import Markup
 
 import neuroextrap
-from neuroextrap.plotting._backgrounds import Background, volume_background
-from neuroextrap.reporting._brain_figures import FAINT, brain_figure
-from neuroextrap.reporting._compared import DIFFERENCE, LEVEL, P, read_comparison
-from neuroextrap.reporting._comparison_words import (
-    capitalized,
-    comparison_limits,
-    comparison_sentences,
-    comparison_verdict,
-    difference_words,
+from neuroextrap.reporting._compared import DIFFERENCE, NEEDED, P, read_comparison
+from neuroextrap.reporting._finding import named_place
+from neuroextrap.reporting._maps_section import Pictures, choose_background
+from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._page import (
+    answer,
+    key_value_table,
+    list_of,
+    make_page,
 )
-from neuroextrap.reporting._map_data import color_range
-from neuroextrap.reporting._methods import NILEARN, PERMUTATIONS
-from neuroextrap.reporting._page import figure_tag, key_value_table, make_page
-from neuroextrap.reporting._peaks_section import tables_of_peaks
-from neuroextrap.reporting._pictures import data_uri, embed_figure
+from neuroextrap.reporting._peaks import tables_of_peaks
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_p_value,
     format_percent,
-    render,
+    percentage_points,
+    sentences,
 )
-from neuroextrap.reporting._viewer import background_note
-
-_DIVERGING = "RdBu_r"
-_DIVERGENT = (DIFFERENCE, "information_difference")
 
 
 def comparison_report(
@@ -46,7 +39,7 @@ def comparison_report(
 
     Parameters
     ----------
-    comparison : DecoderComparison, or dict of images or ndarray of shape (n_regions,)
+    comparison : RegionMaps, or dict of images or ndarray of shape (n_regions,)
         What ``compare_decoders`` or ``compare_encoding_models`` returned, or what
         ``maps.read_maps`` read of it.
     title : str or None, default=None
@@ -104,109 +97,51 @@ def comparison_report(
             "mask"
         )
     peaks = compared.peaks(n_peaks, atlas)
-    below = _background(compared, bg_img)
-    draw = _Pictures(compared, names, peaks, below, bg_img)
+    place = None
+    if compared.places is not None:
+        place = peaks.loc[0, ["x", "y", "z"]].to_numpy(dtype=float)
+    background = choose_background(compared.masker if compared.maps else None, bg_img)
+    pictures = Pictures(compared.view(names), place, background, bg_img)
+    others = ("information_difference", "first_accuracy", "second_accuracy")
+    parameters = getattr(comparison, "parameters", None)
+    words = _found(compared, names, peaks.iloc[0])
+    limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [
-        ("What was found", _answer(compared, names, peaks, draw)),
+        ("What was found", answer(words, pictures.figure(DIFFERENCE))),
         ("Both accuracies", _scatter(compared, names)),
         ("Largest differences", _table(compared, names, peaks)),
-        ("Maps", _maps(draw, below)),
-        (
-            "What this does not show",
-            render("list", items=comparison_limits(compared, names)),
-        ),
+        ("Maps", pictures.section(others)),
+        ("What this does not show", list_of(limits)),
         ("Methods", _methods(comparison, compared, names)),
-        ("Parameters", _parameters(comparison)),
+        ("Parameters", key_value_table(parameters, "Parameters") if parameters else ""),
     ]
-    sections = [(heading, content) for heading, content in sections if content]
-    return make_page(title or f"{capitalized(names[0])} against {names[1]}", sections)
+    return make_page(title or f"{_capitalized(names[0])} against {names[1]}", sections)
 
 
-def _background(compared, bg_img):
-    """Choose what is drawn under the maps of volumes."""
-    from neuroextrap.images import feature_coordinates
-    from neuroextrap.images._maskers import is_surface_masker
-
-    masker = compared.masker
-    if not compared.maps or is_surface_masker(masker):
-        return Background(None, False, "")
-    places = feature_coordinates(masker)
-    return volume_background(compared.maps[DIFFERENCE], places, bg_img)
+def _capitalized(name):
+    """Return a name at the beginning of a sentence."""
+    return name[:1].upper() + name[1:]
 
 
-class _Pictures:
-    """Draw the maps of a comparison, all cut where it differs most."""
+def _found(compared, names, peak):
+    """Say where which of the two is better, and how large the largest difference is.
 
-    def __init__(self, compared, names, peaks, below, bg_img):
-        self._compared, self._names = compared, names
-        self._below, self._bg_img = below.img, bg_img
-        self._place = None
-        if compared.places is not None and len(peaks):
-            self._place = peaks.loc[0, ["x", "y", "z"]].to_numpy(dtype=float)
-
-    def figure(self, name):
-        """Return a map as HTML; "" where there is no such image."""
-        from neuroextrap.images import feature_values
-        from neuroextrap.images._maskers import is_surface_masker
-
-        compared = self._compared
-        if name not in compared.maps:
-            return Markup("")
-        img, masker = compared.maps[name], compared.masker
-        survives = feature_values(compared.maps[P], masker, P) <= LEVEL
-        faint = 0.0 if is_surface_masker(masker) else FAINT
-        opacity = np.where(survives, 1.0, faint) * np.isfinite(
-            feature_values(img, masker, name)
-        )
-        picture = brain_figure(
-            img,
-            masker,
-            opacity,
-            place=self._place,
-            below=self._below,
-            bg_img=self._bg_img,
-            **self._colors(name),
-        )
-        return figure_tag(data_uri(picture, "png"), self._caption(name, faint))
-
-    def _colors(self, name):
-        """Return colors and their span: both accuracies have the same."""
-        scores = self._compared.scores
-        if name in _DIVERGENT:
-            largest = np.nanmax(np.abs(scores[name])) or 1.0
-            return {"cmap": _DIVERGING, "span": (-largest, largest)}
-        both = [scores["first_accuracy"], scores["second_accuracy"]]
-        return {"span": color_range(np.concatenate(both))}
-
-    def _caption(self, name, faint):
-        """Describe a map and what is drawn of it."""
-        first, second = self._names
-        many = self._compared.words[1]
-        what = {
-            DIFFERENCE: f"Accuracy of {first} minus that of {second}",
-            "information_difference": (
-                f"Implied information of {first} minus that of {second} (bits)"
-            ),
-            "first_accuracy": f"Accuracy of {first}",
-            "second_accuracy": f"Accuracy of {second}",
-        }[name]
-        colors = f": red where {first} is better, blue where {second} is"
-        drawn = (
-            f"In full color: {many} whose difference survives correction; faint: all "
-            "others."
-            if faint
-            else f"Drawn: {many} whose difference survives correction."
-        )
-        return f"{what}{colors if name in _DIVERGENT else ''}. {drawn}"
-
-
-def _answer(compared, names, peaks, draw):
-    """Say what was found, and show where."""
-    return render(
-        "answer",
-        verdict=comparison_verdict(compared, names),
-        sentences=comparison_sentences(compared, names, peaks),
-        picture=draw.figure(DIFFERENCE),
+    The first sentence is the answer.
+    """
+    finding, scores = compared.finding, compared.scores
+    ahead = scores[DIFFERENCE][finding.survives]
+    return sentences(
+        "comparison_found",
+        first=names[0],
+        second=names[1],
+        capitalized=_capitalized,
+        finding=finding,
+        n_better=int((ahead > 0).sum()),
+        n_worse=int((ahead < 0).sum()),
+        n_regions=int(compared.analyzed.sum()),
+        many=compared.words[1],
+        peak={name: peak[name] for name in NEEDED},
+        place=named_place(peak),
     )
 
 
@@ -217,10 +152,11 @@ def _scatter(compared, names):
     from neuroextrap.plotting._axes import COLORS
 
     x, y = compared.scores["second_accuracy"], compared.scores["first_accuracy"]
+    survives = compared.finding.survives
     figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
     for rows, color, size, label in (
-        (~compared.survives & compared.analyzed, "0.65", 6, "not shown to differ"),
-        (compared.survives, COLORS[1], 10, "survive correction"),
+        (~survives & compared.analyzed, "0.65", 6, "not shown to differ"),
+        (survives, COLORS[1], 10, "survive correction"),
     ):
         if rows.any():
             dots = ax.scatter(x[rows], y[rows], s=size, color=color, lw=0, label=label)
@@ -243,10 +179,12 @@ def _scatter(compared, names):
 
 def _table(compared, names, peaks):
     """Tabulate the largest differences, those that survive apart."""
+    many = compared.words[1]
     columns = {
+        "atlas_label": ("Atlas", str),
         "first_accuracy": (f"Accuracy of {names[0]}", format_percent),
         "second_accuracy": (f"Accuracy of {names[1]}", format_percent),
-        DIFFERENCE: ("Difference (percentage points)", difference_words),
+        DIFFERENCE: ("Difference (percentage points)", percentage_points),
         "information_difference": (
             "Difference of implied information (bits)",
             lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
@@ -254,10 +192,9 @@ def _table(compared, names, peaks):
         "p_value_fwe_step_down": ("p (step-down)", format_p_value),
         P: ("p (family-wise)", format_p_value),
     }
-    many = compared.words[1]
     return tables_of_peaks(
         peaks,
-        compared.survives[peaks["region"].to_numpy()],
+        compared.finding.survives[peaks["region"].to_numpy()],
         columns,
         captions=(
             f"Largest differences of {many} that survive correction",
@@ -269,44 +206,22 @@ def _table(compared, names, peaks):
     )
 
 
-def _maps(draw, below):
-    """Show the other maps."""
-    names = ("information_difference", "first_accuracy", "second_accuracy")
-    figures = [figure for figure in map(draw.figure, names) if figure]
-    if not figures:
-        return ""
-    return Markup("\n").join([background_note(below), *figures])
-
-
 def _methods(comparison, compared, names):
     """Return the paragraph to cite and its references."""
-    parameters = getattr(comparison, "parameters", None) or {}
-    n_units = getattr(comparison, "n_units_", 0)
-    unit = parameters.get("unit")
-    units = f" of {n_units} {unit}s" if n_units and unit else ""
-    n_exchanges = getattr(comparison, "n_permutations_", 0)
-    times = f" {n_exchanges:,} times" if n_exchanges else ""
     n_regions = int(compared.analyzed.sum())
-    sentence = (
-        f"{capitalized(names[0])} and {names[1]} were compared in "
-        f"{n_regions:,} {compared.words[n_regions != 1]} with neuroextrap "
-        f"{neuroextrap.__version__}: the paired outcomes{units} were exchanged at "
-        f"random{times}, alike in all {compared.words[1]}, and the "
-        f"{'largest absolute' if compared.two_sided else 'largest'} difference of the "
-        "accuracies over them gave the family-wise p-values (Nichols & Holmes 2002)"
-        f"{_several_pairs(comparison)}."
+    words = sentences(
+        "comparison_methods",
+        first=_capitalized(names[0]),
+        second=names[1],
+        version=neuroextrap.__version__,
+        n_regions=n_regions,
+        regions=compared.words[n_regions != 1],
+        many=compared.words[1],
+        unit=(getattr(comparison, "parameters", None) or {}).get("unit"),
+        n_units=getattr(comparison, "n_units_", 0),
+        n_exchanges=getattr(comparison, "n_permutations_", 0),
+        n_pairs=getattr(comparison, "n_pairs_", 1),
+        two_sided=compared.two_sided,
+        are_images=bool(compared.maps),
     )
-    references = [PERMUTATIONS] + [NILEARN] * bool(compared.maps)
-    return render("methods", paragraph=sentence, references=references)
-
-
-def _several_pairs(comparison):
-    """Say what was done to the p-values where more than one pair was compared."""
-    n_pairs = getattr(comparison, "n_pairs_", 1)
-    return f", multiplied by {n_pairs}, the number of compared pairs" * (n_pairs > 1)
-
-
-def _parameters(comparison):
-    """Tabulate what was asked for, where that is known."""
-    parameters = getattr(comparison, "parameters", None)
-    return key_value_table(parameters, "Parameters") if parameters else ""
+    return methods_section(words)

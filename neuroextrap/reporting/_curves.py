@@ -6,8 +6,9 @@ from markupsafe import Markup
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes
-from neuroextrap.reporting._finding import known_interval, named_place, place_words
-from neuroextrap.reporting._peaks_section import tsv_uri
+from neuroextrap.reporting._finding import named_place, place_words
+from neuroextrap.reporting._identification_words import known_interval
+from neuroextrap.reporting._page import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import render
 

@@ -3,25 +3,33 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._group_clusters import clusters_section, group_clusters
-from neuroextrap.reporting._group_finding import (
-    find_in_group,
-    sentences_in_group,
-    verdict_in_group,
+from neuroextrap.reporting._group_results import (
+    found_in_group,
+    group_methods,
+    read_group,
 )
-from neuroextrap.reporting._group_methods import group_limits, group_methods
-from neuroextrap.reporting._group_pictures import (
-    map_picture,
+from neuroextrap.reporting._group_sections import (
+    clusters_section,
+    group_clusters,
     null_figures,
     subjects_figure,
-    value_words,
 )
-from neuroextrap.reporting._group_view import group_view
-from neuroextrap.reporting._group_viewer import group_viewer
-from neuroextrap.reporting._page import key_value_table, make_page
-from neuroextrap.reporting._rendering import format_number, paragraphs, render
-from neuroextrap.reporting._viewer import background_note
+from neuroextrap.reporting._maps_section import Pictures, choose_background
+from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._page import (
+    answer,
+    key_value_table,
+    list_of,
+    make_page,
+)
+from neuroextrap.reporting._rendering import (
+    format_number,
+    render,
+    sentence_case,
+    sentences,
+)
+from neuroextrap.reporting._viewer import draw_viewer, or_note
+from neuroextrap.reporting._viewer_data import rounded, viewer_data
 
 _HEADINGS = {
     "second_level": "Mean over subjects",
@@ -31,6 +39,8 @@ _HEADINGS = {
 }
 
 _KNOWN_OTHERWISE = ("of_mean", "tested", "flips", "all", "n_first_level")
+_MOST_NUMBERS = 120_000
+_MOST_PLACES = 3000
 
 
 def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):
@@ -40,109 +50,84 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
     is a labels image and names, or None; `left_out` are reasons and `links` addresses
     of own pages by subject.
     """
-    view = group_view(analyses, records, atlas)
-    maps = analyses[0]
-    finding = find_in_group(maps, view)
-    clusters = group_clusters(maps, finding, view)
-    background = fitted_background(view, bg_img)
-    draw = _Pictures(maps, finding, view, clusters, background.img, bg_img)
+    results = read_group(analyses, records, atlas)
+    first = results[0]
+    view, drawn = first.view, first.names[first.shown]
+    clusters = group_clusters(first)
+    peak = int(clusters["feature"].iloc[0])
+    background = choose_background(view.masker, bg_img)
+    pictures = Pictures(view, first.places[peak], background, bg_img)
+    words = found_in_group(first, len(clusters))
     sections = [
-        ("What was found", _answer(maps, finding, view, len(clusters), draw)),
-        *_others(analyses[1:], view),
-        ("Clusters", clusters_section(maps, finding, view, clusters)),
-        ("Subjects at the peaks", subjects_figure(maps.summary, view, clusters)),
+        ("What was found", answer(words, pictures.figure(drawn))),
+        *((_HEADINGS[each.about.test], _answer(each)) for each in results[1:]),
+        ("Clusters", clusters_section(first, clusters)),
+        ("Subjects at the peaks", subjects_figure(first, clusters)),
         (
             "Explore the maps",
-            group_viewer(
-                maps, finding, view, background, bg_img, clusters["feature"].to_numpy()
-            ),
+            or_note(viewer_of_subjects, first, clusters, background, bg_img),
         ),
-        ("Maps", _maps(finding, view, draw, background)),
-        ("What this does not show", render("list", items=group_limits(analyses, view))),
-        ("Null distributions", _nulls(analyses, view)),
-        ("Who was analyzed", _who(maps.summary, view, clusters, left_out, links)),
-        ("Methods", group_methods(analyses)),
-        ("Options", _options(analyses)),
+        ("Maps", pictures.section([n for n in view.overview() if n != drawn])),
+        (
+            "What this does not show",
+            list_of(sentences("group_limits", results=results)),
+        ),
+        ("Null distributions", Markup("\n").join(map(null_figures, results)).strip()),
+        ("Who was analyzed", _who(first, peak, left_out, links)),
+        ("Methods", methods_section(group_methods(results))),
+        ("Options", _options(result.about for result in results)),
     ]
     return make_page(
-        title or f"Group of {len(maps.summary.subjects)} subjects",
-        [(heading, content) for heading, content in sections if content],
+        title or f"Group of {len(first.about.subjects)} subjects", sections
     )
 
 
-class _Pictures:
-    """Draw maps of the first analysis's survivors, all cut at its strongest peak."""
-
-    def __init__(self, maps, finding, view, clusters, below, bg_img):
-        self._view, self._finding = view, finding
-        self._peak = int(clusters["feature"].iloc[0])
-        self._below, self._bg_img = below, bg_img
-        self._two_sided = bool(maps.summary.options.get("two_sided"))
-
-    def figure(self, name):
-        """Return a map as HTML; "" where nothing is to be drawn."""
-        return map_picture(
-            self._view,
-            self._finding,
-            name,
-            self._peak,
-            self._below,
-            self._bg_img,
-            two_sided=self._two_sided,
-        )
+def _answer(result):
+    """Say what a further analysis of the group found."""
+    return answer(found_in_group(result, len(group_clusters(result))))
 
 
-def _answer(maps, finding, view, n_clusters, draw):
-    """Say what was found, and show where."""
-    return render(
-        "answer",
-        verdict=verdict_in_group(maps, finding, view, n_clusters),
-        sentences=sentences_in_group(maps, finding, view),
-        picture=draw.figure(finding.shown),
-    )
+def viewer_of_subjects(result, clusters, background, bg_img):
+    """Return a viewer whose click shows the value of every subject, as HTML.
+
+    The page keeps these at the strongest features, the peaks of `clusters` first.
+    """
+    view, about = result.view, result.about
+    kept = _kept_features(result, clusters["feature"].to_numpy())
+    names = None
+    if result.labels is not None:
+        names = [result.labels[feature] or "no region" for feature in kept]
+    trends = bool(view.finding.criterion and not view.finding.n_surviving)
+    shown = result.names[result.shown]
+    data = viewer_data(view, shown, kept, names=names, trends=trends)
+    baseline, baseline_words = result.baseline
+    data |= {
+        "set_sizes": [],
+        "subjects": {
+            "names": list(about.subjects),
+            "label": result.value_words,
+            "values": rounded(about.values[:, kept].T),
+            "baseline": baseline,
+            "baseline_label": baseline_words,
+        },
+    }
+    return draw_viewer(view, shown, data, background, bg_img)
 
 
-def _others(analyses, view):
-    """Say what further analyses of the group found, a section each."""
-    sections = []
-    for maps in analyses:
-        finding = find_in_group(maps, view)
-        text = render(
-            "answer",
-            verdict=verdict_in_group(
-                maps, finding, view, len(group_clusters(maps, finding, view))
-            ),
-            sentences=sentences_in_group(maps, finding, view),
-            picture="",
-        )
-        sections.append((_HEADINGS[maps.summary.test], text))
-    return sections
+def _kept_features(result, peaks):
+    """Return the features whose subjects' values are kept, the first peak first."""
+    strength = np.nan_to_num(result.strength, nan=-np.inf)
+    strength = np.where(result.view.finding.survives, np.inf, strength)
+    n_subjects = len(result.about.subjects)
+    most = min(_MOST_PLACES, max(1, _MOST_NUMBERS // n_subjects))
+    order = np.argsort(-strength, kind="stable")
+    order = order[strength[order] > -np.inf][:most]
+    return np.append(peaks, np.setdiff1d(order, peaks)).astype(int)
 
 
-def _maps(finding, view, draw, background):
-    """Show the other maps of the overview."""
-    names = [name for name in view.overview() if name != finding.shown]
-    figures = [draw.figure(name) for name in names]
-    empty = [
-        view.records[name].label
-        for name, figure in zip(names, figures, strict=True)
-        if not figure
-    ]
-    parts = [background_note(background), *figures]
-    if empty:
-        parts.append(paragraphs(f"Nowhere above 0: {'; '.join(empty)}."))
-    return Markup("\n").join(part for part in parts if part)
-
-
-def _nulls(analyses, view):
-    """Show the null distributions of all analyses."""
-    figures = [null_figures(maps, view) for maps in analyses]
-    return Markup("\n").join(figure for figure in figures if figure)
-
-
-def _who(about, view, clusters, left_out, links):
+def _who(result, peak, left_out, links):
     """Tabulate the subjects, with links to their own pages, and who was left out."""
-    peak = int(clusters["feature"].iloc[0])
+    about = result.about
     rows = [
         {
             "name": name,
@@ -151,18 +136,16 @@ def _who(about, view, clusters, left_out, links):
         }
         for name, value in zip(about.subjects, about.values[:, peak], strict=True)
     ]
-    words = value_words(about)
-    heading = f"{words[:1].upper()}{words[1:]} at {view.place_words(peak)}"
+    heading = f"{sentence_case(result.value_words)} at {result.place_words(peak)}"
     return render(
         "subjects", rows=rows, heading=heading, linked=bool(links), left_out=left_out
     )
 
 
-def _options(analyses):
+def _options(abouts):
     """Tabulate what was asked for."""
     tables = []
-    for maps in analyses:
-        about = maps.summary
+    for about in abouts:
         items = {
             name.replace("n_", "number of ").replace("_", " "): _plain(value)
             for name, value in about.options.items()

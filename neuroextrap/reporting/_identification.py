@@ -1,22 +1,58 @@
-"""The report of an identification analysis."""
+"""The report of an identification analysis, and what a notebook shows of it."""
 
 import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.maps._registry import record_of
-from neuroextrap.reporting._anatomy import fitted_background
 from neuroextrap.reporting._curves import curves_section
-from neuroextrap.reporting._finding import find, findings, verdict
-from neuroextrap.reporting._limits import limits
-from neuroextrap.reporting._map_data import overview_maps
-from neuroextrap.reporting._map_pictures import MapPictures
+from neuroextrap.reporting._finding import n_analyzed
+from neuroextrap.reporting._identification_words import (
+    found,
+    limits,
+    methods,
+    vacuity_notes,
+    validity_notes,
+)
+from neuroextrap.reporting._maps_section import Pictures, fitted_background, page_maps
 from neuroextrap.reporting._methods import methods_section, parameter_tables
-from neuroextrap.reporting._page import figure_tag, key_value_table, make_page
-from neuroextrap.reporting._peaks_section import peaks_section, ranked_peaks
-from neuroextrap.reporting._pictures import null_picture
-from neuroextrap.reporting._rendering import paragraphs, render
-from neuroextrap.reporting._validity import vacuity_notes, validity_notes
-from neuroextrap.reporting._viewer import background_note, report_section
+from neuroextrap.reporting._page import (
+    answer,
+    key_value_table,
+    list_of,
+    make_page,
+)
+from neuroextrap.reporting._peaks import (
+    peak_rows,
+    ranked_peaks,
+    region_places,
+    tables_of_peaks,
+)
+from neuroextrap.reporting._pictures import null_figure
+from neuroextrap.reporting._rendering import (
+    bits_at_least,
+    format_number,
+    format_p_value,
+    format_percent,
+    paragraphs,
+    percent_at_least,
+    render,
+    sentences,
+)
+from neuroextrap.reporting._viewer import has_viewer, or_note, viewer_of_curves
+
+_COLUMNS = {
+    "atlas_label": ("Atlas", str),
+    "n_voxels": ("Voxels", format_number),
+    "accuracy": ("Accuracy", format_percent),
+    "implied_information": ("Implied information (bits)", "{:.2f}".format),
+    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", percent_at_least),
+    "class_information_bound_fwe": (
+        "Bits about these classes, at least",
+        lambda bits: bits_at_least(bits, digits=3),
+    ),
+    "p_value_fwe": ("p (family-wise)", format_p_value),
+}
+"""What the short table of peaks shows: headings, and how values are written."""
 
 
 def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
@@ -26,7 +62,7 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
         A fitted analysis, or one read from a folder (then the curves have no standard
-        errors). See Notes for what is read of it.
+        errors).
     title : str or None, default=None
         Title of the page; None is "Identification report".
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
@@ -46,14 +82,7 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
 
     Notes
     -----
-    Any object will do that has the attributes ``region_scores_``, ``maps_``,
-    ``masker_``, ``classes_``, ``wins_``, ``set_sizes_``, ``n_elements_``, ``notes_``,
-    ``null_maxima_``, ``n_permutations_``, ``statistic``, ``radius`` (spheres only), if
-    it has one ``bg_img_``, and ``results_`` (with ``choice``, ``scores.score``,
-    ``n_voxels``, ``n_test``, ``set_sizes``, ``n_repeats``, ``confidence_level``,
-    ``curve``, ``bound_curve`` and ``best_bound``), and the methods
-    ``accuracy_curve``, ``bound_curve``, ``standard_error``, ``find_region`` and
-    ``get_params``. All are public.
+    Of the analysis only public attributes, ``results_`` and methods are read.
 
     References
     ----------
@@ -123,61 +152,67 @@ def identification_sections(fitted, *, n_peaks=10, bg_img=None, atlas=None):
         raise ValueError(
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
-    finding = find(fitted)
-    peaks = ranked_peaks(fitted, n_peaks, atlas)
+    view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     background = fitted_background(fitted, bg_img)
-    draw = MapPictures(fitted, finding, peaks, background.img, bg_img)
-    viewer = report_section(fitted, background, bg_img, peaks["region"])
+    places = region_places(fitted)
+    place = None if places is None else places[peaks["region"].iloc[0]]
+    pictures = Pictures(view, place, background, bg_img)
+    viewer = ""
+    if has_viewer(fitted):
+        viewer = or_note(
+            viewer_of_curves, fitted, background, bg_img=bg_img, peaks=peaks["region"]
+        )
+    others = [name for name in view.overview() if name != "accuracy"]
     sections = [
-        ("What was found", _answer(fitted, finding, peaks, draw)),
-        ("Accuracy curves", curves_section(fitted, finding, peaks)),
-        (
-            "Peaks",
-            peaks_section(fitted, finding, peaks, has_viewer="nx-viewer" in viewer),
-        ),
+        ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
+        ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
+        ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
         ("Explore the maps", viewer),
-        ("Maps", _maps(fitted, draw, background)),
-        ("What this does not show", _limits(fitted, finding)),
+        ("Maps", pictures.section(others)),
+        ("What this does not show", list_of(limits(fitted))),
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Methods", methods_section(fitted)),
+        ("Methods", methods_section(methods(fitted))),
         ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]
 
 
-def _answer(fitted, finding, peaks, draw):
-    """Say what was found, and show where."""
+def summary(fitted, *, n_peaks=5):
+    """Summarize a fitted analysis in a few lines of HTML, without pictures."""
+    n_regions = n_analyzed(fitted)
+    one, many = page_maps(fitted).words
+    words, table = [], Markup("")
+    if n_regions:
+        peaks = ranked_peaks(fitted, n_peaks)
+        words = found(fitted, peaks)
+        table = peak_rows(peaks, _COLUMNS, f"Strongest {many}")
     return render(
-        "answer",
-        verdict=verdict(fitted, finding),
-        sentences=findings(fitted, finding, peaks),
-        picture=draw.figure("accuracy"),
+        "summary",
+        kind=type(fitted).__name__,
+        regions=f"{n_regions:,} {one if n_regions == 1 else many}",
+        n_classes=len(fitted.classes_),
+        n_permutations=fitted.n_permutations_,
+        sentences=words,
+        table=table,
     )
 
 
-def _maps(fitted, draw, background):
-    """Show the other maps of the overview."""
-    if fitted.masker_ is None:
-        return ""
-    names = [name for name in overview_maps(fitted.maps_) if name != "accuracy"]
-    figures = [draw.figure(name) for name in names]
-    n_classes = len(fitted.classes_)
-    empty = [
-        _nothing_to_draw(record_of(name), n_classes)
-        for name, figure in zip(names, figures, strict=True)
-        if not figure
-    ]
-    parts = [background_note(background), *figures]
-    if empty:
-        parts.append(paragraphs(f"Nothing to draw: {'; '.join(empty)}."))
-    return Markup("\n").join(part for part in parts if part)
-
-
-def _limits(fitted, finding):
-    """List what a reader might take from the page that it does not show."""
-    return render("list", items=limits(fitted, finding))
+def peaks_section(view, peaks, *, has_viewer):
+    """Tabulate the peaks; their places move the viewer, if there is one."""
+    one, many = view.words
+    trends = f"Strongest {many} that do not survive correction: trends"
+    if not view.finding.criterion:
+        trends = f"Strongest {many}; nothing was tested"
+    return tables_of_peaks(
+        peaks,
+        view.finding.survives[peaks["region"].to_numpy()],
+        _COLUMNS,
+        captions=(f"Strongest {many} that survive correction", trends),
+        hint=Markup(" ").join(sentences("identification_peaks", peaks=peaks, one=one)),
+        viewer_index="region" if has_viewer else "",
+    )
 
 
 def _summary(fitted):
@@ -185,8 +220,10 @@ def _summary(fitted):
     scores = fitted.region_scores_
     analyzed = np.isfinite(scores["accuracy"])
     n_voxels = scores["n_voxels"][analyzed]
+    names = ", ".join(str(name) for name in fitted.classes_[:12])
+    names += ", ..." if len(fitted.classes_) > 12 else ""
     items = {
-        "classes": f"{len(fitted.classes_)}: {_listed(fitted.classes_)}",
+        "classes": f"{len(fitted.classes_)}: {names}",
         "voxels or features": fitted.n_elements_,
         "regions analyzed": f"{analyzed.sum()} of {len(analyzed)}",
         "voxels per region": (
@@ -215,33 +252,26 @@ def _dropped(fitted):
     )
 
 
-def _listed(classes):
-    """Return the names of the first classes."""
-    names = ", ".join(str(name) for name in classes[:12])
-    return names + (", ..." if len(classes) > 12 else "")
-
-
-def _nothing_to_draw(record, n_classes):
-    """Return the words for a map that is nowhere above its first threshold."""
-    if record.threshold_meaning:
-        return f"no region has {record.threshold_meaning}"
-    limit = "chance" if record.chance_level(n_classes) else "zero"
-    return f"{record.label} is nowhere above {limit}"
-
-
 def _permutations(fitted):
     """Show the distribution of the permuted maximum."""
-    if not fitted.n_permutations_:
+    n_permutations, statistic = fitted.n_permutations_, fitted.statistic
+    if not n_permutations:
         return ""
-    caption = (
-        f"Largest statistic over regions in each of {fitted.n_permutations_} "
-        "permutations of the labels; the family-wise p-values refer to it. The "
-        f"smallest possible p-value is {1 / (fitted.n_permutations_ + 1):.2g}."
+    name = f"accuracy among {statistic}"
+    if isinstance(statistic, str):
+        name = record_of(statistic).label_with_unit
+    return null_figure(
+        fitted.null_maxima_,
+        float(np.nanmax(fitted.results_.scores.score)),
+        f"largest {name} over regions",
+        f"Largest statistic over regions in each of {n_permutations} permutations of "
+        "the labels; the family-wise p-values refer to it. The smallest possible "
+        f"p-value is {1 / (n_permutations + 1):.2g}.",
+        "permutation_test.svg",
     )
-    return figure_tag(null_picture(fitted), caption, "permutation_test.svg")
 
 
 def _validity(fitted):
     """List when the numbers hold."""
     vacuous = paragraphs(*vacuity_notes(fitted), note=True)
-    return vacuous + render("list", items=validity_notes(fitted))
+    return vacuous + list_of(validity_notes(fitted))

@@ -1,11 +1,8 @@
-"""What was done, in sentences to cite, and with which parameters."""
+"""The works that pages cite, and the parameters of an analysis in tables."""
 
-import neuroextrap
-from neuroextrap.maps._parameters import (
-    changed_parameters,
-    described_parameters,
-    flat_parameters,
-)
+from markupsafe import Markup, escape
+
+from neuroextrap.maps._parameters import changed_parameters, described_parameters
 from neuroextrap.maps._provenance import versions
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.reporting._page import key_value_table
@@ -13,60 +10,45 @@ from neuroextrap.reporting._rendering import paragraphs, render
 
 _LONGEST = 300
 
-_SEARCHLIGHT = (
-    "Kriegeskorte, Goebel & Bandettini (2006). Information-based functional brain "
-    "mapping. PNAS 103, 3863-3868."
-)
-_CURVES = (
-    "Zheng, Achanta & Benjamini (2018). Extrapolating expected accuracies for large "
-    "multi-class problems. Journal of Machine Learning Research 19, 1-30."
-)
-_INFORMATION = (
-    "Zheng & Benjamini (2016). Estimating mutual information in high dimensions via "
-    "classification error. arXiv:1606.05229."
-)
-PERMUTATIONS = (
-    "Nichols & Holmes (2002). Nonparametric permutation tests for functional "
-    "neuroimaging: a primer with examples. Human Brain Mapping 15, 1-25."
-)
-NILEARN = (
-    "Abraham et al. (2014). Machine learning for neuroimaging with scikit-learn. "
-    "Frontiers in Neuroinformatics 8, 14."
-)
+_WORKS = {
+    "Abraham et al. 2014": "Abraham et al. (2014). Machine learning for neuroimaging "
+    "with scikit-learn. Frontiers in Neuroinformatics 8, 14.",
+    "Allefeld et al. 2016": "Allefeld, Görgen & Haynes (2016). Valid population "
+    "inference for information-based imaging: from the second-level t-test to "
+    "prevalence inference. NeuroImage 141, 378-392.",
+    "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
+    "bootstrap. The American Statistician 69, 371-386.",
+    "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
+    "functional neuroimaging experiments: mutual information learning curves. "
+    "NeuroImage 15, 772-786.",
+    "Kriegeskorte et al. 2006": "Kriegeskorte, Goebel & Bandettini (2006). "
+    "Information-based functional brain mapping. PNAS 103, 3863-3868.",
+    "Nadeau & Bengio 2003": "Nadeau & Bengio (2003). Inference for the generalization "
+    "error. Machine Learning 52, 239-281.",
+    "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
+    "for functional neuroimaging: a primer with examples. Human Brain Mapping 15, "
+    "1-25.",
+    "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
+    "enhancement. NeuroImage 44, 83-98.",
+    "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
+    "multiple testing correction in classification-based multi-voxel pattern "
+    "analysis. NeuroImage 65, 69-82.",
+    "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
+    "general linear model. NeuroImage 92, 381-397.",
+    "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "
+    "in high dimensions via classification error. arXiv:1606.05229.",
+    "Zheng et al. 2018": "Zheng, Achanta & Benjamini (2018). Extrapolating expected "
+    "accuracies for large multi-class problems. Journal of Machine Learning Research "
+    "19, 1-30.",
+}
+"""Works by how sentences cite them, in the order of their authors."""
 
 
-def methods_paragraph(fitted):
-    """Describe a fitted analysis in sentences for the methods section of a paper.
-
-    Only what the fitted analysis itself knows is said: how samples were made of the
-    images is for the reader to add.
-    """
-    sentences = [
-        f"Stimulus information was mapped with neuroextrap {neuroextrap.__version__}.",
-        _regions(fitted),
-        _accuracy(fitted),
-        _permutations(fitted),
-        _bounds(fitted),
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def methods_section(fitted):
-    """Return the paragraph to cite and its references, as HTML."""
-    return render(
-        "methods", paragraph=methods_paragraph(fitted), references=references(fitted)
-    )
-
-
-def references(fitted):
-    """List the works to cite for a fitted analysis, those that it used."""
-    cited = [_CURVES, _INFORMATION]
-    in_space = fitted.masker_ is not None
-    if in_space and fitted.results_.choice.centers is not None:
-        cited.insert(0, _SEARCHLIGHT)
-    if fitted.n_permutations_:
-        cited.append(PERMUTATIONS)
-    return cited + [NILEARN] * in_space
+def methods_section(words):
+    """Return sentences to cite, and the works that they name, as HTML."""
+    paragraph = Markup(" ").join(words)
+    works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
+    return render("methods", paragraph=paragraph, references=works)
 
 
 def parameter_tables(fitted):
@@ -91,78 +73,14 @@ def parameter_tables(fitted):
     )
 
 
-def _regions(fitted):
-    """Say what the regions were."""
-    choice = fitted.results_.choice
-    n_regions = int(fitted.results_.scores.done.sum())
-    if choice.names is not None:
-        return f"The regions were {n_regions} regions of an atlas."
-    if choice.centers is None or fitted.masker_ is None:
-        return f"{n_regions} regions of features were analyzed."
-    n_nearest = flat_parameters(fitted).get("n_nearest")
-    shape = (
-        f"spheres (discs on surfaces) of {fitted.radius:g} mm radius"
-        if n_nearest is None
-        else f"the {n_nearest} voxels nearest to a center"
-    )
-    return f"The {n_regions} regions were {shape}."
-
-
-def _accuracy(fitted):
-    """Say how accuracy was measured."""
-    n_classes = len(fitted.classes_)
-    parameters = described_parameters(fitted)
-    how = "an encoding model predicted the responses to candidate stimuli"
-    if "estimator" in parameters:
-        how = f"a classifier ({_short(parameters['estimator'])}) was cross-validated"
-    return (
-        f"In every region {how}; identification accuracy is the proportion of "
-        f"{fitted.results_.n_test} test points whose true class, of {n_classes}, "
-        "scored highest, classes weighted equally, and implied information the mutual "
-        "information (bits) of the Gaussian channel with the closest accuracy curve "
-        f"over {fitted.set_sizes_[0]} to {fitted.set_sizes_[-1]} classes (Zheng, "
-        "Achanta & Benjamini 2018)."
-    )
-
-
-def _permutations(fitted):
-    """Say how p-values were made."""
-    if not fitted.n_permutations_:
-        return ""
-    return (
-        f"p-values come from {fitted.n_permutations_} permutations"
-        f"{_exchanged(fitted)}, family-wise by the maximum over regions (Nichols & "
-        "Holmes 2002)."
-    )
-
-
-def _exchanged(fitted):
-    """Say within what labels moved, where the fitted analysis still knows it."""
-    try:
-        labels = fitted.run_.labels
-    except (AttributeError, ValueError):  # read from a folder, or no labels
-        return ""
-    what = " of the labels" if labels.blocks is None else " of the labels of blocks"
-    return what if labels.groups is None else f"{what} within runs"
-
-
-def _bounds(fitted):
-    """Say at which level bounds hold."""
-    results = fitted.results_
-    if results.n_repeats is None:
-        return ""
-    level = 100 * results.confidence_level
-    return f"Lower confidence bounds hold at {level:g}%."
-
-
 def _table(parameters):
     """Tabulate parameters, long values cut."""
     return key_value_table(
-        {name: _short(v) for name, v in sorted(parameters.items())}, "Parameters"
+        {name: short_words(v) for name, v in sorted(parameters.items())}, "Parameters"
     )
 
 
-def _short(value):
+def short_words(value):
     """Return a described value as text: its class, file or hash before all else."""
     text = " ".join(str(_plain(value)).split())
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

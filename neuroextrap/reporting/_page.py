@@ -1,22 +1,125 @@
 """A self-contained page: sections with anchors, tables, pictures inside."""
 
+import base64
+import html
 import re
+import tempfile
+import webbrowser
+from pathlib import Path
 
 from markupsafe import Markup
 
 import neuroextrap
-from neuroextrap.reporting._rendering import format_number, render
-from neuroextrap.reporting._report import Report
-from neuroextrap.reporting._slices import read_script
+from neuroextrap.reporting._rendering import format_number, read_text, render
+
+
+class Report:
+    """A self-contained HTML page, such as ``generate_report`` returns.
+
+    It has the methods of :class:`nilearn.reporting.HTMLReport`. As the last value of a
+    notebook's cell it is shown in a frame as wide as the notebook.
+
+    Parameters
+    ----------
+    html : str
+        The whole page.
+
+    References
+    ----------
+    nilearn's user guide, "Plotting brain images" (pages of nilearn).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from neuroextrap.reporting import Report
+    >>> page = Report("<!DOCTYPE html><title>Empty</title>")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "page.html"
+    ...     page.save_as_html(path)
+    ...     path.read_text(encoding="utf-8") == page.get_standalone()
+    True
+    """
+
+    def __init__(self, html):
+        self.html = html
+
+    def __str__(self):
+        """Return the whole page as HTML."""
+        return self.html
+
+    def get_standalone(self):
+        """Return the whole page.
+
+        Returns
+        -------
+        html : str
+            HTML that needs no other file and no network.
+        """
+        return self.html
+
+    def get_iframe(self, width="100%", height=800):
+        """Return the page in an inline frame, for another page or a notebook.
+
+        Parameters
+        ----------
+        width : int or str, default="100%"
+            Width of the frame, in pixels or with a unit.
+        height : int or str, default=800
+            Height of the frame, in pixels or with a unit.
+
+        Returns
+        -------
+        frame : str
+            HTML of the frame.
+        """
+        page = html.escape(self.html, quote=True)
+        return (
+            f'<iframe title="neuroextrap report" srcdoc="{page}" width="{width}" '
+            f'height="{height}" style="border: 0"></iframe>'
+        )
+
+    def _repr_html_(self):
+        """Return what a notebook shows."""
+        return self.get_iframe()
+
+    def save_as_html(self, file_name):
+        """Write the page to a file.
+
+        Parameters
+        ----------
+        file_name : str or path-like
+            Path of the file; a file of that name is replaced.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder of the file does not exist.
+        """
+        Path(file_name).write_text(self.html, encoding="utf-8")
+
+    def open_in_browser(self, file_name=None):
+        """Open the page in the system's browser.
+
+        Parameters
+        ----------
+        file_name : str, path-like or None, default=None
+            File that the page is written to first. If None, a file in the system's
+            folder for temporary files, where it stays.
+        """
+        if file_name is None:
+            file_name = Path(tempfile.mkdtemp(prefix="neuroextrap_")) / "report.html"
+        self.save_as_html(file_name)
+        webbrowser.open(Path(file_name).resolve().as_uri())
 
 
 def make_page(title, sections):
     """Put sections on one self-contained page, a :class:`Report`.
 
     `title` and the heading of each section, a pair (heading, HTML), are plain text and
-    escaped here; an empty heading has no line and no entry in the contents.
+    escaped here; an empty heading has no line and no entry in the contents. Sections
+    without content are left out.
     """
-    parts = _with_anchors(sections)
+    parts = _with_anchors([section for section in sections if section[1]])
     contents = [part for part in parts if part["heading"]]
     page = render(
         "page",
@@ -24,18 +127,10 @@ def make_page(title, sections):
         sections=parts,
         contents=contents if len(contents) > 1 else [],
         style=Markup(read_text("page.css")),
-        script=Markup(read_script("page")),
+        script=Markup(read_text("page.js")),
         version=neuroextrap.__version__,
     )
     return Report(str(page))
-
-
-def read_text(file_name):
-    """Read one of the files beside the templates."""
-    from importlib import resources
-
-    folder = resources.files("neuroextrap.reporting").joinpath("_templates")
-    return folder.joinpath(file_name).read_text(encoding="utf-8")
 
 
 def _with_anchors(sections):
@@ -97,9 +192,27 @@ def frame_table(
     return render("table", columns=columns, rows=rows, caption=caption)
 
 
+def list_of(words):
+    """Return sentences as an escaped HTML list."""
+    return render("list", items=words)
+
+
+def answer(words, picture=""):
+    """Return what was found, its first sentence set apart, and where."""
+    return render("answer", verdict=words[0], sentences=words[1:], picture=picture)
+
+
 def figure_tag(source, caption, file_name=""):
     """Return a figure with its caption from the data URI of a picture.
 
     A button saves it under `file_name`, if there is one.
     """
     return render("figure", source=Markup(source), caption=caption, file_name=file_name)
+
+
+def tsv_uri(frame):
+    """Return a data frame as the address of a tab-separated file."""
+    text = frame.to_csv(sep="\t", index=False).encode("utf-8")
+    return Markup("data:text/tab-separated-values;base64,") + base64.b64encode(
+        text
+    ).decode("ascii")

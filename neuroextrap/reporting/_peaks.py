@@ -1,9 +1,13 @@
-"""The strongest regions of a fitted analysis."""
+"""The strongest regions of a fitted analysis, and tables of peaks on pages."""
 
 import numpy as np
+from markupsafe import Markup
 
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._page import frame_table, tsv_uri
+from neuroextrap.reporting._rendering import render
 
 
 def peak_table(
@@ -77,28 +81,32 @@ def peak_table(
     strength = record_of(statistic).strength(scores[statistic])
     if places is not None:
         strength = _plateaus_broken(strength, fitted.results_.choice)
-    peaks = _strongest(strength, places, n_peaks, min_distance)
-    columns = {"region": peaks}
-    if places is not None:
-        columns |= dict(zip("xyz", places[peaks].T, strict=True))
-    if atlas is not None:
-        columns["atlas_label"] = _labels(atlas, places, peaks)
-    names = fitted.results_.choice.names
-    if names is not None:
-        columns["name"] = [names[region] for region in peaks]
+    peaks = strongest(strength, places, n_peaks, min_distance)
+    columns = place_columns(peaks, places, fitted.results_.choice.names, atlas)
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
     return pd.DataFrame(columns)
 
 
-def _labels(atlas, places, peaks):
-    """Return the atlas's names of the centers of peaks."""
-    if places is None:
+def place_columns(regions, places, names=None, atlas=None):
+    """Return where regions are, as columns of a table.
+
+    ``region``, then x, y, z of `places` (n_regions, 3) in mm and ``atlas_label``, what
+    `atlas` calls them, and ``name``, as far as these are known.
+    """
+    columns = {"region": regions}
+    if places is not None:
+        columns |= dict(zip("xyz", places[regions].T, strict=True))
+    if atlas is not None and places is None:
         raise ValueError(
             "atlas names the centers of spheres and discs, but these regions have "
             "none; leave it out"
         )
-    return atlas_names_at(atlas, places[peaks])
+    if atlas is not None:
+        columns["atlas_label"] = atlas_names_at(atlas, places[regions])
+    if names is not None:
+        columns["name"] = [names[region] for region in regions]
+    return columns
 
 
 def region_places(fitted):
@@ -121,7 +129,7 @@ def _plateaus_broken(values, choice):
     return values + 1e-9 * mean_around
 
 
-def _strongest(values, places, n_peaks, min_distance):
+def strongest(values, places, n_peaks, min_distance):
     """Return regions by value, strongest first; in space, local maxima only."""
     if places is None:
         order = np.argsort(-values, kind="stable")
@@ -129,3 +137,82 @@ def _strongest(values, places, n_peaks, min_distance):
     from neuroextrap.images._clusters import peak_features
 
     return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)
+
+
+def ranked_peaks(fitted, n_peaks, atlas=None):
+    """Return the peak table, ordered by the statistic that the permutations tested."""
+    statistic = fitted.statistic
+    known = isinstance(statistic, str) and statistic in fitted.region_scores_
+    order = statistic if known and fitted.n_permutations_ else "accuracy"
+    return peak_table(fitted, n_peaks=n_peaks, statistic=order, atlas=atlas)
+
+
+def tables_of_peaks(
+    peaks,
+    survives,
+    columns,
+    *,
+    captions,
+    hint,
+    viewer_index="",
+    file_name="peaks.tsv",
+):
+    """Tabulate rows that survive correction, and apart from them those that do not.
+
+    `peaks` is a data frame with the places of regions; `columns` holds the heading of
+    each column to show, by name, and how its values are written. `captions` title both
+    tables, `hint` explains them; everything can be saved under `file_name`. Places are
+    buttons that move the viewer to the region of the column `viewer_index`, if named.
+    """
+    parts = {
+        name: _short_table(peaks[rows], columns, caption, kind, viewer_index)
+        for name, rows, kind, caption in (
+            ("surviving", survives, "", captions[0]),
+            ("trends", ~survives, "trend", captions[1]),
+        )
+        if rows.any()
+    }
+    return render(
+        "peaks",
+        surviving=parts.get("surviving", ""),
+        trends=parts.get("trends", ""),
+        n_trends=int((~survives).sum()),
+        hint=hint,
+        tsv=tsv_uri(peaks),
+        file_name=file_name,
+        everything=frame_table(peaks, "All columns"),
+    )
+
+
+def peak_rows(peaks, columns, caption):
+    """Tabulate the peaks in short, surviving or not."""
+    return _short_table(peaks, columns, caption, "", "")
+
+
+def _short_table(peaks, columns, caption, kind, index):
+    """Return the columns that a reader needs first, as HTML.
+
+    Places are kept in a list: data frames keep no ``Markup``.
+    """
+    table = peaks[[name for name in columns if name in peaks]].copy()
+    numbers = table.select_dtypes("number").columns
+    table[numbers] = table[numbers].astype(float)
+    return frame_table(
+        table,
+        caption,
+        headings={name: head for name, (head, _) in columns.items()},
+        formats={name: write for name, (_, write) in columns.items()},
+        kinds=[kind] * len(table),
+        places=[_place(row, index) for _, row in peaks.iterrows()],
+    )
+
+
+def _place(row, index):
+    """Return the place of a peak; a button that moves the viewer, given an `index`."""
+    words = place_words(row)
+    if not index:
+        return words
+    return Markup(
+        '<button type="button" class="nx-go" data-region="{}" '
+        'title="Show in the viewer">{}</button>'
+    ).format(int(row[index]), words)

@@ -1,7 +1,9 @@
-"""Templates of pages, filled in: a section is a template and a function."""
+"""Templates of pages, filled in, and how numbers are written in them."""
 
 import functools
 import math
+import re
+from importlib import resources
 
 from markupsafe import Markup
 
@@ -12,6 +14,16 @@ def render(template, **values):
     Text is escaped; what is HTML already must be a ``Markup``.
     """
     return Markup(_environment().get_template(f"{template}.html").render(**values))
+
+
+def sentences(template, **values):
+    """Return the paragraphs of a filled-in template of words, without empty ones.
+
+    A blank line ends a paragraph; paragraphs whose condition is false leave none.
+    """
+    blocks = re.split(r"\n\s*\n", render(template, **values))
+    words = (" ".join(block.split()) for block in blocks)
+    return [Markup(each) for each in words if each]
 
 
 @functools.cache
@@ -30,8 +42,19 @@ def _environment():
         "number": format_number,
         "percent": format_percent,
         "p": format_p_value,
+        "at_least": percent_at_least,
+        "bits_at_least": bits_at_least,
+        "count": "{:,}".format,
+        "points": percentage_points,
     }
     return environment
+
+
+def read_text(file_name):
+    """Read a style or a script of the pages, a .css or .js file."""
+    folder = "_javascript" if file_name.endswith(".js") else "_templates"
+    path = resources.files("neuroextrap.reporting").joinpath(folder, file_name)
+    return path.read_text(encoding="utf-8")
 
 
 def format_number(value):
@@ -98,6 +121,26 @@ def format_p_value(p_value):
         return "-"
     text = f"{p_value:.2g}"
     return text[1:] if text.startswith("0.") else text
+
+
+def percentage_points(difference):
+    """Return a difference of proportions in percentage points, with its sign.
+
+    >>> percentage_points(0.2), percentage_points(-0.015)
+    ('+20', '−1.5')
+    """
+    points = 100 * difference
+    text = f"{points:+.0f}" if abs(points) >= 10 else f"{points:+.2g}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def sentence_case(label):
+    """Begin a name with a capital, unless it is a letter such as t.
+
+    >>> sentence_case("t"), sentence_case("cluster extent")
+    ('t', 'Cluster extent')
+    """
+    return label if len(label.split()[0]) == 1 else label[:1].upper() + label[1:]
 
 
 def paragraphs(*texts, note=False):

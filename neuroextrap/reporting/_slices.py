@@ -3,14 +3,13 @@
 import base64
 import html
 import re
-from importlib import resources
 from string import Template
 
 import numpy as np
 
 from neuroextrap.plotting._brain_maps import COLORMAP
-from neuroextrap.reporting._map_data import color_range
-from neuroextrap.reporting._png import gray_png
+from neuroextrap.reporting._pictures import color_range, gray_png
+from neuroextrap.reporting._rendering import read_text
 
 _WIDTH = 920
 _FINE, _FINEST = 144, 200
@@ -25,7 +24,7 @@ _FRAME = Template("""<!DOCTYPE html>
 <body>$body</body></html>""")
 
 
-def slices_frame(fitted, map_name, place, below=None):
+def slices_frame(view, map_name, place, below=None):
     """Return nilearn's viewer of volumes in an inline frame, as HTML.
 
     The frame tells the page where it was clicked. The map `map_name` is drawn until the
@@ -33,8 +32,8 @@ def slices_frame(fitted, map_name, place, below=None):
     the volume `below`, or over the mask's outline. Raises RuntimeError if the installed
     nilearn draws its viewer in another way than 0.14.
     """
-    view = _view(fitted, map_name, place, below)
-    body = view.html.partition("<body>")[2].rpartition("</body>")[0]
+    drawn = _draw(view, map_name, place, below)
+    body = drawn.html.partition("<body>")[2].rpartition("</body>")[0]
     body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
     body = _PICTURE.sub(_smaller, body)
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
@@ -43,11 +42,11 @@ def slices_frame(fitted, map_name, place, below=None):
             "the page of nilearn.plotting.view_img does not call brainsprite any more; "
             "install nilearn 0.14 to have the interactive viewer"
         )
-    bridge = f"<script>{read_script('frame')}</script>\n"
+    bridge = f"<script>{read_text('frame.js')}</script>\n"
     page = _FRAME.substitute(body=body[:script] + bridge + body[script:])
     return (
         f'<iframe title="Brain viewer" srcdoc="{html.escape(page)}" '
-        f'width="{view.width}" height="{view.height}"></iframe>'
+        f'width="{drawn.width}" height="{drawn.height}"></iframe>'
     )
 
 
@@ -56,21 +55,14 @@ def _smaller(match):
     return base64.b64encode(gray_png(base64.b64decode(match[0]))).decode("ascii")
 
 
-def read_script(name):
-    """Read one of the package's own scripts; `name` is without its ending."""
-    folder = resources.files("neuroextrap.reporting").joinpath("_javascript")
-    return folder.joinpath(f"{name}.js").read_text(encoding="utf-8")
-
-
-def _view(fitted, map_name, place, below):
+def _draw(view, map_name, place, below):
     """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
-    img, values = fitted.maps_[map_name], fitted.region_scores_[map_name]
-    low, high = color_range(values)
+    low, high = color_range(view.scores[map_name])
     return view_img(
-        _drawable(img, fitted.masker_),
-        bg_img=_outlined_mask(fitted) if below is None else _fine(below),
+        _drawable(view.maps[map_name], view.masker),
+        bg_img=_outlined_mask(view.masker) if below is None else _fine(below),
         cut_coords=place,
         threshold=_TRANSPARENT,
         cmap=COLORMAP,
@@ -91,14 +83,14 @@ def _drawable(img, masker):
     return Nifti1Image(np.where(np.isnan(data), 0.0, data), affine)
 
 
-def _outlined_mask(fitted):
+def _outlined_mask(masker):
     """Return the mask as a white anatomy with a gray edge, upright and isotropic."""
     from nibabel import Nifti1Image
     from scipy.ndimage import binary_erosion
 
     from neuroextrap.images._geometry import mask_lattice
 
-    mask, affine = _framed(mask_lattice(fitted.masker_)[0], fitted.masker_)
+    mask, affine = _framed(mask_lattice(masker)[0], masker)
     img = _fine(Nifti1Image(mask.astype(np.float32), affine))
     mask = img.get_fdata() > 0
     inside = binary_erosion(mask, border_value=1)

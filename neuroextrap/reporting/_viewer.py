@@ -1,4 +1,4 @@
-"""Maps with a threshold to move, and the curve of the voxel that is clicked."""
+"""Maps with a threshold to move, and what is known of the place that is clicked."""
 
 import json
 import logging
@@ -6,22 +6,32 @@ import logging
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._finding import criterion_words, find
-from neuroextrap.reporting._map_data import compressed
-from neuroextrap.reporting._page import make_page, read_text
+from neuroextrap.reporting._maps_section import (
+    background_note,
+    fitted_background,
+    page_maps,
+)
+from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines
-from neuroextrap.reporting._rendering import paragraphs, render
-from neuroextrap.reporting._slices import read_script, slices_frame
-from neuroextrap.reporting._viewer_data import viewer_data
+from neuroextrap.reporting._rendering import paragraphs, read_text, render
+from neuroextrap.reporting._slices import slices_frame
+from neuroextrap.reporting._viewer_data import (
+    compressed,
+    in_volume,
+    on_surface,
+    rounded,
+    viewer_data,
+)
 from neuroextrap.stats._validation import check_flags
 
 _LOGGER = logging.getLogger(__name__)
-_SCRIPTS = ("look_up", "curve", "threshold", "volume", "surface", "start")
+_SCRIPTS = ("look_up", "curve", "subjects", "threshold", "volume", "surface", "start")
 
 _FIRST_MAP = "accuracy"
 _MOST_CURVES = 2000
 _LOOKS = ("outside", "inside", "above", "below", "front", "behind")
+_SIDES = {"x": "from the right", "y": "from behind", "z": "from above"}
 
 
 def interactive_viewer(
@@ -95,7 +105,7 @@ def interactive_viewer(
     check_flags(only_surviving=only_surviving)
     _check(fitted, map_name, max_regions)
     background = fitted_background(fitted, bg_img)
-    section = viewer_section(
+    section = viewer_of_curves(
         fitted,
         background,
         map_name=map_name,
@@ -106,70 +116,86 @@ def interactive_viewer(
     return make_page("Explore the maps", [("", background_note(background) + section)])
 
 
-def background_note(background):
-    """Return a note, as HTML, where maps are drawn without the template."""
-    why = background.why
-    return paragraphs(f"{why[:1].upper()}{why[1:]}." if why else "", note=True)
-
-
-def viewer_section(
+def viewer_of_curves(
     fitted,
     background,
     *,
-    map_name=None,
+    map_name=_FIRST_MAP,
     max_regions=_MOST_CURVES,
     bg_img=None,
     only_surviving=True,
     peaks=(),
 ):
-    """Return the viewer as HTML, a part of a page; see :func:`interactive_viewer`.
+    """Return the viewer of a fitted analysis as HTML; see :func:`interactive_viewer`.
 
     Volumes are drawn over the `background`, surfaces over `bg_img`. The curves of the
-    regions `peaks` are kept in any case.
+    regions `peaks` are kept in any case. The data have ``curves`` at ``set_sizes`` and
+    ``bounds`` (or None) at ``bound_sizes``, one row per kept region.
     """
-    map_name = map_name or _FIRST_MAP
-    _check(fitted, map_name, max_regions)
-    finding = find(fitted)
+    view, results = page_maps(fitted), fitted.results_
+    finding, names = view.finding, view.choice.names
+    kept = _strongest(view, map_name, max_regions)
+    kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
+    peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
     data = viewer_data(
-        fitted,
-        finding.survives,
+        view,
+        map_name,
+        kept,
+        names=None if names is None else [str(names[region]) for region in kept],
+        start=int(np.argmax(kept == peak)),
         trends=bool(only_surviving and finding.criterion and not finding.n_surviving),
-        map_name=map_name,
-        max_regions=max_regions,
-        peaks=peaks,
-        in_mni152=background.in_mni152,
-        bg_img=bg_img,
     )
-    if "hemispheres" in data:
-        views = surface_views(data)
+    sizes, bounds = [], None
+    if results.n_repeats is not None:
+        sizes, bounds = results.bound_curve(kept)
+        sizes, bounds = sizes.tolist(), rounded(bounds)
+    data |= {
+        "set_sizes": results.set_sizes.tolist(),
+        "curves": rounded(results.curve(kept)[1]),
+        "bound_sizes": sizes,
+        "bounds": bounds,
+    }
+    return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)
+
+
+def _strongest(view, map_name, max_regions):
+    """Return kept regions, strongest first; ties go to the more accurate."""
+    accuracy = view.scores["accuracy"]
+    order = np.lexsort((-accuracy, -view.strength(map_name)))  # NaN comes last
+    order = order[np.isfinite(accuracy[order])]
+    return order if view.choice.owner is not None else order[:max_regions]
+
+
+def draw_viewer(view, first, data, background, bg_img, *, only=True):
+    """Return a viewer as HTML, a part of a page.
+
+    `data` are what ``viewer_data`` collected, and the curves or the subjects that a
+    click shows; `first` is the map that is shown at first.
+    """
+    if view.on_surface:
+        data |= on_surface(view.masker, bg_img)
+        names = [side["name"] for side in data["hemispheres"]]
+        views = render("hemispheres", names=names, looks=_LOOKS)
     else:
-        place = data["places"][data["start"]]
-        frame = slices_frame(fitted, map_name, place, background.img)
-        views = volume_views(frame, data)
+        data |= in_volume(view, np.array(data["regions"]), background.in_mni152)
+        views = _volume_views(view, first, data, background)
+    scripts = [name for name in _SCRIPTS if name != "subjects" or "subjects" in data]
     return render(
         "viewer",
         style=Markup(read_text("viewer.css")),
-        hint=_hint(data),
+        content=data,
+        n_regions=view.choice.n_regions,
         data=compressed(json.dumps(data, allow_nan=False).encode("utf-8")),
-        script=Markup("\n".join(read_script(name) for name in _SCRIPTS)),
+        script=Markup("\n".join(read_text(f"{name}.js") for name in scripts)),
         views=views,
-        criterion=_criterion(fitted, finding),
-        only=only_surviving,
-        panel="Accuracy against set size",
-        save="Save this curve (TSV)",
+        criterion=view.finding.words if view.finding.n_surviving else "",
+        only=only,
     )
 
 
-def _criterion(fitted, finding):
-    """Return in words what surviving means; "" where nothing survives."""
-    if not finding.n_surviving:
-        return ""
-    return criterion_words(fitted, finding.criterion)
-
-
-def volume_views(frame, data):
+def _volume_views(view, first, data, background):
     """Return slices with their sliders, and the glass brain."""
-    captions = {"x": "from the right", "y": "from behind", "z": "from above"}
+    place = data["places"][data["start"]]
     outlines = {} if data["glass"] is None else glass_outlines()
     glass = [
         {
@@ -177,27 +203,19 @@ def volume_views(frame, data):
             "caption": caption,
             "outline": Markup(outlines[axis]["source"]) if outlines else "",
         }
-        for axis, caption in captions.items()
+        for axis, caption in _SIDES.items()
     ]
+    frame = slices_frame(view, first, place, background.img)
     return render("slices", frame=Markup(frame), glass=glass)
 
 
-def surface_views(data):
-    """Return hemispheres, and the menu of directions to look from."""
-    names = [side["name"] for side in data["hemispheres"]]
-    return render("hemispheres", names=names, looks=_LOOKS)
+def or_note(draw, *args, **options):
+    """Return a viewer, or a note where the installed nilearn draws its own otherwise.
 
-
-def report_section(fitted, background, bg_img=None, peaks=()):
-    """Return the viewer for a report, a note why there is none, or nothing.
-
-    Nothing where there is no image; a note where the installed nilearn draws its viewer
-    in another way: the other sections of the report still hold.
+    The other sections of a report still hold.
     """
-    if not has_viewer(fitted):
-        return ""
     try:
-        return viewer_section(fitted, background, bg_img=bg_img, peaks=peaks)
+        return draw(*args, **options)
     except RuntimeError as error:
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)
@@ -222,20 +240,3 @@ def _check(fitted, map_name, max_regions):
         raise ValueError(f"max_regions={max_regions} must be at least 1")
     if not np.isfinite(scores[map_name]).any():
         raise ValueError(f"map_name={map_name!r} has no finite value; choose another")
-
-
-def _hint(data):
-    """Explain how to use the viewer and what was left out."""
-    text = (
-        "The slider moves the threshold of the map (weaker values are not drawn); the "
-        "number beside it can be typed. Click into the brain, or on a peak's place in "
-        "a table, to see below the accuracy curve and the numbers of the region that "
-        f"the {data['element']} belongs to. The bound on average Bayes accuracy holds "
-        "for each set size and region by itself. "
-    )
-    if data["kept"] < data["analyzed"]:
-        return text + (
-            f"To keep the page small it holds the curves of the {data['kept']} "
-            f"strongest of {data['analyzed']} regions."
-        )
-    return text + f"The page holds the curves of all {data['kept']} regions."

@@ -1,112 +1,131 @@
-"""The data of the viewer's page: numbers of the regions, and not too many."""
+"""The data of a viewer's page: maps, numbers of regions, and where they lie."""
+
+import base64
+import gzip
 
 import numpy as np
 
-from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._backgrounds import surface_grays
-from neuroextrap.reporting._map_data import map_data, packed
-from neuroextrap.reporting._peaks import peak_table
-from neuroextrap.reporting._pictures import glass_outlines
+from neuroextrap.plotting._brain_maps import COLORMAP
+from neuroextrap.reporting._pictures import (
+    TREND_SHARE,
+    color_range,
+    glass_outlines,
+    trend_limit,
+)
 
 _REACH = 4.0
+_MOST_NUMBERS = 600_000
 
 
-def viewer_data(  # noqa: PLR0913 - what a page is made of
-    fitted,
-    survives,
-    *,
-    map_name,
-    max_regions,
-    peaks=(),
-    trends=False,
-    in_mni152=False,
-    bg_img=None,
-):
-    """Collect maps, curves, numbers and places of regions, ready for JSON.
+def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
+    """Collect what every viewer reads but for places, ready for JSON.
 
-    Kept are the curves of the `max_regions` regions that are strongest in the map
-    `map_name`, strongest first, or of all regions of an atlas, and of `peaks`. `bg_img`
-    gives the vertices of surfaces their gray; volumes have a glass brain if they lie
-    `in_mni152`. The regions that `survives` says survive correction can be shown alone;
-    with `trends` none does, and maps begin with their strongest 5%.
-
-    The returned dict has what :func:`map_data` collects; ``curves`` at ``set_sizes``,
-    ``bounds`` (or None) at ``bound_sizes``, ``values`` of ``columns``, ``regions``
-    (their numbers) and ``names`` (or None), one row per kept region; ``analyzed`` and
-    ``kept``, numbers of regions; ``survives``, of every region; ``start``, the row to
-    begin with; ``element``, voxel or vertex. Of volumes, ``shape``, ``affine`` (voxel
-    to mm) and ``inverse``; ``features``, start and length of every run of mask voxels
-    in C order; ``places`` (x, y, z) in mm of kept regions; ``reach``, mm; ``glass``,
-    frames of the outlines or None. Of surfaces ``hemispheres``: mesh, grays, and the
-    feature of every vertex or -1.
+    `view` is a :class:`PageMaps`, `first` the map that is shown at first, `kept` the
+    regions whose numbers the page holds, `names` what these are called (or None), and
+    `start` the row of them to begin with. With `trends` maps begin with their strongest
+    5% of regions. The dict has ``values`` of ``columns``, ``regions`` and ``names``,
+    one row per kept region; ``analyzed`` and ``kept``, numbers of regions;
+    ``survives`` of every region; ``maps``, of each its label, title, unit, range of
+    colors (low, high), first threshold (start), whether small values are strong
+    (smaller) and its values of all regions (float32, packed); ``shown``, which is
+    first; ``region_of``, region of every voxel or vertex, -1 for none (int32, packed);
+    ``colors``, 256 times rrggbb.
     """
-    from neuroextrap.images._maskers import is_surface_masker
-
-    results, scores = fitted.results_, fitted.region_scores_
-    kept = _strongest(fitted, map_name, max_regions)
-    kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
-    columns = [record for name, record in MAPS.items() if name in scores]
-    data = {
-        "set_sizes": results.set_sizes.tolist(),
-        "curves": rounded(results.curve(kept)[1]),
-        **_bounds(results, kept),
+    offered = _offered_maps(view, first)
+    columns = [name for name in view.records if name in view.scores]
+    columns = [name for name in columns if np.isfinite(view.scores[name]).any()]
+    region = view.choice.to_features(np.arange(view.choice.n_regions))
+    return {
         "columns": [
             {"label": record.label, "unit": record.unit, "title": record.description}
-            for record in columns
+            for record in map(view.record, columns)
         ],
         "values": rounded(
-            np.stack([scores[record.name][kept] for record in columns], axis=1)
+            np.stack([view.scores[name][kept] for name in columns], axis=1)
         ),
         "regions": kept.tolist(),
-        "names": None,
-        "analyzed": int(np.isfinite(scores["accuracy"]).sum()),
+        "names": names,
+        "analyzed": int(np.isfinite(view.scores[first]).sum()),
         "kept": len(kept),
-        "start": _start(fitted, map_name, kept),
+        "start": start,
+        "survives": packed(view.finding.survives, "u1"),
+        "maps": [one_map(view, name, trends=trends) for name in offered],
+        "shown": offered.index(first),
+        "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
+        "colors": _map_colors(),
     }
-    names = results.choice.names
-    if names is not None:
-        data["names"] = [str(names[region]) for region in kept]
-    if is_surface_masker(fitted.masker_):
-        places = on_surface(fitted, bg_img)
-    else:
-        places = in_volume(fitted, kept, in_mni152)
-    data["survives"] = packed(survives, "u1")
-    return data | map_data(fitted, map_name, trends=trends) | places
 
 
-def _strongest(fitted, map_name, max_regions):
-    """Return kept regions, strongest first; ties go to the more accurate."""
-    scores = fitted.region_scores_
-    accuracy = scores["accuracy"]
-    strength = record_of(map_name).strength(scores[map_name])
-    order = np.lexsort((-accuracy, -strength))  # NaN comes last
-    order = order[np.isfinite(accuracy[order])]
-    in_atlas = fitted.results_.choice.owner is not None
-    return order if in_atlas else order[:max_regions]
+def _offered_maps(view, first):
+    """Return the maps of the menu: those of the overview that fit, and the first."""
+    names = [
+        name
+        for name in view.overview()
+        if name != first and np.nanmax(view.strength(name), initial=0.0) > 0
+    ]
+    names = names[: max(0, _MOST_NUMBERS // view.choice.n_regions - 1)]
+    ordered = [name for name in view.overview() if name in (*names, first)]
+    return ordered if first in ordered else [*ordered, first]
 
 
-def _start(fitted, map_name, kept):
-    """Return the row of the map's peak (a plateau's middle), 0 where it is not kept."""
-    peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
-    return int(np.argmax(kept == peak))
+def one_map(view, name, *, trends=False):
+    """Describe one map to a viewer; one with two tails begins without a threshold."""
+    record, values = view.record(name), view.scores[name]
+    low, high = color_range(values)
+    start = record.first_threshold(view.n_classes)
+    begins = _first_threshold_text(record, view.n_classes)
+    if view.two_sided and np.nanmin(values) < 0:
+        start = low - 1e-6 * (high - low)
+        begins = "Both signs are drawn at first."
+    elif trends:
+        start = trend_limit(record.strength(values))
+        start = -start if record.tail == "lower" else start
+        begins = (
+            "No region survives correction: the threshold starts at the strongest "
+            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
+        )
+    return {
+        "label": record.label,
+        "title": record.description,
+        "unit": record.unit,
+        "low": low,
+        "high": high,
+        "start": start,
+        "begins": begins,
+        "smaller": record.tail == "lower",
+        "values": packed(values, "<f4"),
+    }
 
 
-def _bounds(results, kept):
-    """Return bounds on the average Bayes accuracy of kept regions, where they hold."""
-    if results.n_repeats is None:
-        return {"bound_sizes": [], "bounds": None}
-    sizes, bounds = results.bound_curve(kept)
-    return {"bound_sizes": sizes.tolist(), "bounds": rounded(bounds)}
+def _first_threshold_text(record, n_classes):
+    """Explain in a sentence where the threshold of a map starts."""
+    start = record.first_threshold(n_classes)
+    if record.threshold_meaning:
+        return f"The threshold starts at {start:g}: {record.threshold_meaning}."
+    chance = record.chance_level(n_classes)
+    if chance and record.threshold is None:
+        return f"The threshold starts at chance, {chance}."
+    return f"The threshold starts at {start:g}."
 
 
-def in_volume(fitted, kept, in_mni152):
-    """Collect the places of the mask's voxels, and one of every kept region."""
+def in_volume(view, kept, in_mni152):
+    """Collect the places of the mask's voxels, and one of every kept region.
+
+    ``shape``, ``affine`` (voxel to mm) and ``inverse``; ``features``, start and length
+    of every run of mask voxels in C order; ``places`` (x, y, z) in mm of kept regions;
+    ``reach``, mm; ``glass``, frames of the outlines of a brain in MNI space, or None.
+    """
     from neuroextrap.images import feature_coordinates
     from neuroextrap.images._geometry import mask_lattice
 
-    mask, affine = mask_lattice(fitted.masker_)
-    row, features = _rows(fitted, kept)
-    places = feature_coordinates(fitted.masker_)
+    mask, affine = mask_lattice(view.masker)
+    row_of = np.full(view.choice.n_regions, np.nan)
+    row_of[kept] = np.arange(len(kept))
+    row = view.choice.to_features(row_of)
+    features = np.flatnonzero(np.isfinite(row))
+    row = row[features].astype(int)
+    places = feature_coordinates(view.masker)[features]
     size = np.linalg.norm(affine[:3, :3], axis=0).max()
     glass = None
     if in_mni152:
@@ -118,18 +137,18 @@ def in_volume(fitted, kept, in_mni152):
         "affine": affine.tolist(),
         "inverse": np.linalg.inv(affine).tolist(),
         "features": _runs(np.flatnonzero(mask)),
-        "places": rounded(_central_places(places[features], row, len(kept))),
+        "places": rounded(_central_places(places, row, len(kept))),
         "reach": float(_REACH * size),
         "glass": glass,
     }
 
 
-def on_surface(fitted, bg_img):
-    """Collect the hemispheres' meshes, and which vertex is which feature."""
+def on_surface(masker, bg_img):
+    """Collect the hemispheres: mesh, grays, and the feature of every vertex or -1."""
     from neuroextrap.images._geometry import surface_mesh
 
-    sides = surface_mesh(fitted.masker_)
-    grays = surface_grays(fitted.masker_, bg_img)
+    sides = surface_mesh(masker)
+    grays = surface_grays(masker, bg_img)
     hemispheres = []
     for side, gray in zip(sides, grays, strict=True):
         features = np.full(len(side.coordinates), -1)
@@ -144,16 +163,6 @@ def on_surface(fitted, bg_img):
             }
         )
     return {"element": "vertex", "elements": "vertices", "hemispheres": hemispheres}
-
-
-def _rows(fitted, kept):
-    """Return rows of kept regions' features, and which features these are."""
-    choice = fitted.results_.choice
-    row_of = np.full(choice.n_regions, np.nan)
-    row_of[kept] = np.arange(len(kept))
-    row = choice.to_features(row_of)
-    features = np.flatnonzero(np.isfinite(row))
-    return row[features].astype(int), features
 
 
 def _runs(flat):
@@ -179,3 +188,21 @@ def rounded(values):
     flat = [float(f"{v:.4g}") if np.isfinite(v) else None for v in values.ravel()]
     width = values.shape[1]
     return [flat[i : i + width] for i in range(0, len(flat), width)]
+
+
+def packed(values, kind):
+    """Return numbers as compressed text; `kind` is a type of numpy such as "<f4"."""
+    return compressed(np.ascontiguousarray(values, dtype=kind).tobytes())
+
+
+def compressed(data):
+    """Return bytes as text: gzip, then base64, equal for equal bytes."""
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
+
+
+def _map_colors():
+    """Return the 256 colors of the maps as one text of rrggbb."""
+    import matplotlib
+
+    table = matplotlib.colormaps[COLORMAP](np.arange(256), bytes=True)[:, :3]
+    return table.tobytes().hex()

@@ -64,8 +64,8 @@ class NullCounts:
     ) -> None:
         """Count the statistics (n_regions, n_labelings) of some regions.
 
-        The labelings are number `first` and those after it; both sides of the
-        comparison have gone through :func:`round_ties` or :func:`tie_floor`.
+        The labelings are number `first` and those after it. `score` has gone through
+        :func:`tie_floor`, or both sides through :func:`round_ties`.
         """
         if permuted.size == 0:
             return

@@ -69,7 +69,7 @@ def test_the_page_of_the_group_is_linked(permuted):
     [page] = (permuted / "group").glob("*desc-report_stat.html")
     text = page.read_text(encoding="utf-8")
     assert "over 4 subjects, the mean accuracy is above 0.25 in none of 47" in text
-    assert "Nothing could: 16 arrangements give p-values of .062 at least" in text
+    assert "with 16 arrangements no p-value can be below .062." in text
     assert ">Prevalence<a" in text
     assert ">Information over subjects<a" in text
     index = (permuted / "index.html").read_text(encoding="utf-8")

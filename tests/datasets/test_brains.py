@@ -55,5 +55,5 @@ def test_overlapping_spheres_are_refused():
 
 
 def test_one_center_per_information():
-    with pytest.raises(ValueError, match="for each of the 2 numbers of information"):
+    with pytest.raises(ValueError, match="for each of the 2 values of information"):
         simulate_brain(information=(1.0, 2.0), coordinates=[(0, 0, 0)])

@@ -1,6 +1,8 @@
 """What makes p-values and bounds doubtful: dependent scans, one order, copies."""
 
 import json
+import re
+from html import unescape
 
 import nibabel
 import numpy as np
@@ -11,7 +13,7 @@ from markupsafe import escape
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._doubts import copies, neighbor_correlation, order_agreement
 from neuroextrap.images import block_averages, resolve_masker, to_img
-from neuroextrap.reporting._finding import find, verdict
+from neuroextrap.reporting import identification_sections
 from neuroextrap.stats import bayes_accuracy_lower_bound
 
 N_SETS = 150
@@ -62,7 +64,7 @@ def test_blocks_in_training_and_test_bound_nothing():
     folds = [(order[:20], order[20:]), (order[20:], order[:20])]
     light = IdentificationSearchLight(blocks=blocks, cv=folds).fit(X, y, groups=runs)
     assert not any("bound" in name for name in light.region_scores_)
-    assert any("samples in training and test set" in note for note in light.notes_)
+    assert any("in the training and the test set" in note for note in light.notes_)
 
 
 def test_declared_blocks_keep_the_bound_below_the_truth():
@@ -127,12 +129,18 @@ def drifting(y, runs, seed=0, n_features=4):
     )
 
 
+def verdict(fitted):
+    """The first sentence of the report."""
+    answer = unescape(dict(identification_sections(fitted))["What was found"])
+    return re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
+
+
 def all_places(fitted, tmp_path):
     """Warning apart, what readers of an analysis see: notes, folder, page, sentence."""
     fitted.to_directory(tmp_path / "out")
     again = type(fitted).from_directory(tmp_path / "out")
-    sentence = verdict(again, find(again))
-    assert sentence == verdict(fitted, find(fitted))
+    sentence = verdict(again)
+    assert sentence == verdict(fitted)
     page = again.generate_report().get_standalone()
     assert escape(sentence) in page
     assert again.notes_ == fitted.notes_
@@ -303,7 +311,7 @@ def test_the_first_sentence_doubts_what_it_rests_on(options, what):
     y, runs = ORDERED
     light = IdentificationSearchLight(**options)
     light.fit(drifting(y, runs), y, groups=runs)
-    assert f", but {what}" in verdict(light, find(light))
+    assert f", but {what}" in verdict(light)
 
 
 @pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
@@ -312,6 +320,6 @@ def test_missing_runs_are_no_doubt_of_bounds():
     y = rng.permutation(np.repeat([0, 1, 2], 20))
     light = IdentificationSearchLight(cv=3, n_permutations=99)
     light.fit(rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[y], y)
-    assert "may be too small, because no runs" in verdict(light, find(light))
+    assert "may be too small, because no runs" in verdict(light)
     light.set_params(n_permutations=0).fit(rng.normal(size=(60, 4)), y)
-    assert "but" not in verdict(light, find(light))
+    assert "but" not in verdict(light)

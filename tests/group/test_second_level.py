@@ -14,8 +14,7 @@ from scipy import stats as scipy_stats
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.reporting._group_finding import find_in_group, sentences_in_group
-from neuroextrap.reporting._group_view import group_view
+from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._cluster_statistics import (
     find_clusters,
@@ -218,8 +217,7 @@ def test_small_variance_groups_are_told_on_the_page_too(n):
         maps = second_level_test(imgs, **options)
     said = [str(w.message) for w in told if "variance_groups" in str(w.message)]
     assert len(said) == (n < 10)
-    view = group_view([maps], GROUP_MAPS, None)
-    text = " ".join(sentences_in_group(maps, find_in_group(maps, view), view))
+    text = " ".join(found_in_group(*read_group([maps], GROUP_MAPS, None), 0))
     assert ("variance_groups has a group of 9 subjects" in text) == (n < 10)
 
 

@@ -9,8 +9,9 @@ from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting import identification_sections, peak_table
-from neuroextrap.reporting._map_data import map_data
-from neuroextrap.reporting._validity import validity_notes
+from neuroextrap.reporting._identification_words import validity_notes
+from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._viewer_data import viewer_data
 
 
 @pytest.fixture
@@ -22,6 +23,11 @@ def fitted():
     regions = np.abs(np.subtract.outer(np.arange(9), np.arange(9))) < 2
     light = IdentificationSearchLight(regions=regions, n_permutations=19)
     return light.fit(X, y, groups=runs)
+
+
+def maps_of_viewer(fitted, name):
+    """What a viewer that begins with a map says of the maps it offers."""
+    return viewer_data(page_maps(fitted), name, np.arange(9))["maps"]
 
 
 def test_every_map_has_a_record_of_its_name(fitted):
@@ -85,7 +91,7 @@ def test_names_mean_nothing(fitted):
     fitted.region_scores_["p_value_accuracy_fwe"] = np.arange(9.0)
     (shown,) = [
         entry
-        for entry in map_data(fitted, "p_value_accuracy_fwe")["maps"]
+        for entry in maps_of_viewer(fitted, "p_value_accuracy_fwe")
         if entry["label"] == "p value accuracy fwe"
     ]
     assert not shown["smaller"]
@@ -109,7 +115,7 @@ def test_a_new_map_needs_its_record_only(fitted, monkeypatch):
         peak_table(fitted, statistic=record.name)[record.name], values[::-1]
     )
     assert record.note in validity_notes(fitted)
-    labels = [entry["label"] for entry in map_data(fitted, "accuracy")["maps"]]
+    labels = [entry["label"] for entry in maps_of_viewer(fitted, "accuracy")]
     assert "margin of victory" in labels
     assert "margin of victory" in dict(identification_sections(fitted))["Peaks"]
 

@@ -9,7 +9,7 @@ from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._space import new_volume, space_code
 from neuroextrap.reporting import identification_report, interactive_viewer
-from neuroextrap.reporting._anatomy import fitted_background
+from neuroextrap.reporting._maps_section import fitted_background
 
 
 def _fit(code, offset=1000.0):

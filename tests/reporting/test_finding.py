@@ -13,9 +13,9 @@ from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import identification_sections, peak_table
 from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.reporting._finding import find, findings, verdict
-from neuroextrap.reporting._methods import methods_paragraph
-from neuroextrap.reporting._peaks_section import peaks_section, ranked_peaks
+from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_words import found, methods
+from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._rendering import format_percent
 
 
@@ -26,6 +26,11 @@ def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
     X = X + rng.normal(size=(3 * n_runs, n_features))
     light = IdentificationSearchLight(n_permutations=n_permutations)
     return light.fit(X, y, groups=runs)
+
+
+def said_of(fitted):
+    """The sentences of the answer, the first one first."""
+    return found(fitted, ranked_peaks(fitted, 1))
 
 
 @pytest.fixture(scope="module")
@@ -51,24 +56,26 @@ def test_survivors_are_counted(fitted):
     np.testing.assert_array_equal(finding.survives, p_values <= 0.05)
     n_regions = np.isfinite(p_values).sum()
     expected = f"Above chance in {(p_values <= 0.05).sum()} of {n_regions:,} spheres"
-    assert verdict(fitted, finding).startswith(expected)
+    assert said_of(fitted)[0].startswith(expected)
 
 
 def test_numbers_of_the_strongest_are_those_of_its_maps(fitted):
     peak = peak_table(fitted, n_peaks=1).iloc[0]
-    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 3)))
+    sentences = " ".join(said_of(fitted))
     x, y, z = (round(peak[axis]) for axis in "xyz")
     assert f"({x}, {y}, {z}) mm".replace("-", "\N{MINUS SIGN}") in sentences
     assert f"{format_percent(peak['accuracy'])} correct among 4 classes" in sentences
     lower, upper = fitted.accuracy_interval(int(peak["region"]))
     assert f"{format_percent(lower[-1])} to {format_percent(upper[-1])}" in sentences
+    n_regions = np.isfinite(fitted.region_scores_["accuracy"]).sum()
+    assert f"optimistic, because it is the best of {n_regions:,} spheres" in sentences
     assert "Nothing can be said about other classes: 4 are too few." in sentences
 
 
 def test_only_simultaneous_bounds_are_quoted_for_a_peak(fitted):
     peak = peak_table(fitted, n_peaks=1).iloc[0]
     bound = peak["bayes_accuracy_bound_fwe"]
-    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 1)))
+    sentences = " ".join(said_of(fitted))
     if bound > 0.25:
         assert f"at least {int(100 * bound)}% of the time" in sentences
     else:
@@ -116,11 +123,9 @@ def test_lines_are_named_as_they_are_drawn(fitted):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_sentence_or_table_states_more_than_a_bound(seed):
     fitted = _fit(seed, signal=1.5, n_runs=30, n_permutations=39)
-    peaks = ranked_peaks(fitted, 1)
-    finding = find(fitted)
-    peak = peaks.iloc[0]
-    text = " ".join(findings(fitted, finding, peaks))
-    table = str(peaks_section(fitted, finding, peaks, has_viewer=False))
+    peak = ranked_peaks(fitted, 1).iloc[0]
+    sections = dict(identification_sections(fitted, n_peaks=1))
+    text, table = sections["What was found"], sections["Peaks"]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", table[: table.index("All columns")])
     accuracy, bits = (
         peak["bayes_accuracy_bound_fwe"],
@@ -142,13 +147,10 @@ def test_nothing_is_said_to_be_nothing(nothing):
     finding = find(nothing)
     assert nothing.region_scores_["p_value_fwe"].min() > 0.05  # of this seed
     assert finding.n_surviving == 0
-    assert verdict(nothing, finding).startswith("Nothing survives: none of")
+    assert said_of(nothing)[0].startswith("Nothing survives: none of")
     assert "Nothing survives" in nothing._repr_html_()
     sections = dict(identification_sections(nothing))
-    assert (
-        "trends that labels without meaning give as well"
-        in (sections["What was found"])
-    )
+    assert "trends no larger than random labels produce" in sections["What was found"]
     assert "that do not survive correction: trends" in sections["Peaks"]
     assert "a trend that does not survive correction" in sections["Accuracy curves"]
     assert sections["Accuracy curves"].count("<figure>") == 1
@@ -156,8 +158,7 @@ def test_nothing_is_said_to_be_nothing(nothing):
 
 def test_too_few_permutations_are_told():
     fitted = _fit(signal=2.0, n_permutations=9)
-    sentences = findings(fitted, find(fitted), ranked_peaks(fitted, 1))
-    assert "9 permutations give p-values of .1 at least" in sentences[0]
+    assert "with 9 permutations no p-value can be below .1." in said_of(fitted)[1]
 
 
 def test_without_permutations_the_bound_decides():
@@ -166,14 +167,14 @@ def test_without_permutations_the_bound_decides():
     assert finding.criterion == "bayes_accuracy_bound_fwe"
     assert finding.n_surviving == 1
     assert strong.region_scores_["bayes_accuracy_bound_fwe"][0] > 1 / 3
-    assert verdict(strong, finding).startswith("The region is above chance")
-    assert verdict(weak, find(weak)).startswith("Nothing was shown")
+    assert said_of(strong)[0].startswith("The region is above chance")
+    assert said_of(weak)[0].startswith("Nothing was shown")
 
 
 def test_a_single_region_is_not_called_the_best_of_many():
     fitted = _fit(signal=3.0, n_runs=20)
-    sentences = " ".join(findings(fitted, find(fitted), ranked_peaks(fitted, 1)))
-    assert "too high on average" not in sentences
+    sentences = " ".join(said_of(fitted))
+    assert "optimistic" not in sentences
 
 
 def test_false_alarms_are_as_rare_as_said():
@@ -210,12 +211,12 @@ def test_regions_that_survive_come_first_whatever_the_statistic(brain):
 
 
 def test_methods_say_within_what_labels_moved(fitted, one_region, tmp_path):
-    said = methods_paragraph(fitted)
+    said = " ".join(methods(fitted))
     assert "20 permutations of the labels within runs, family-wise" in said
     assert (
         "Gaussian channel with the closest accuracy curve over 2 to 4 classes" in said
     )
-    assert "permutations" not in methods_paragraph(one_region)
+    assert "permutations" not in " ".join(methods(one_region))
     fitted.to_directory(tmp_path / "all")
     read = type(fitted).from_directory(tmp_path / "all")
-    assert "20 permutations, family-wise" in methods_paragraph(read)
+    assert "20 permutations, family-wise" in " ".join(methods(read))

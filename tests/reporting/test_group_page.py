@@ -17,10 +17,9 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.reporting._group_clusters import group_clusters
-from neuroextrap.reporting._group_finding import find_in_group
 from neuroextrap.reporting._group_page import make_group_page
-from neuroextrap.reporting._group_view import group_view
+from neuroextrap.reporting._group_results import read_group
+from neuroextrap.reporting._group_sections import group_clusters
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
@@ -54,13 +53,12 @@ def tested(imgs):
 
 
 def _found(maps, atlas=None):
-    view = group_view([maps], GROUP_MAPS, atlas)
-    finding = find_in_group(maps, view)
-    return view, finding, group_clusters(maps, finding, view)
+    (result,) = read_group([maps], GROUP_MAPS, atlas)
+    return result.view.finding, group_clusters(result)
 
 
 def test_clusters_are_those_of_nilearn(tested):
-    _, finding, clusters = _found(tested)
+    finding, clusters = _found(tested)
     assert finding.criterion == "p_value_fwe_cluster_extent"
     p = tested["p_value_fwe_cluster_extent"].get_fdata()
     t = tested["t"].get_fdata()
@@ -109,7 +107,7 @@ def test_an_atlas_names_the_peaks(tested):
     labels = np.ones(SHAPE, "uint8")
     labels[4:] = 2
     atlas = Bunch(maps=_volume(labels), labels=["<i>left</i>", "right"])
-    _, _, clusters = _found(tested, (atlas, None))
+    _, clusters = _found(tested, (atlas, None))
     right = clusters["x"] >= 16
     assert (clusters["region"][right] == "right").all()
     assert (clusters["region"][~right] == "<i>left</i>").all()
@@ -130,7 +128,7 @@ def test_nothing_survives(imgs):
     with pytest.warns(UserWarning, match="only 16 distinct sign flips"):
         few = sign_flip_test(noise[:4], n_permutations=100)
     text = few.generate_report().get_standalone()
-    assert "Nothing could: 16 arrangements give p-values of .062 at least" in text
+    assert "with 16 arrangements no p-value can be below .062." in text
 
 
 def test_prevalence_and_permuted_maps(imgs):
@@ -154,12 +152,13 @@ def test_two_analyses_on_one_page(imgs, tested):
     rng = np.random.default_rng(1)
     nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
     found = prevalence_test(imgs, nulls, n_permutations=2000)
-    view = group_view([tested, found], GROUP_MAPS, None)
-    own = view.region_scores_["prevalence_p_value_fwe"]
-    np.testing.assert_array_equal(own, found["p_value_fwe"].get_fdata().ravel())
-    np.testing.assert_array_equal(
-        view.region_scores_["p_value_fwe"], tested["p_value_fwe"].get_fdata().ravel()
-    )
+    first, second = read_group([tested, found], GROUP_MAPS, None)
+    assert second.names["p_value_fwe"] == "prevalence_p_value_fwe"
+    for result, maps in ((first, tested), (second, found)):
+        expected = maps["p_value_fwe"].get_fdata().ravel()
+        np.testing.assert_array_equal(result.scores["p_value_fwe"], expected)
+        shown = result.view.scores[result.names["p_value_fwe"]]
+        np.testing.assert_array_equal(shown, expected)
     page = make_group_page(
         [tested, found],
         GROUP_MAPS,
@@ -183,7 +182,7 @@ def test_surfaces(surface, page_data):
         parts["left"][mesh.parts["left"].coordinates[:, 0] < -55] += 6
         images.append(SurfaceImage(mesh=mesh, data=parts))
     maps = second_level_test(images, n_permutations=100)
-    _, finding, clusters = _found(maps)
+    finding, clusters = _found(maps)
     assert clusters["n_vertices"].sum() == finding.n_surviving > 0
     text = maps.generate_report().get_standalone()
     assert f"{finding.n_surviving} of 600 vertices" in text
@@ -206,7 +205,7 @@ _DOTS = """JSON.stringify({
 
 
 def test_a_click_shows_every_subject(browser, imgs, tested, tmp_path):
-    _, _, clusters = _found(tested)
+    _, clusters = _found(tested)
     path = tmp_path / "group.html"
     tested.generate_report().save_as_html(path)
     browser.open(path)

@@ -75,7 +75,7 @@ def test_figures_are_closed(fitted):
 def test_vacuous_average_bound_is_said_and_points_to_the_given_classes(fitted):
     page = identification_report(fitted).get_standalone()
     assert "is vacuous: even accuracy 1 would not lift it above chance (1/4)" in page
-    assert "the bound for the given classes (bayes_accuracy_bound)" in page
+    assert "for the classes actually shown, use bayes_accuracy_bound." in page
 
 
 def test_bound_that_can_speak_is_not_called_vacuous():

@@ -1,12 +1,16 @@
 """Numbers and pieces of a page."""
 
+import re
 from html import unescape
+from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 
+from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import frame_table, make_page
 from neuroextrap.reporting._rendering import format_number, paragraphs
 
@@ -38,8 +42,12 @@ def test_notes_are_set_apart():
 
 
 def test_anchors_are_unique_and_in_the_contents():
-    page = make_page("t", [("Peaks", "<p>a</p>"), ("Peaks", "<p>b</p>"), ("?", "")])
+    page = make_page(
+        "t",
+        [("Peaks", "<p>a</p>"), ("Peaks", "<p>b</p>"), ("?", "<p>c</p>"), ("No", "")],
+    )
     page = page.get_standalone()
+    assert ">No<" not in page
     for anchor in ("peaks", "peaks-2", "part"):
         assert page.count(f'<section id="{anchor}"') == 1
         assert f'<li><a href="#{anchor}">' in page
@@ -75,3 +83,14 @@ def test_notebooks_show_the_page_in_a_frame():
     frame = report._repr_html_()
     assert unescape(frame.split('srcdoc="')[1].split('"')[0]) == report.html
     assert 'width="100%"' in frame
+
+
+def test_every_work_that_methods_name_is_listed():
+    folder = resources.files("neuroextrap.reporting").joinpath("_templates")
+    texts = [path.read_text() for path in folder.iterdir() if "methods" in path.name]
+    name = r"[A-Z]\w+(?: &amp; [A-Z]\w+| et al\.)? (?:19|20)\d\d"
+    named = {work for text in texts for work in re.findall(name, text)}
+    section = methods_section([Markup(work) for work in named])
+    works = re.findall(r"<li>(\w+).*\((\d+)\)", section)
+    assert sorted(works) == sorted((w.split()[0], w.split()[-1]) for w in named)
+    assert len(works) == 12

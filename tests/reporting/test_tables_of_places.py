@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.group import second_level_test
-from neuroextrap.reporting import _group_clusters, _page, _peaks_section
+from neuroextrap.reporting import _page, _peaks
 
 PEAKS = pd.DataFrame(
     {
@@ -29,8 +29,7 @@ def frames(request, monkeypatch):
         return table(frame.map(_plain).astype(frame.dtypes), *args, **kwargs)
 
     table = _page.frame_table
-    for module in (_peaks_section, _group_clusters):
-        monkeypatch.setattr(module, "frame_table", plain_text)
+    monkeypatch.setattr(_peaks, "frame_table", plain_text)
 
 
 def _plain(value):
@@ -43,13 +42,13 @@ def _check(page, n):
 
 
 def test_peaks(frames):
-    page = _peaks_section.tables_of_peaks(
+    page = _peaks.tables_of_peaks(
         PEAKS,
         np.array([True, False]),
         {"accuracy": ("Accuracy", str)},
         captions=("Strong", "Weak"),
         hint="",
-        has_viewer=True,
+        viewer_index="region",
     )
     _check(page, 2)
     assert ">(1, 2, 3)" in page
@@ -79,7 +78,7 @@ def test_with_pyarrow(fitted):
     """The real thing, where it is installed: pandas then stores text in its arrays."""
     pytest.importorskip("pyarrow")
     _check(fitted.generate_report().get_standalone(), 2)
-    place = pd.Series(np.array([_peaks_section.Markup("<b>x</b>")], dtype=object))
+    place = pd.Series(np.array([_peaks.Markup("<b>x</b>")], dtype=object))
     frame = pd.DataFrame({"x": [1.0]})
     frame.insert(0, "place", place.to_numpy())
     if pd.__version__ >= "3":  # what this test is about

@@ -8,9 +8,9 @@ from nibabel.affines import apply_affine
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import MAPS
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._anatomy import fitted_background
+from neuroextrap.reporting._maps_section import fitted_background
 from neuroextrap.reporting._page import make_page
-from neuroextrap.reporting._viewer import viewer_section
+from neuroextrap.reporting._viewer import viewer_of_curves
 
 SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
 GLASS = "document.querySelectorAll('.nx-glass canvas')[{}]"
@@ -187,7 +187,7 @@ def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted, tmp_path)
 
 def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
     background = fitted_background(fitted, None)
-    section = viewer_section(fitted, background, max_regions=50, only_surviving=False)
+    section = viewer_of_curves(fitted, background, max_regions=50, only_surviving=False)
     sections = [("", section)] * 2
     path = tmp_path / "two.html"
     path.write_text(make_page("Two", sections).get_standalone(), encoding="utf-8")

@@ -10,10 +10,12 @@ from nibabel.affines import apply_affine
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.plotting._backgrounds import Background
-from neuroextrap.reporting import Report, interactive_viewer, peak_table
-from neuroextrap.reporting._anatomy import fitted_background
-from neuroextrap.reporting._viewer import report_section
+from neuroextrap.reporting import (
+    Report,
+    identification_sections,
+    interactive_viewer,
+    peak_table,
+)
 
 
 def _page(*args, **kwargs):
@@ -137,12 +139,13 @@ def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog
     monkeypatch.setattr(
         "nilearn.plotting.view_img", lambda *a, **k: SimpleNamespace(html="<body>")
     )
-    assert 'class="note"' in report_section(fitted, fitted_background(fitted, None))
+    section = dict(identification_sections(fitted))["Explore the maps"]
+    assert 'class="note"' in section
     assert "the report has no interactive viewer" in caplog.text
 
 
 def test_arrays_have_no_viewer_in_their_report(one_region):
-    assert report_section(one_region, Background(None, False, "")) == ""
+    assert "Explore the maps" not in dict(identification_sections(one_region))
 
 
 def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):

@@ -9,9 +9,9 @@ from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._anatomy import fitted_background
+from neuroextrap.reporting._maps_section import fitted_background
 from neuroextrap.reporting._page import make_page
-from neuroextrap.reporting._viewer import viewer_section
+from neuroextrap.reporting._viewer import viewer_of_curves
 
 
 def _page(*args, **kwargs):
@@ -184,10 +184,10 @@ def test_the_color_under_the_cross_is_the_number_shown(browser, oblique, tmp_pat
 def test_two_viewers_on_a_page_do_not_meddle(browser, fitted, tmp_path):
     background = fitted_background(fitted, None)
     sections = [
-        ("First", viewer_section(fitted, background, max_regions=50)),
+        ("First", viewer_of_curves(fitted, background, max_regions=50)),
         (
             "Second",
-            viewer_section(fitted, background, map_name="accuracy", max_regions=50),
+            viewer_of_curves(fitted, background, map_name="accuracy", max_regions=50),
         ),
     ]
     page = make_page("Two", sections).get_standalone()

@@ -31,7 +31,7 @@ def searchlight():
 def lesion():
     X, y, runs, regions = samples()
     model = IdentificationSearchLight(regions=regions, n_permutations=N_PERMUTATIONS)
-    return lesion_identification(model, X, y, groups=runs).maps
+    return lesion_identification(model, X, y, groups=runs)
 
 
 def encoding_model(n_features):

@@ -1,0 +1,132 @@
+"""What is said of a fitted analysis: its values for the templates of words."""
+
+import numpy as np
+
+import neuroextrap
+from neuroextrap.maps._parameters import described_parameters, flat_parameters
+from neuroextrap.maps._registry import MAPS
+from neuroextrap.reporting._finding import (
+    LEVEL,
+    find,
+    n_analyzed,
+    named_place,
+    region_words,
+)
+from neuroextrap.reporting._methods import short_words
+from neuroextrap.reporting._rendering import sentences
+
+_QUOTED = (
+    "accuracy",
+    "bayes_accuracy_bound_fwe",
+    "class_information_bound_fwe",
+    "average_bayes_accuracy_bound_fwe",
+    "information_bound_fwe",
+)
+
+
+def found(fitted, peaks):
+    """Say how many regions are above chance, and what is known of the strongest.
+
+    The first sentence is the answer, with the doubts that the analysis has about it.
+    """
+    finding, peak = find(fitted), peaks.iloc[0]
+    one, many = region_words(fitted)
+    lower, upper = known_interval(fitted, int(peak["region"]))
+    return sentences(
+        "identification_found",
+        fitted=fitted,
+        results=fitted.results_,
+        finding=finding,
+        one=one,
+        many=many,
+        n_regions=n_analyzed(fitted),
+        level=LEVEL,
+        peak={name: peak.get(name, np.nan) for name in _QUOTED},
+        place=named_place(peak),
+        in_space="x" in peak,
+        interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
+    )
+
+
+def known_interval(fitted, region):
+    """Return a region's 95% interval of the accuracy at every set size.
+
+    The one interval of sentences, figures and tables: both ends, shape (n_set_sizes,),
+    NaN where it is not known: results read from a folder have no margins.
+    """
+    unknown = np.isnan(fitted.standard_error(region))
+    if unknown.any():
+        return np.full((2, len(unknown)), np.nan)
+    return fitted.accuracy_interval(region)
+
+
+def _is_searchlight(fitted):
+    """Return whether regions have centers in an image."""
+    return fitted.results_.choice.centers is not None and fitted.masker_ is not None
+
+
+def limits(fitted):
+    """Say what must not be concluded from the page."""
+    one, many = region_words(fitted)
+    return sentences(
+        "identification_limits",
+        finding=find(fitted),
+        one=one,
+        many=many,
+        is_searchlight=_is_searchlight(fitted),
+    )
+
+
+def validity_notes(fitted):
+    """List when the numbers of a fitted analysis hold, its own notes first.
+
+    Then come the notes of the maps it has, those of single regions before those of all
+    regions at once.
+    """
+    records = [MAPS[name] for name in MAPS if name in fitted.region_scores_]
+    records.sort(key=lambda record: record.simultaneous)
+    notes = [record.note for record in records if record.note]
+    return [*fitted.notes_, *dict.fromkeys(notes)]
+
+
+def vacuity_notes(fitted):
+    """List which bounds on average Bayes accuracy could not exceed chance, or 1/2.
+
+    They say so of the design: even accuracy 1 would not lift them. Empty when the
+    bounds can say something.
+    """
+    results = fitted.results_
+    if results.n_repeats is None:
+        return []
+    numbers = {"pointwise": 1, "simultaneous": n_analyzed(fitted)}
+    bounds = [(k, n, results.test_design(n).best_bound()) for k, n in numbers.items()]
+    return sentences(
+        "identification_vacuity", bounds=bounds, n_classes=len(fitted.classes_)
+    )
+
+
+def methods(fitted):
+    """Describe a fitted analysis for the methods section of a paper, in sentences.
+
+    Only what the fitted analysis itself knows is said: how samples were made of the
+    images is for the reader to add.
+    """
+    estimator = described_parameters(fitted).get("estimator")
+    return sentences(
+        "identification_methods",
+        version=neuroextrap.__version__,
+        fitted=fitted,
+        results=fitted.results_,
+        is_searchlight=_is_searchlight(fitted),
+        n_nearest=flat_parameters(fitted).get("n_nearest"),
+        estimator="" if estimator is None else short_words(estimator),
+        labels=_permuted_labels(fitted),
+    )
+
+
+def _permuted_labels(fitted):
+    """Return the labels that moved, None where the analysis does not know them."""
+    try:
+        return fitted.run_.labels
+    except (AttributeError, ValueError):  # read from a folder, or no labels
+        return None

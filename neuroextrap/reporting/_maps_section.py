@@ -1,0 +1,208 @@
+"""Maps on a page, whatever they are of: what survives in full color, the rest faint."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from markupsafe import Markup
+
+from neuroextrap.images._region_choice import RegionChoice
+from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.plotting._backgrounds import Background, volume_background
+from neuroextrap.reporting._finding import Finding, find, region_words
+from neuroextrap.reporting._page import figure_tag
+from neuroextrap.reporting._pictures import (
+    FAINT,
+    TREND,
+    TREND_SHARE,
+    brain_figure,
+    color_range,
+    data_uri,
+    trend_limit,
+)
+from neuroextrap.reporting._rendering import paragraphs, sentence_case, sentences
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Look(NamedTuple):
+    """How to draw a map of a comparison, wherever it is finite."""
+
+    title: str
+    span: tuple
+    cmap: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageMaps:
+    """Maps of one masker, and what decides between their regions.
+
+    `maps` are images and `scores` their values (n_regions,) by name, `records` what
+    they mean; `masker` is None for arrays. `choice` says which features of the masker
+    carry the regions' values, `words` what one region and several are called.
+    `n_classes` gives chance levels, None where maps have none; `two_sided` maps are
+    strong on both sides of zero. `looks` are those of maps of a comparison.
+    """
+
+    maps: dict
+    scores: dict
+    masker: Any
+    choice: RegionChoice
+    words: tuple[str, str]
+    finding: Finding
+    records: Mapping = field(default_factory=lambda: MAPS)
+    n_classes: int | None = None
+    two_sided: bool = False
+    looks: Mapping = field(default_factory=dict)
+
+    @property
+    def on_surface(self):
+        """Whether features are vertices."""
+        from neuroextrap.images._maskers import is_surface_masker
+
+        return self.masker is not None and is_surface_masker(self.masker)
+
+    def record(self, name):
+        """Return what is known of a map."""
+        return self.records[name] if name in self.records else record_of(name)
+
+    def threshold(self, name):
+        """Return the value that a map is drawn above, None for wherever it is."""
+        if name in self.looks:
+            return None
+        return self.record(name).first_threshold(self.n_classes)
+
+    def strength(self, name):
+        """Return numbers (n_regions,) that are larger where a map is stronger."""
+        values = self.scores[name]
+        return np.abs(values) if self.two_sided else self.record(name).strength(values)
+
+    def overview(self):
+        """Return the names of the maps that pages draw, in the order of the records."""
+        names = [name for name in self.records if name in self.scores]
+        return [name for name in names if self.records[name].overview]
+
+
+def page_maps(fitted):
+    """Return the maps of a fitted analysis for a page."""
+    return PageMaps(
+        maps=fitted.maps_ if fitted.masker_ is not None else {},
+        scores=fitted.region_scores_,
+        masker=fitted.masker_,
+        choice=fitted.results_.choice,
+        words=region_words(fitted),
+        finding=find(fitted),
+        n_classes=len(fitted.classes_),
+    )
+
+
+def features_as_regions(n_features):
+    """Return the choice that makes every feature a region of its own."""
+    identity = scipy.sparse.eye_array(n_features, dtype=bool, format="csr")
+    return RegionChoice(identity, centers=np.arange(n_features))
+
+
+def choose_background(masker, bg_img, own=None):
+    """Choose what is drawn under the maps of volumes.
+
+    `own` is the subject's mean image, or None. Nothing for surfaces, whose vertices
+    have grays of their own, and for arrays. What is chosen differently from what a user
+    may expect is logged, and said by ``why``.
+    """
+    from neuroextrap.images import feature_coordinates
+    from neuroextrap.images._maskers import is_surface_masker
+
+    if masker is None or is_surface_masker(masker):
+        return Background(None, False, "")
+    places = feature_coordinates(masker)
+    background = volume_background(masker.mask_img_, places, bg_img, own=own)
+    if background.why:
+        _LOGGER.info("%s", background.why)
+    return background
+
+
+def fitted_background(fitted, bg_img):
+    """Choose what is drawn under the maps of volumes of a fitted analysis."""
+    return choose_background(fitted.masker_, bg_img, getattr(fitted, "bg_img_", None))
+
+
+def background_note(background):
+    """Return a note, as HTML, where maps are drawn without the template."""
+    why = background.why
+    return paragraphs(f"{why[:1].upper()}{why[1:]}." if why else "", note=True)
+
+
+class Pictures:
+    """Draw the maps of a page, all cut at one place (mm), over one background."""
+
+    def __init__(self, view, place, background, bg_img):
+        self._view, self._place = view, place
+        self._background, self._bg_img = background, bg_img
+
+    def section(self, names):
+        """Return several maps as HTML, and say which have nothing to be drawn."""
+        if not self._view.maps:
+            return Markup("")
+        figures = {name: self.figure(name) for name in names if name in self._view.maps}
+        words = sentences(
+            "nothing_to_draw",
+            records=[self._view.record(name) for name in figures if not figures[name]],
+            n_classes=self._view.n_classes,
+        )
+        parts = [background_note(self._background), *figures.values()]
+        return Markup("\n").join(part for part in [*parts, paragraphs(*words)] if part)
+
+    def figure(self, name):
+        """Return a map as HTML; "" where there is no image, or nothing to draw."""
+        view = self._view
+        if name not in view.maps:
+            return Markup("")
+        strength, threshold = view.strength(name), view.threshold(name)
+        drawn = np.isfinite(strength)
+        if threshold is not None:
+            drawn &= strength > threshold
+        if not drawn.any():
+            return Markup("")
+        look = view.looks.get(name) or Look("", color_range(view.scores[name]))
+        opacity = self._opacity(name, strength) * drawn
+        picture = brain_figure(
+            view.maps[name],
+            view.masker,
+            np.nan_to_num(view.choice.to_features(opacity)),
+            place=self._place,
+            below=self._background.img,
+            bg_img=self._bg_img,
+            span=look.span,
+            cmap=look.cmap,
+        )
+        return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
+
+    def _opacity(self, name, strength):
+        """Return how opaque every region is where the map is drawn."""
+        finding = self._view.finding
+        if finding.n_surviving or name in self._view.looks:
+            return np.where(
+                finding.survives, 1.0, 0.0 if self._view.on_surface else FAINT
+            )
+        if not finding.criterion:
+            return np.ones(len(strength))
+        return TREND * (strength > trend_limit(strength))
+
+    def _caption(self, name, title):
+        """Describe a map, its unit, and what is drawn of it."""
+        view, record = self._view, self._view.record(name)
+        unit = f" ({record.unit})" if record.unit not in ("", record.label) else ""
+        (caption,) = sentences(
+            "caption",
+            title=title or f"{sentence_case(record.label)}: {record.description}{unit}",
+            finding=view.finding,
+            many=view.words[1],
+            trend_share=TREND_SHARE,
+            of_difference=name in view.looks,
+            limit=None if view.two_sided else view.threshold(name),
+            on_surface=view.on_surface,
+        )
+        return caption
