@@ -42,7 +42,6 @@ def read_samples(  # noqa: PLR0913
     center=True,
     dtype=np.float32,
     memory=None,
-    memory_level=1,
 ):
     """Read samples, center the features, and find those that can be analyzed.
 
@@ -57,11 +56,11 @@ def read_samples(  # noqa: PLR0913
     >>> samples.X.tolist(), samples.usable.tolist()
     ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
-    check_memory(memory, memory_level)
+    check_memory(memory)
     if isinstance(imgs, np.ndarray):
         data, masker, bg_img = _check_array(mask, imgs), None, None
     else:
-        masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
+        masker = resolve_masker(mask, imgs, memory=memory)
         data = load_samples(imgs, masker)
         bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
     if n_samples is not None and len(data) != n_samples:

@@ -17,9 +17,9 @@ from neuroextrap.images._repetition_time import repetition_times
 _READERS = {"blocks": read_blocks, "volumes": read_volumes}
 
 
-def event_samples(imgs, events, mask, options, *, memory=None, memory_level=1):
+def event_samples(imgs, events, mask, options, *, memory=None):
     """Make LabeledSamples of series and events, by SampleOptions."""
-    masker = resolve_masker(mask, imgs, memory=memory, memory_level=memory_level)
+    masker = resolve_masker(mask, imgs, memory=memory)
     _smooth(masker, options.smoothing_fwhm)
     read = _READERS.get(options.samples, read_betas)
     return read(imgs, events, masker, options)

@@ -161,9 +161,8 @@ def test_a_second_fit_of_an_encoding_model_reads_nothing(
     plain = EncodingIdentification(mask_img, **options).fit(features, imgs)
     del reads[:]
     for _ in range(2):
-        model = EncodingIdentification(
-            mask_img, memory=str(tmp_path / "cache"), memory_level=1, **options
-        )
+        cache = str(tmp_path / "cache")
+        model = EncodingIdentification(mask_img, memory=cache, **options)
         model.fit(features, imgs)
         np.testing.assert_array_equal(model.residuals_, plain.residuals_)
     with pytest.raises(ValueError, match="is training response"):  # once it is read
@@ -183,8 +182,7 @@ def test_scans_of_a_learning_curve_are_remembered(brains, mask_img, tmp_path, re
 def test_memory_is_a_parameter_like_others(kind, tmp_path):
     memory = joblib.Memory(tmp_path, verbose=0)
     for given in (None, str(tmp_path), memory):
-        again = clone(kind(memory=given, memory_level=2))
-        assert again.get_params()["memory_level"] == 2
+        again = clone(kind(memory=given))
         assert getattr(again.memory, "location", again.memory) == getattr(
             given, "location", given
         )
