@@ -13,7 +13,7 @@ from neuroextrap.learning_curves import (
     compare_learning_curves,
     information_learning_curve,
 )
-from neuroextrap.stats._jackknife import implied_information_jackknife
+from neuroextrap.stats import implied_information_jackknife
 
 FAMILY = "Intervals and standard errors (approximate)"
 DESIGNS = [(6, 1, 1.0), (6, 10, 1.0), (20, 1, 0.7), (20, 4, 1.5), (80, 1, 1.0)]

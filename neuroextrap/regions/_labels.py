@@ -9,31 +9,13 @@ from neuroextrap.regions._membership import rows_to_regions
 
 
 def label_regions(labels: Any, *, background: Any = 0) -> tuple[csr_array, np.ndarray]:
-    """Make one region of every distinct label.
+    """Make one region of every distinct label but the `background` (None: of all).
 
-    Parameters
-    ----------
-    labels : array-like of shape (n_features,)
-        Label of every feature; numbers or strings.
-    background : scalar or None, default=0
-        Label that makes no region. If None, every label makes a region.
+    `labels` (n_features,) are numbers or strings. Returns regions, a csr_array of bool
+    (n_regions, n_features) whose row i holds the features labeled ``values[i]``, int32
+    indices sorted, and the values (n_regions,), ascending. ValueError where labels are
+    not one-dimensional, hold NaN, or nothing but the background.
 
-    Returns
-    -------
-    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        Row i holds the features labeled ``values[i]``, int32 indices sorted.
-    values : ndarray of shape (n_regions,)
-        The labels, ascending.
-
-    Raises
-    ------
-    ValueError
-        If ``labels`` is not one-dimensional, holds NaN, or holds nothing but the
-        background.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._labels import label_regions
     >>> regions, values = label_regions([0, 7, 3, 7])
     >>> values
     array([3, 7])

@@ -5,7 +5,7 @@ import pytest
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.stats._jackknife import implied_information_jackknife
+from neuroextrap.stats import implied_information_jackknife
 
 RNG = np.random.default_rng(0)
 M, Y = RNG.normal(size=(12, 4)), np.tile(np.arange(4), 3)
