@@ -10,8 +10,8 @@ from neuroextrap.learning_curves import (
     canonical_images,
     information_learning_curve,
     pattern_reproducibility,
-    read_scans,
 )
+from neuroextrap.learning_curves._scans import read_scans
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 
