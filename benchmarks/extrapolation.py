@@ -31,7 +31,7 @@ from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
+from neuroextrap.stats._extrapolation._sample import LeftOut
 
 SEED = 30_000
 SEED_B2 = 40_000

@@ -20,7 +20,8 @@ from nilearn.maskers.nifti_spheres_masker import apply_mask_and_get_affinity
 
 from neuroextrap.images import feature_coordinates, mni152_mask, resolve_masker
 from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
+from neuroextrap.regions import coordinate_spheres
+from neuroextrap.regions._coordinates import nearest_features
 from neuroextrap.regions._lattice import lattice_spheres
 from neuroextrap.regions._surfaces import surface_discs
 

@@ -13,7 +13,6 @@ from neuroextrap.learning_curves import (
     compare_learning_curves,
     information_learning_curve,
 )
-from neuroextrap.stats._jackknife import implied_information_jackknife
 
 FAMILY = "Intervals and standard errors (approximate)"
 DESIGNS = [(6, 1, 1.0), (6, 10, 1.0), (20, 1, 0.7), (20, 4, 1.5), (80, 1, 1.0)]
@@ -87,7 +86,7 @@ def information_interval(rng, n_sets, *, mistake=False):
                     np.array(ends)[:, None], [n_classes]
                 )
             missed.append((exact < lower) | (exact > upper))
-            bits, error = implied_information_jackknife(margins, y, sizes)
+            bits, error = stats.implied_information_jackknife(margins, y, sizes)
             if mistake:
                 error = (upper - lower) / (2 * 1.96)
             # an error that is not known is no interval

@@ -76,35 +76,13 @@ def gaussian_code_information(
 
 
 def gaussian_code_snr(information, n_features, *, base=2):
-    """Compute the signal-to-noise ratio of a Gaussian code of given information.
+    """Return the signal-to-noise ratio of a Gaussian code of given information.
 
-    Parameters
-    ----------
-    information : float or array-like
-        Information of one response about its stimulus, not negative.
-    n_features : int
-        Number of voxels d, at least 1.
-    base : float, default=2
-        Base of the logarithm of ``information``; 2 means bits.
+    The ratio tau^2 / sigma^2 per voxel, base^(2 information / d) - 1, is the inverse of
+    `gaussian_code_information`: `information` of one response about its stimulus, a
+    float or an array, is not negative, `n_features` d at least 1; ValueError otherwise.
+    (Cover & Thomas 2006, "Elements of Information Theory", section 9.4.)
 
-    Returns
-    -------
-    snr : ndarray of the shape of `information`
-        Ratio tau^2 / sigma^2 per voxel, base^(2 information / d) - 1: the inverse of
-        ``gaussian_code_information``.
-
-    Raises
-    ------
-    ValueError
-        If ``information`` is negative or not finite, or ``n_features`` is below 1.
-
-    References
-    ----------
-    Cover & Thomas 2006, "Elements of Information Theory", section 9.4.
-
-    Examples
-    --------
-    >>> from neuroextrap.datasets._gaussian_code import gaussian_code_snr
     >>> float(gaussian_code_snr(5.569, 81))
     0.1
     """

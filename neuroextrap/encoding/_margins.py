@@ -127,34 +127,13 @@ def mahalanobis_margins(responses, predictions, covariance):
     """Compute margins M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j).
 
     Up to a constant the log likelihood of response i under a Gaussian whose mean is
-    the model's prediction for candidate j.
+    the model's prediction for candidate j, intercepts included; at most zero, and
+    larger is better. `responses` are (n_responses, n_features), `predictions`
+    (n_candidates, n_features), `covariance` (n_features, n_features) is positive
+    definite; ValueError where it is not, or shapes do not match. Returns float64
+    (n_responses, n_candidates). (Zheng & Benjamini 2016, "Estimating mutual information
+    in high dimensions via classification error"; Kay et al. 2008.)
 
-    Parameters
-    ----------
-    responses : array-like of shape (n_responses, n_features)
-        Responses y.
-    predictions : array-like of shape (n_candidates, n_features)
-        Predicted responses f, intercepts included.
-    covariance : array-like of shape (n_features, n_features)
-        Noise covariance Sigma, positive definite.
-
-    Returns
-    -------
-    margins : ndarray of float64 of shape (n_responses, n_candidates)
-        At most zero; larger is better.
-
-    Raises
-    ------
-    ValueError
-        When the covariance is not positive definite, or shapes do not match.
-
-    References
-    ----------
-    Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
-    classification error" (identification by maximum likelihood); Kay et al. 2008.
-
-    Examples
-    --------
     >>> mahalanobis_margins([[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[2, 0], [0, 1]])
     array([[-0.  , -0.25]])
     """

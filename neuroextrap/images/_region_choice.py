@@ -16,9 +16,8 @@ from neuroextrap.images._geometry import (
 )
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.regions._coordinates import nearest_features
-from neuroextrap.regions._labels import label_regions
 from neuroextrap.regions._lattice import lattice_spheres, strided_centers
-from neuroextrap.regions._membership import check_centers, check_regions
+from neuroextrap.regions._membership import check_centers, check_regions, label_regions
 from neuroextrap.regions._surfaces import cached_surface_discs, surface_discs
 
 

@@ -3,7 +3,7 @@
 Curves: ``information_learning_curve``, ``pattern_reproducibility``,
 ``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``,
 ``learning_curve_report``. The protocol of Kjems et al. 2002:
-``protocol_learning_curves``. Maps: ``sensitivity_map``. Models:
+``protocol_learning_curves``. Maps: ``sensitivity_map``, ``canonical_images``. Models:
 ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores: ``prediction_information``,
 ``label_entropy``. Labels: ``coarse_of_fine``, ``fine_probabilities``. Preparation:
 ``center_groups``. Known truth: ``simulate_hierarchical_scans``.
@@ -30,6 +30,7 @@ from neuroextrap.learning_curves._protocol import (
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._scans import (
+    canonical_images,
     center_groups,
 )
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
@@ -40,6 +41,7 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
+    "canonical_images",
     "center_groups",
     "coarse_of_fine",
     "compare_learning_curves",

@@ -16,24 +16,10 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 def agnostic_labels(groups):
     """Label every scan by its place within its subject: 0, 1, 2, ...
 
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,)
-        Subject of every scan; scans in the order in which they were made.
+    `groups` (n_samples,) is the subject of every scan; scans come in the order in which
+    they were made. (Kjems et al. 2002, NeuroImage 15, "Mutual information for
+    hierarchical label sets".)
 
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-        Number of earlier scans of the same subject.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, "Mutual information for hierarchical label
-    sets".
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves._protocol import agnostic_labels
     >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
     array([0, 1, 0, 2, 1])
     """

@@ -105,8 +105,7 @@ def canonical_images(classifier, masker):
     --------
     >>> import numpy as np, nibabel
     >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.learning_curves import CanonicalVariates
-    >>> from neuroextrap.learning_curves._scans import canonical_images
+    >>> from neuroextrap.learning_curves import CanonicalVariates, canonical_images
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 3, 2)), np.eye(4)))
     >>> X = np.random.default_rng(0).standard_normal((20, 12))
     >>> model = CanonicalVariates(n_components=3).fit(X, np.tile([0, 1, 2, 3], 5))
@@ -165,29 +164,11 @@ def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
 def scale_scans(X):
     """Divide every scan by its mean over the features (voxels of the mask).
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Scans in positive units, such as counts or raw BOLD.
+    `X` (n_samples, n_features) are scans in positive units, such as counts or raw BOLD.
+    ValueError for a scan whose mean is not clearly positive (contrasts, centered data),
+    where the division would be meaningless. (Kjems et al. 2002, NeuroImage 15, "Data
+    sets and CVA labeling schemes".)
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        A new array whose rows have mean one.
-
-    Raises
-    ------
-    ValueError
-        For a scan whose mean is not clearly positive (contrasts, centered data), where
-        the division would be meaningless.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves._scans import scale_scans
     >>> scale_scans([[1.0, 3.0], [10.0, 30.0]])
     array([[0.5, 1.5],
            [0.5, 1.5]])

@@ -3,9 +3,11 @@
 Regions are ``scipy.sparse.csr_array`` of bool; row i holds the features (voxels,
 vertices) of region i, with sorted int32 indices. Arrays only: no image is read here.
 
-On a voxel lattice: ``_lattice``. Among loose coordinates: ``_coordinates``. On a
-surface: ``_surfaces``. Given by labels: ``_labels``. Users ask for regions by the
-options of an analysis.
+Among loose coordinates, such as those of sensors: ``coordinate_spheres``. Options of an
+analysis stand for the others: on a voxel lattice (``_lattice``), nearest features
+(``_coordinates``), on a surface (``_surfaces``), given by labels (``_membership``).
 """
 
-__all__: list[str] = []
+from neuroextrap.regions._coordinates import coordinate_spheres
+
+__all__ = ["coordinate_spheres"]

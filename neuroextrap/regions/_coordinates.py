@@ -46,7 +46,7 @@ def coordinate_spheres(
 
     Examples
     --------
-    >>> from neuroextrap.regions._coordinates import coordinate_spheres
+    >>> from neuroextrap.regions import coordinate_spheres
     >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
     >>> coordinate_spheres(line, 2.0).toarray().astype(int)
     array([[1, 1, 0],
@@ -79,32 +79,13 @@ def nearest_features(
 ) -> csr_array:
     """Take the ``n_nearest`` features around each center, itself included.
 
-    Equal distances (within a relative 1e-9) are broken by feature index, the lower
-    first, so that the answer does not depend on the search tree.
+    `coordinates` (n_features, 3) are in mm, `centers` (n_regions,) feature indices;
+    None means every feature. Equal distances (within a relative 1e-9) are broken by
+    feature index, the lower first, so that the answer does not depend on the search
+    tree. Returns regions, a csr_array of bool (n_regions, n_features) with exactly
+    ``n_nearest`` members a row, int32 indices sorted. ValueError where coordinates are
+    not finite or of another shape, or `n_nearest` and `centers` are out of range.
 
-    Parameters
-    ----------
-    coordinates : array-like of shape (n_features, 3)
-        World coordinates of the features in mm.
-    n_nearest : int
-        Number of features in every region, 1 <= ``n_nearest`` <= n_features.
-    centers : array-like of int of shape (n_regions,) or None, default=None
-        Feature indices of the centers. If None, every feature is a center.
-
-    Returns
-    -------
-    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        Every row has exactly ``n_nearest`` members, int32 indices sorted.
-
-    Raises
-    ------
-    ValueError
-        If ``coordinates`` are not finite of shape (n_features, 3), ``n_nearest`` is
-        not an integer in 1..n_features, or ``centers`` are not feature indices.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._coordinates import nearest_features
     >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
     >>> nearest_features(line, 2).indices.reshape(3, 2)
     array([[0, 1],

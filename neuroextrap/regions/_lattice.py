@@ -24,50 +24,23 @@ def lattice_spheres(
     """Make spheres in world millimeters around the voxels of a mask.
 
     A voxel belongs to the sphere of a center when the distance between the two voxel
-    centers, measured in world space, is at most ``radius`` (``<=``, with a relative
+    centers, measured in world space, is at most ``radius`` mm (``<=``, with a relative
     tolerance of 1e-9 that absorbs rounding in the affine). Anisotropic, rotated and
     sheared affines are therefore right. Spheres are cut at the border of the mask.
 
-    Parameters
-    ----------
-    mask : array-like of bool of shape (nx, ny, nz)
-        Voxels that are features. Feature i is the i-th voxel in C order, the order of
-        ``numpy.nonzero`` and of nilearn's NiftiMasker.
-    affine : array-like of shape (4, 4)
-        Affine from voxel indices to world coordinates in mm.
-    radius : float
-        Radius of the spheres in mm.
-    centers : array-like of int of shape (n_regions,) or None, default=None
-        Feature indices of the centers. If None, every feature is a center.
+    `mask` (nx, ny, nz) marks the voxels that are features, in C order, the order of
+    ``numpy.nonzero`` and of nilearn's NiftiMasker; `affine` (4, 4) leads from voxel
+    indices to mm; `centers` (n_regions,) are feature indices, None means every feature.
+    Returns regions, a csr_array of bool (n_regions, n_features) whose row i holds the
+    features of sphere i (its center included), int32 indices sorted. ValueError where
+    the mask is empty or not three-dimensional, the affine is not invertible, the radius
+    not positive, or a center no feature.
 
-    Returns
-    -------
-    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        Row i holds the features of sphere i (its center included), int32 indices
-        sorted.
-
-    Raises
-    ------
-    ValueError
-        If ``mask`` is not three-dimensional or is empty, ``affine`` is not an
-        invertible (4, 4) matrix, ``radius`` is not positive, or ``centers`` are not
-        feature indices.
-
-    Notes
-    -----
     The offsets within the radius are computed once; membership is one gather per batch
     of centers in a padded index volume. Time and memory are linear in the number of
-    (center, member) pairs: five bytes each.
+    (center, member) pairs: five bytes each. (Kriegeskorte, Goebel & Bandettini 2006,
+    "Information-based functional brain mapping", PNAS 103.)
 
-    References
-    ----------
-    Kriegeskorte, Goebel & Bandettini 2006, "Information-based functional brain
-    mapping", PNAS 103, 3863-3868 (the searchlight).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.regions._lattice import lattice_spheres
     >>> affine = np.diag([3.0, 3.0, 3.0, 1.0])
     >>> spheres = lattice_spheres(np.ones((5, 5, 5), bool), affine, 6.0)
     >>> spheres.shape

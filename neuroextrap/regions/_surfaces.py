@@ -27,36 +27,14 @@ def surface_discs(
     (Dijkstra), never shorter than the geodesic distance: a disc lies within the
     geodesic disc of the same radius, and two banks of a sulcus stay apart.
 
-    Parameters
-    ----------
-    coordinates : array-like of shape (n_vertices, 3)
-        Vertex coordinates in mm.
-    faces : array-like of int of shape (n_faces, 3)
-        Vertex indices of each triangle.
-    radius : float
-        Radius in mm along the surface (``<=``, relative tolerance 1e-9).
-    centers : array-like of int of shape (n_regions,) or None, default=None
-        Vertex indices of the centers. If None, every vertex is a center.
+    `coordinates` (n_vertices, 3) and `radius` (``<=``, relative tolerance 1e-9) are in
+    mm, `faces` (n_faces, 3) vertex indices of each triangle, `centers` (n_regions,)
+    those of the centers; None means every vertex. Returns regions, a csr_array of bool
+    (n_regions, n_vertices), int32 indices sorted. ValueError where coordinates or faces
+    are malformed, the radius is not positive, or a center is no vertex. (Oosterhof,
+    Wiestler, Downing & Diedrichsen 2011, "A comparison of volume-based and
+    surface-based multi-voxel pattern analysis", NeuroImage 56.)
 
-    Returns
-    -------
-    regions : scipy.sparse.csr_array of bool of shape (n_regions, n_vertices)
-        Row i holds the vertices of disc i (its center included), int32 indices sorted.
-
-    Raises
-    ------
-    ValueError
-        If ``coordinates`` or ``faces`` are malformed, ``radius`` is not positive, or
-        ``centers`` are not vertex indices.
-
-    References
-    ----------
-    Oosterhof, Wiestler, Downing & Diedrichsen 2011, "A comparison of volume-based and
-    surface-based multi-voxel pattern analysis", NeuroImage 56, 593-600.
-
-    Examples
-    --------
-    >>> from neuroextrap.regions._surfaces import surface_discs
     >>> square = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
     >>> surface_discs(square, [[0, 1, 2], [0, 2, 3]], 1.0).toarray().astype(int)
     array([[1, 1, 0, 1],

@@ -29,7 +29,10 @@ from neuroextrap.stats._intervals import (
     average_accuracy_interval,
     implied_information_interval,
 )
-from neuroextrap.stats._jackknife import average_accuracy_jackknife
+from neuroextrap.stats._jackknife import (
+    average_accuracy_jackknife,
+    implied_information_jackknife,
+)
 from neuroextrap.stats._permutation import permute_labels
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
@@ -68,6 +71,7 @@ __all__ = [
     "gaussian_identification_accuracy",
     "implied_information",
     "implied_information_interval",
+    "implied_information_jackknife",
     "information_drift",
     "information_lower_bound",
     "max_average_accuracy",

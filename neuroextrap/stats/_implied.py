@@ -1,4 +1,7 @@
-"""Implied information: the Gaussian limit's curve nearest to an observed one."""
+"""Implied information: the Gaussian limit's curve nearest to an observed one.
+
+If the limit does not describe a curve, implied information drifts with the set size.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Statistics of a contrast for many rearranged designs and all features at once.
 
+`linear_test` splits the design of a second-level model into the regressor of the
+contrast and the nuisance that is orthogonal to it, so that every permutation is one
+matrix product.
+
 Every statistic is a function of rearranged designs (n_arrangements, n_observations,
 1 + q), the effect first and of unit length, and returns scores (n_arrangements,
 n_features). The observed design goes through the same arithmetic as the others. Scores

@@ -1,4 +1,4 @@
-"""p-values: from counts, permutation, maximum statistic, binomial."""
+"""p-values: from counts, permutation, maximum statistic, binomial; many e-values."""
 
 from __future__ import annotations
 

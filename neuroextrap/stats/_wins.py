@@ -1,4 +1,7 @@
-"""Win distributions: how many distractors each test point's true class beats."""
+"""Win distributions: how many distractors each test point's true class beats.
+
+A wrong sign of the margins shows in wins far below chance, which is warned about.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ import pytest
 
 from neuroextrap import datasets, group, learning_curves, plotting, stats
 from neuroextrap.learning_curves import CanonicalVariates, information_learning_curve
-from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
+from neuroextrap.regions import coordinate_spheres
+from neuroextrap.regions._coordinates import nearest_features
 from tests.bad_calls.calls import BadCall, assert_good_message, options
 
 V, T = ValueError, TypeError

@@ -9,7 +9,7 @@ from neuroextrap.images import (
     to_img,
 )
 from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
-from neuroextrap.regions._coordinates import coordinate_spheres
+from neuroextrap.regions import coordinate_spheres
 from neuroextrap.regions._lattice import lattice_spheres
 
 

@@ -11,13 +11,13 @@ from scipy.signal import detrend
 
 from neuroextrap.learning_curves import (
     CanonicalVariates,
+    canonical_images,
     center_groups,
     compare_learning_curves,
     information_learning_curve,
     pattern_reproducibility,
     sensitivity_map,
 )
-from neuroextrap.learning_curves._scans import canonical_images
 
 pytestmark = pytest.mark.real_data
 SPLITS = 20

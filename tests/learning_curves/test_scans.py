@@ -7,10 +7,11 @@ import pytest
 
 from neuroextrap.learning_curves import (
     CanonicalVariates,
+    canonical_images,
     information_learning_curve,
     pattern_reproducibility,
 )
-from neuroextrap.learning_curves._scans import canonical_images, read_scans
+from neuroextrap.learning_curves._scans import read_scans
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from neuroextrap.regions import _coordinates as loose
-from neuroextrap.regions._coordinates import coordinate_spheres, nearest_features
+from neuroextrap.regions import coordinate_spheres
+from neuroextrap.regions._coordinates import nearest_features
 from neuroextrap.regions._lattice import lattice_spheres
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from neuroextrap.stats import win_distribution
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
+from neuroextrap.stats._extrapolation._sample import LeftOut
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):

@@ -18,7 +18,7 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     fit_normal_mixture,
     minimize_pairs,
 )
-from neuroextrap.stats._extrapolation._normal_mixture import (
+from neuroextrap.stats._extrapolation._mixtures import (
     binomial_table,
     power_table,
     table_derivatives,

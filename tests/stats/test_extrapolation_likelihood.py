@@ -10,13 +10,13 @@ from neuroextrap.stats._extrapolation._likelihood import (
     maximize_likelihood,
     peaks_over_columns,
 )
+from neuroextrap.stats._extrapolation._mixtures import uniform_mixture_accuracy
 from neuroextrap.stats._extrapolation._monotone_mple import (
     knot_distances,
     pair_proposer,
     uniform_columns,
 )
 from neuroextrap.stats._extrapolation._mple import _angle_grid, binomial_columns
-from neuroextrap.stats._extrapolation._simplex import uniform_mixture_accuracy
 
 
 def mixed_wins(n_classes, n_test, seed):

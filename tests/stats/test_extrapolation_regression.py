@@ -13,13 +13,18 @@ from neuroextrap.stats import (
     win_distribution,
 )
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
+from neuroextrap.stats._extrapolation._mixtures import (
+    binomial_table,
+    simplex_least_squares,
+    table_means,
+    uniform_mixture_accuracy,
+)
 from neuroextrap.stats._extrapolation._moment import (
     Moment,
     ProbitBasis,
     SplineBasis,
     basis_moments,
 )
-from neuroextrap.stats._extrapolation._normal_mixture import binomial_table, table_means
 from neuroextrap.stats._extrapolation._radial_basis import (
     RadialBasis,
     equispaced_set_sizes,
@@ -27,10 +32,6 @@ from neuroextrap.stats._extrapolation._radial_basis import (
     radial_knots,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
-from neuroextrap.stats._extrapolation._simplex import (
-    simplex_least_squares,
-    uniform_mixture_accuracy,
-)
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):

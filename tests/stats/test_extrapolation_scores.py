@@ -13,10 +13,9 @@ from neuroextrap.stats._extrapolation._kde import (
     cross_validated_bandwidth,
     pair_lag_counts,
 )
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
 from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._extrapolation._tail import (
     best_distractors,
     calibrate_log_lose,

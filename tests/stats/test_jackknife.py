@@ -9,10 +9,10 @@ from neuroextrap.stats import (
     average_accuracy,
     average_accuracy_jackknife,
     implied_information,
+    implied_information_jackknife,
     win_distribution,
 )
 from neuroextrap.stats._jackknife import (
-    implied_information_jackknife,
     jackknife_error,
     leave_one_class_out_accuracy,
     lost_point_error,

@@ -5,7 +5,6 @@ import pytest
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.stats._jackknife import implied_information_jackknife
 
 RNG = np.random.default_rng(0)
 M, Y = RNG.normal(size=(12, 4)), np.tile(np.arange(4), 3)
@@ -26,7 +25,7 @@ CALLS = {
     "win_distribution": (stats.win_distribution, (M, Y), {}),
     "average_risk": (stats.average_risk, (M, Y, ERRORS, SIZES), {}),
     "jackknife": (stats.average_accuracy_jackknife, (M, Y, SIZES), {}),
-    "information_jackknife": (implied_information_jackknife, (M, Y, SIZES), {}),
+    "information_jackknife": (stats.implied_information_jackknife, (M, Y, SIZES), {}),
     "interval": (stats.average_accuracy_interval, (M, Y, SIZES), {}),
     "information_interval": (stats.implied_information_interval, (M, Y, SIZES), {}),
     "average_accuracy": (stats.average_accuracy, (W, SIZES), {}),

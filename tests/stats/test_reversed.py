@@ -10,9 +10,9 @@ from neuroextrap.stats import (
     average_accuracy_interval,
     average_accuracy_jackknife,
     average_risk,
+    implied_information_jackknife,
     win_distribution,
 )
-from neuroextrap.stats._jackknife import implied_information_jackknife
 from neuroextrap.stats._wins import warn_if_reversed
 
 

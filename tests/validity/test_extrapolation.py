@@ -7,7 +7,7 @@ from scipy import special, stats
 from neuroextrap.datasets import BivariateNormalProblem
 from neuroextrap.stats import average_accuracy, win_distribution
 from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
+from neuroextrap.stats._extrapolation._mixtures import power_table, table_means
 
 
 def law_margins(win, rng):

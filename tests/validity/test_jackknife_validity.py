@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroextrap.stats import average_accuracy_jackknife, implied_information
-from neuroextrap.stats._jackknife import implied_information_jackknife
+from neuroextrap.stats import (
+    average_accuracy_jackknife,
+    implied_information,
+    implied_information_jackknife,
+)
 
 SIZES = np.array([5, 10, 25, 49])
 

@@ -1,7 +1,8 @@
 """Compiled solver for few features: all targets of a block together.
 
 Gradients of all features are kept dense, in float64, next to a Gram matrix that fits
-the processor's cache.
+the processor's cache. A function with one caller is compiled as part of it, see
+``_working_sets``.
 """
 
 from collections import namedtuple
@@ -13,6 +14,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     FAST,
     N_ITERATES,
     anderson_weights,
+    assign,
     coordinate_minimum,
     gap_closed,
     newton_target,
@@ -158,7 +160,7 @@ def _solve(gram, columns, tol, max_sweeps, closed):
         _sweep(gram, columns, active[:n_open])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _sweep(gram, columns, active):
     """One pass of coordinate descent over all features for some columns, in place.
 
@@ -181,7 +183,7 @@ def _sweep(gram, columns, active):
                 subtract(gradient[c], new - old, row)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _is_solved(columns, c, tol):
     """Whether the duality gap of column `c` is at most `tol` times its norm."""
     weights, gradient, products, norm, l1, l2 = columns
@@ -203,7 +205,7 @@ def _sums(weights, gradient, products, l2):
     return (fitted, left, absolute, squares), dual
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _accelerate(gram, columns, c, n, iterates, gradients):
     """Keep column `c` after `n` sweeps; extrapolate or try a Newton step when due."""
     since = n % NEWTON_EVERY
@@ -213,13 +215,13 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
     # those from before a Newton step are not mixed with those after it
     kept = (since - N_ITERATES + 1) % (N_ITERATES + 1)
     if since >= N_ITERATES - 1:
-        iterates[kept] = columns.weights[c]
-        gradients[kept] = columns.gradient[c]
+        assign(iterates[kept], columns.weights[c])
+        assign(gradients[kept], columns.gradient[c])
         if kept == N_ITERATES:
             _extrapolate(columns, c, iterates, gradients)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _extrapolate(columns, c, iterates, gradients):
     """Jump along the last iterates (Anderson acceleration).
 
@@ -234,14 +236,14 @@ def _extrapolate(columns, c, iterates, gradients):
     _jump(columns, c, trial, gradient)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
 def _newton(gram, columns, c):
     """Jump to the minimum of the present signs."""
     weights, products = columns.weights[c], columns.products[c]
     support = np.flatnonzero(weights)
     inner = np.empty((support.size, support.size))
     for a in range(support.size):
-        inner[a] = gram[support[a]][support]
+        assign(inner[a], gram[support[a]][support])
     target = newton_target(
         inner, products[support], weights[support], columns.l1[c], columns.l2[c]
     )
@@ -259,5 +261,5 @@ def _jump(columns, c, trial, gradient):
     new, _ = _sums(trial, gradient, products, l2)
     now, _ = _sums(columns.weights[c], columns.gradient[c], products, l2)
     if objective(new, l1, l2) < objective(now, l1, l2):
-        columns.weights[c] = trial
-        columns.gradient[c] = gradient
+        assign(columns.weights[c], trial)
+        assign(columns.gradient[c], gradient)

@@ -11,10 +11,9 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolution
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, log_anchors
-from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
 FEW_CLASSES = 10

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
-from neuroextrap.stats._extrapolation._simplex import (
+from neuroextrap.stats._extrapolation._mixtures import (
     simplex_least_squares,
     uniform_mixture_accuracy,
     uniform_mixture_cdf,
 )
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 _TOLERANCE = 1e-6
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._intervals import PredictionIntervals
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import first_crossing
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._validation import (
     check_integer,

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._normal_mixture import (
+from neuroextrap.stats._extrapolation._mixtures import (
     MEAN_RANGE,
     power_table,
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 
 _BATCH = 256
 

@@ -15,9 +15,8 @@ from neuroextrap.stats._extrapolation._gaussian import (
     clip_to_resolution,
     invert_gaussian_accuracy,
 )
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._normal_mixture import (
+from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
     binomial_table,
@@ -25,7 +24,11 @@ from neuroextrap.stats._extrapolation._normal_mixture import (
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._sample import (
+    LeftOut,
+    WinSample,
+    log_spaced_set_sizes,
+)
 
 Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 Objective = Callable[[np.ndarray, np.ndarray], Derivatives]

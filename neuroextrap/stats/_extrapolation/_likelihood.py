@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._extrapolation._simplex import simplex_least_squares
+from neuroextrap.stats._extrapolation._mixtures import simplex_least_squares
 
 Propose = Callable[[np.ndarray], tuple[float, np.ndarray]]
 

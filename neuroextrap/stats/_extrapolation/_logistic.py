@@ -12,9 +12,8 @@ from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights, row_product
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
 
 _N_FIT_SIZES = 100
 

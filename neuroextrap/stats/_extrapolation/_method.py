@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0

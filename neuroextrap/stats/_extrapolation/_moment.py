@@ -11,7 +11,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._normal_mixture import (
+from neuroextrap.stats._extrapolation._mixtures import (
     MEAN_RANGE,
     power_table,
     table_means,

@@ -16,11 +16,11 @@ from neuroextrap.stats._extrapolation._likelihood import (
     maximize_likelihood,
 )
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample
-from neuroextrap.stats._extrapolation._simplex import (
+from neuroextrap.stats._extrapolation._mixtures import (
     uniform_mixture_accuracy,
     uniform_mixture_cdf,
 )
+from neuroextrap.stats._extrapolation._sample import WinSample
 
 _TOLERANCE = 1e-4
 _AIM = 1e-6

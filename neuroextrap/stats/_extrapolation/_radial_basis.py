@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._normal_mixture import power_table, table_means
+from neuroextrap.stats._extrapolation._mixtures import (
+    nonnegative_least_squares,
+    power_table,
+    table_means,
+)
 from neuroextrap.stats._extrapolation._sample import WinSample
-from neuroextrap.stats._extrapolation._simplex import nonnegative_least_squares
 
 BANDWIDTHS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 

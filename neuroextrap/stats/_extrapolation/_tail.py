@@ -9,13 +9,13 @@ from typing import Self
 
 import numpy as np
 
-from neuroextrap.stats._extrapolation._leave_out import LeftOut
 from neuroextrap.stats._extrapolation._point_wins import (
     PointMethod,
     PointWins,
     split_ties,
 )
 from neuroextrap.stats._extrapolation._sample import (
+    LeftOut,
     WinSample,
     class_weights,
     log_spaced_set_sizes,
