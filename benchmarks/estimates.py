@@ -24,8 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.decoding._run import plan_decoding
-from neuroextrap.margins import _cost
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.margins import _estimated_cost as _cost
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 REFITTED = "LogisticRegression"  # scikit-learn's, refitted for every labeling

@@ -25,7 +25,7 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.design._folds import make_design
-from neuroextrap.margins import _cost
+from neuroextrap.margins import _estimated_cost as _cost
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic

@@ -2,7 +2,7 @@
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.maps._parameters import nested_parameters
+from neuroextrap.maps._described_parameters import nested_parameters
 
 
 def searchlight_of(*args, **flat):

@@ -1,9 +1,15 @@
-"""What leaves an analysis of regions: images for every number, one table."""
+"""Where regions lie: values as images, regions by index, name or place."""
+
+import difflib
+import operator
+from numbers import Real
 
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.images import to_img
+from neuroextrap.images import feature_coordinates, to_img
+from neuroextrap.images._geometry import mask_lattice, surface_mesh
+from neuroextrap.images._maskers import is_surface_masker
 
 
 def feature_images(values, masker):
@@ -91,3 +97,159 @@ def joined_standard_errors(parts):
         done = part.results_.scores.done
         errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
     return errors
+
+
+_ALLOWED = "a region is an index, a name, or (x, y, z) in mm"
+_ROUNDING = 1e-6  # mm
+_N_SHOWN = 4
+
+
+def find_region(region, choice, masker, radius):
+    """Return the index of the region that a user means.
+
+    `region` is an index, a name, or a place (x, y, z) in mm; `choice` (RegionChoice)
+    and the fitted `masker` (None for arrays) are those of the analysis, `radius` is
+    that of its spheres in mm, None where regions have other shapes. ValueError or
+    TypeError when no region, or more than one, is meant.
+    """
+    if isinstance(region, np.ndarray) and region.ndim == 0:
+        region = region.item()
+    if isinstance(region, str):
+        return _by_name(region, choice)
+    if isinstance(region, (list, tuple, np.ndarray)) or hasattr(region, "to_numpy"):
+        return _by_place(_place(region), choice, masker, radius)
+    return _by_index(region, choice.n_regions)
+
+
+def _by_name(name, choice):
+    """Look a name up; messages list names that are written alike."""
+    if choice.names is None:
+        raise ValueError(
+            f"region={name!r} is a name, but these {choice.n_regions} regions have "
+            "none; give an index, or (x, y, z) in mm"
+        )
+    names = [str(each) for each in choice.names]
+    found = [i for i, each in enumerate(names) if each == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(
+            f"region={name!r} is the name of {len(found)} regions; give the index of "
+            f"one: {', '.join(map(str, found))}"
+        )
+    raise ValueError(f"region={name!r} is no region; {_alike(name, names)}")
+
+
+def _alike(name, names):
+    """Return names that are written like another, or the first ones."""
+    by_case = {each.casefold(): each for each in reversed(names)}
+    close = difflib.get_close_matches(name.casefold(), by_case, _N_SHOWN, cutoff=0.5)
+    if close:
+        return f"close names are {', '.join(repr(by_case[key]) for key in close)}"
+    shown = ", ".join(repr(each) for each in names[:_N_SHOWN])
+    more = ", ..." if len(names) > _N_SHOWN else ""
+    return f"the {len(names)} names are {shown}{more}"
+
+
+def _by_index(region, n_regions):
+    """Return a whole number in range as an int; 2.0 is one, True is none."""
+    if isinstance(region, (float, np.floating)) and float(region).is_integer():
+        region = int(region)  # a row of a table of peaks holds floats
+    try:
+        if isinstance(region, (bool, np.bool_)):
+            raise TypeError
+        index = operator.index(region)
+    except TypeError:
+        kind = ValueError if isinstance(region, (float, np.floating)) else TypeError
+        raise kind(
+            f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
+            f"{_ALLOWED}"
+        ) from None
+    if not 0 <= index < n_regions:
+        raise ValueError(
+            f"region={index} must be a whole number from 0 to {n_regions - 1}; "
+            f"{_ALLOWED}"
+        )
+    return index
+
+
+def _place(region):
+    """Return coordinates as float64 of shape (3,)."""
+    values = list(region)
+    real = [isinstance(x, Real) and not isinstance(x, bool) for x in values]
+    if real != [True] * 3:
+        raise ValueError(f"region={region!r} must be three numbers; {_ALLOWED}")
+    place = np.array(values, dtype=float)
+    if not np.isfinite(place).all():
+        raise ValueError(f"region={region!r} must be finite; {_ALLOWED}")
+    return place
+
+
+def _by_place(place, choice, masker, radius):
+    """Return the region around a place, or refuse and name the nearest one."""
+    if masker is None or not choice.has_place:
+        raise ValueError(
+            f"region={_shown(place)} is a place, but these regions have none; give the "
+            "region's index"
+        )
+    coordinates = feature_coordinates(masker)
+    if choice.centers is None:
+        features = np.flatnonzero(choice.owner >= 0)
+    else:
+        features = choice.centers
+    away = np.linalg.norm(coordinates[features] - place, axis=1)
+    nearest = int(np.argmin(away))
+    feature = int(features[nearest])
+    if choice.centers is None:
+        index = int(choice.owner[feature])
+        inside = _is_at(feature, place, coordinates, masker)
+    else:
+        index = nearest
+        reach = _reach(choice, index, coordinates, radius)
+        inside = away[nearest] <= max(reach, _spacing(masker)) + _ROUNDING
+    if not inside:
+        name = "" if choice.names is None else f" {str(choice.names[index])!r}"
+        raise ValueError(
+            f"region={_shown(place)} lies in no region; the nearest is {index}{name} "
+            f"at {_shown(coordinates[feature])}, {away[nearest]:.4g} mm away"
+        )
+    return index
+
+
+def _shown(place):
+    """Return coordinates as text."""
+    return f"({', '.join(f'{x:.4g}' for x in place)})"
+
+
+def _is_at(feature, place, coordinates, masker):
+    """Return whether the nearest feature of an atlas is the one at a place."""
+    if not is_surface_masker(masker):
+        _, affine = mask_lattice(masker)
+        inverse = np.linalg.inv(affine)[:3, :3]
+        steps = inverse @ (place - coordinates[feature])
+        return bool((np.abs(steps) <= 0.5 + _ROUNDING).all())
+    away = np.linalg.norm(coordinates - place, axis=1)
+    return bool(away[feature] <= min(away.min(), _spacing(masker)) + _ROUNDING)
+
+
+def _reach(choice, index, coordinates, radius):
+    """Return how far a region reaches from its center in mm."""
+    if radius is not None:
+        return float(radius)
+    start, stop = choice.regions.indptr[index : index + 2]
+    members = coordinates[choice.regions.indices[start:stop]]
+    center = coordinates[choice.centers[index]]
+    return float(np.linalg.norm(members - center, axis=1).max(initial=0.0))
+
+
+def _spacing(masker):
+    """Return half a voxel's diagonal, or the longest edge of a mesh, in mm."""
+    if not is_surface_masker(masker):
+        _, affine = mask_lattice(masker)
+        diagonals = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])
+        return float(np.linalg.norm(diagonals @ affine[:3, :3].T, axis=1).max() / 2)
+    edges = [
+        side.coordinates[side.faces] - side.coordinates[side.faces[:, [1, 2, 0]]]
+        for side in surface_mesh(masker)
+    ]
+    return float(max(np.linalg.norm(e, axis=2).max(initial=0.0) for e in edges))

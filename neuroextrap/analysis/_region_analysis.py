@@ -9,18 +9,21 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
 from neuroextrap.analysis._extrapolated_maps import TrainedOnAll, extrapolated_maps
-from neuroextrap.analysis._fitted import FittedAttributes, check_has_results
-from neuroextrap.analysis._origin import origin_of
 from neuroextrap.analysis._presentation import (
+    find_region,
     region_images,
     region_table,
 )
-from neuroextrap.analysis._region_files import RegionFiles
+from neuroextrap.analysis._region_files import (
+    FittedAttributes,
+    RegionFiles,
+    check_has_results,
+)
 from neuroextrap.analysis._region_intervals import RegionIntervals
-from neuroextrap.analysis._region_lookup import find_region
-from neuroextrap.maps._parameters import flat_parameters
+from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.reporting import identification_report
-from neuroextrap.reporting._identification import summary
+from neuroextrap.reporting._identification_page import summary
 from neuroextrap.stats._wins import warn_if_reversed
 
 

@@ -15,12 +15,12 @@ from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._registry import record_of
-from neuroextrap.margins._cost import (
+from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
+from neuroextrap.margins._estimated_cost import (
     estimate_memory,
     estimate_seconds,
     quick_seconds,
 )
-from neuroextrap.margins._engine import identify_run, observed_margins, score_regions
 from neuroextrap.margins._paths import describe_paths
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import affordable_workers, parse_shard

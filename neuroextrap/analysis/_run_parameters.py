@@ -12,7 +12,7 @@ from neuroextrap.analysis._parameters import (
     shared_parameters,
 )
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._parameters import flat_parameters
+from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import (

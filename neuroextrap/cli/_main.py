@@ -65,7 +65,7 @@ def build_parser():
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )
     for name in _COMMANDS:
-        _add_command(subparsers, f"neuroextrap.cli._{name}")
+        _add_command(subparsers, f"neuroextrap.cli._{name}_command")
     return parser
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.encoding._trials import EncodingData, FoldData
+from neuroextrap.encoding._cost import EncodingData, FoldData
 from neuroextrap.images import _feature_files as feature_files
 from neuroextrap.images._feature_files import photograph_files, read_photographs
 from neuroextrap.images._tables import (
@@ -199,7 +199,7 @@ def _other_columns(table):
 
 def _image_features(pixels, model, is_train):
     """Features of gray or color images, transformers fitted on the training stimuli."""
-    from neuroextrap.encoding._image_models import IMAGE_MODELS
+    from neuroextrap.cohorts._cohort_encoding import IMAGE_MODELS
 
     transformer = IMAGE_MODELS[model]().fit(pixels[is_train])
     return transformer.transform(pixels)

@@ -7,13 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.analysis._origin import origin_of
+from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
 from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
+from neuroextrap.group._group_maps import group_report
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
-from neuroextrap.group._results import group_report
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps

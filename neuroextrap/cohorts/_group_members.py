@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 
-from neuroextrap.cohorts._records import read_records
+from neuroextrap.cohorts._cohort_records import read_records
 from neuroextrap.group._alike import check_alike
 from neuroextrap.images._bids_names import file_entities
 from neuroextrap.maps._json import read_json

@@ -3,7 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from neuroextrap.cohorts._records import read_records, write_text
+from neuroextrap.cohorts._cohort_records import read_records, write_text
 from neuroextrap.reporting._page import make_page
 
 INDEX = "index.html"

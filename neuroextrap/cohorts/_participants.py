@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._index_page import write_index
-from neuroextrap.cohorts._records import (
+from neuroextrap.cohorts._cohort_encoding import analysis_of
+from neuroextrap.cohorts._cohort_records import (
     configuration,
     entry_of,
     one_line,
@@ -25,6 +24,8 @@ from neuroextrap.cohorts._records import (
     tell_missing_runs,
     write_record,
 )
+from neuroextrap.cohorts._dry_run import COST, plan_participants
+from neuroextrap.cohorts._index_page import write_index
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,
@@ -32,7 +33,6 @@ from neuroextrap.cohorts._request import (
     fit_participant,
     working_folder,
 )
-from neuroextrap.cohorts._stimuli import analysis_of
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
 from neuroextrap.maps._commit import finish_interrupted

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import neuroextrap
-from neuroextrap.analysis._origin import origin_of, recorded_options
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.cohorts._encoding import beta_tables, encoding_data
+from neuroextrap.analysis._sidecars import origin_of, recorded_options
+from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.images._bids_runs import find_betas, find_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import (
@@ -22,8 +22,8 @@ from neuroextrap.images._event_samples import (
 )
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.maps._bids import shared_entities
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
-from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.maps._provenance import describe_file, described_value
 from neuroextrap.margins.running._described import array_hash
 

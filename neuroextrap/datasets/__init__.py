@@ -6,7 +6,7 @@ from neuroextrap.datasets._gaussian_code import (
     gaussian_code_information,
 )
 from neuroextrap.datasets._natural_images import simulate_visual_cortex
-from neuroextrap.datasets._samples import plant_codes
+from neuroextrap.datasets._planted_samples import plant_codes
 from neuroextrap.datasets._toy import BivariateNormalProblem
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.datasets._samples import PlantedSamples, plant_codes
+from neuroextrap.datasets._planted_samples import PlantedSamples, plant_codes
 
 DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.0))
 """Centers (mm, MNI152) of the three regions planted unless others are named."""

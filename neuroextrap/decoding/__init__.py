@@ -1,6 +1,6 @@
 """Identification from brain to label: searchlights, atlases, time, ensembles."""
 
-from neuroextrap.decoding._comparison import compare_decoders
+from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer

@@ -6,7 +6,7 @@ import scipy.sparse
 from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._parameters import value_of
+from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.regions._usable import usable_regions
 from neuroextrap.stats._validation import random_generator
 

@@ -10,8 +10,8 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.design._folds import class_weights
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._parameters import described_parameters
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances

@@ -6,12 +6,12 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
 from neuroextrap.analysis._samples import Samples
-from neuroextrap.decoding._labeled_samples import read_labeled_samples
-from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.decoding._reading import read_labeled_samples
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import load_samples
+from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.maps._parameters import flat_parameters
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
 

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from neuroextrap.analysis._origin import recorded_options, source_files
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._sidecars import recorded_options, source_files
 from neuroextrap.analysis._values import Bounds, Keep, Regions
-from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._sample_options import as_sample_options, takes_sample_options

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.decoding._labeled_samples import rescaled
-from neuroextrap.decoding._run import plan_decoding
-from neuroextrap.decoding._trials import moment_regions, options_of, read_trials
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.decoding._reading import rescaled
+from neuroextrap.decoding._time_resolved import moment_regions, options_of, read_trials
 from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import CROSS_NOTE
 from neuroextrap.maps._identification import (

@@ -9,7 +9,7 @@ Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``ensemble_size_curve``.
 """
 
-from neuroextrap.encoding._comparison import compare_encoding_models
+from neuroextrap.encoding._encoder_comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._pairwise_comparison import (

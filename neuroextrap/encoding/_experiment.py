@@ -14,7 +14,7 @@ from neuroextrap.encoding._margins import (
     ResponseRows,
     separate_repeats,
 )
-from neuroextrap.maps._parameters import value_of
+from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 

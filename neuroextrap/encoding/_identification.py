@@ -5,14 +5,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._fitted import check_trained
-from neuroextrap.analysis._origin import source_files
+from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.analysis._sidecars import source_files
 from neuroextrap.analysis._values import Keep, Regions
+from neuroextrap.encoding._encoding_run import plan_identification
 from neuroextrap.encoding._fold_run import plan_folds, training_rule
 from neuroextrap.encoding._response_predictions import ResponsePredictions
-from neuroextrap.encoding._run import plan_identification
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,

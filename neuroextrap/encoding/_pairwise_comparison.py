@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from neuroextrap.analysis._region_maps import table_writer, write_described
-from neuroextrap.encoding._comparison import (
+from neuroextrap.encoding._encoder_comparison import (
     check_pair,
     compare_outcomes,
     stimulus_outcomes,

@@ -4,11 +4,11 @@ import numpy as np
 from scipy.special import softmax
 
 from neuroextrap import stats
-from neuroextrap.analysis._fitted import check_has_results
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._region_files import check_has_results
+from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
-from neuroextrap.encoding._run import read_run, run_arrays
 from neuroextrap.maps._registry import voxel_record
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 

@@ -1,6 +1,6 @@
 """Inference over subjects: what holds in how many, and what holds on average."""
 
-from neuroextrap.group._information import group_information
+from neuroextrap.group._group_information import group_information
 from neuroextrap.group._mean_permutation import group_permutation_test
 from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import second_level_test

@@ -16,7 +16,7 @@ from neuroextrap.group._subjects import (
     read_subjects,
 )
 from neuroextrap.images import to_img
-from neuroextrap.maps._parameters import described_parameters
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._provenance import described_value
 
 

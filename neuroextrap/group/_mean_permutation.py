@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuroextrap.group._first_level import FirstLevels, read_nulls
-from neuroextrap.group._results import group_maps
+from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,

@@ -5,7 +5,7 @@ from joblib import Parallel, delayed
 from scipy.stats import t as student
 
 from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._results import group_maps
+from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_input import (
     SecondLevelOptions,
     choose_test,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from joblib import effective_n_jobs
 
-from neuroextrap.margins._cost import estimate_memory
+from neuroextrap.margins._estimated_cost import estimate_memory
 from neuroextrap.margins._plan import Plan
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

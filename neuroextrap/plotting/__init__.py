@@ -5,12 +5,12 @@ from neuroextrap.plotting._accuracy_curves import (
     plot_extrapolation_fan,
 )
 from neuroextrap.plotting._brain_maps import plot_map
-from neuroextrap.plotting._canonical_space import (
+from neuroextrap.plotting._canonical_coordinates import (
     plot_canonical_coordinates,
     plot_sensitivity_map,
 )
 from neuroextrap.plotting._confusion import plot_confusion_discs, plot_confusion_matrix
-from neuroextrap.plotting._information import (
+from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
     plot_model_comparison,
 )

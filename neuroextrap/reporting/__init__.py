@@ -1,7 +1,7 @@
 """Self-contained HTML pages about fitted analyses, and their peak tables."""
 
-from neuroextrap.reporting._comparison import comparison_report
-from neuroextrap.reporting._identification import (
+from neuroextrap.reporting._comparison_page import comparison_report
+from neuroextrap.reporting._identification_page import (
     identification_report,
     identification_sections,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 import neuroextrap
-from neuroextrap.maps._parameters import described_parameters, flat_parameters
+from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting._finding import (
     LEVEL,

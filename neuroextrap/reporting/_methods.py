@@ -2,7 +2,10 @@
 
 from markupsafe import Markup, escape
 
-from neuroextrap.maps._parameters import changed_parameters, described_parameters
+from neuroextrap.maps._described_parameters import (
+    changed_parameters,
+    described_parameters,
+)
 from neuroextrap.maps._provenance import versions
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.reporting._page import key_value_table

@@ -24,7 +24,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.maps._parameters import described_parameters, flat_parameters
+from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from tests.analyses import searchlight_of
 

@@ -7,7 +7,7 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.exceptions import NotFittedError
 
-from neuroextrap.analysis._region_lookup import find_region
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._region_choice import choose_regions

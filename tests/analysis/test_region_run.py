@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from neuroextrap.analysis import RegionAnalysis, _region_run
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.decoding._run import plan_decoding
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.margins.running._identity import differing
 from tests.analyses import searchlight_of

@@ -10,7 +10,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._parameters import flat_parameters, nested_parameters
+from neuroextrap.maps._described_parameters import flat_parameters, nested_parameters
 from tests.analyses import searchlight_of
 
 ANALYSES = [IdentificationSearchLight, EncodingIdentification]

@@ -6,7 +6,11 @@ import tomllib
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._bids import _add_options, _read_configuration, typed_values
+from neuroextrap.cli._bids_command import (
+    _add_options,
+    _read_configuration,
+    typed_values,
+)
 from neuroextrap.cli._main import build_parser
 from neuroextrap.cli._parser import CommandParser
 

@@ -2,7 +2,7 @@
 
 from neuroextrap.analysis import _parameters
 from neuroextrap.analysis._options import text
-from neuroextrap.cohorts._records import _of_analysis
+from neuroextrap.cohorts._cohort_records import _of_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 

@@ -268,7 +268,7 @@ def main_of(words):
 
 def begins_with(begin):
     """Call a function when the command has been read and its work begins."""
-    from neuroextrap.cli import _searchlight
+    from neuroextrap.cli import _searchlight_command as _searchlight
 
     run_command = _searchlight.run
 

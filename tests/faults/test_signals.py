@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from neuroextrap.cli import _searchlight as command
+from neuroextrap.cli import _searchlight_command as command
 from neuroextrap.cli import main
 from neuroextrap.cli._running import Terminated, ending_on_sigterm
 from neuroextrap.margins.running._null import null_file

@@ -132,7 +132,7 @@ def test_masks_are_not_ignored(study, read):
 
 def test_at_the_command_line(study, tmp_path):
     from neuroextrap.cli._main import build_parser
-    from neuroextrap.cli._searchlight import _read as read_samples
+    from neuroextrap.cli._searchlight_command import _read as read_samples
 
     mask = tmp_path / "mask.nii.gz"
     nibabel.Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4)).to_filename(mask)

@@ -9,7 +9,7 @@ import pytest
 
 from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli._stimulus_tables import read_features, read_table
-from neuroextrap.cohorts._records import read_configuration
+from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._events import read_events
 from neuroextrap.images._opening import NamedImage, open_image, read_image

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
-from neuroextrap.maps._parameters import changed_parameters
+from neuroextrap.maps._described_parameters import changed_parameters
 from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,

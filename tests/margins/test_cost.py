@@ -8,9 +8,13 @@ import pytest
 import scipy.sparse
 
 from neuroextrap.design._folds import make_design
-from neuroextrap.margins import _cost
-from neuroextrap.margins._cost import estimate_memory, estimate_seconds, quick_seconds
+from neuroextrap.margins import _estimated_cost as _cost
 from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._estimated_cost import (
+    estimate_memory,
+    estimate_seconds,
+    quick_seconds,
+)
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic

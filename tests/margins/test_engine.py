@@ -9,8 +9,8 @@ import scipy.sparse
 from neuroextrap import stats
 from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _plan, _task
-from neuroextrap.margins._cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._estimated_cost import estimate_memory, estimate_seconds
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan

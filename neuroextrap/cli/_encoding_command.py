@@ -145,7 +145,7 @@ def _one_file(path):
 def _model(args, mask):
     """Return the model that the options describe, not fitted."""
     from neuroextrap.encoding import EncodingIdentification
-    from neuroextrap.maps._parameters import nested_parameters
+    from neuroextrap.maps._described_parameters import nested_parameters
 
     given = parameters_of(args, "encoding") | {"mask": mask}
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))

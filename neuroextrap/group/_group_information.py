@@ -6,7 +6,7 @@ from scipy.stats import t as student
 
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._results import group_maps
+from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._subject_bounds import (

@@ -87,7 +87,7 @@ def run(args):
     from neuroextrap.cli._results import write_results
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
-    from neuroextrap.maps._parameters import nested_parameters
+    from neuroextrap.maps._described_parameters import nested_parameters
 
     origin = origin_of_command(
         args,

@@ -13,7 +13,7 @@ from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
-from neuroextrap.maps._parameters import (
+from neuroextrap.maps._described_parameters import (
     changed_parameters,
     described_parameters,
     flat_parameters,

@@ -138,7 +138,7 @@ def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
-    from neuroextrap.group._results import summary
+    from neuroextrap.group._group_maps import summary
     from neuroextrap.maps._files import (
         check_output_directory,
         describe_map,

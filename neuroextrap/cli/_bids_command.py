@@ -157,7 +157,7 @@ def _tell(outcomes, args):
 def _run_group(args):
     """Put the participants together."""
     from neuroextrap.cohorts import analyze_group
-    from neuroextrap.group._results import summary
+    from neuroextrap.group._group_maps import summary
     from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:
@@ -186,7 +186,7 @@ def _read_configuration(args):
     given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
     if args.config is None:
         return given
-    from neuroextrap.cohorts._records import read_configuration
+    from neuroextrap.cohorts._cohort_records import read_configuration
 
     words = set(given)
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
@@ -208,7 +208,7 @@ def _read_configuration(args):
 
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
-    from neuroextrap.maps._parameters import nested_parameters
+    from neuroextrap.maps._described_parameters import nested_parameters
 
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
@@ -241,7 +241,7 @@ def _features(args):
         raise ValueError("--features and --stimulus-images were both given; give one")
     features = args.features
     if args.stimulus_images is not None:
-        from neuroextrap.cohorts._stimuli import image_features
+        from neuroextrap.cohorts._cohort_encoding import image_features
 
         features = image_features(
             args.stimulus_images, model=args.model, image_size=args.image_size

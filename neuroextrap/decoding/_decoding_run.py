@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._labeled_samples import read_labeled_samples
-from neuroextrap.decoding._whitening import make_whitener
+from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._parameters import flat_parameters
+from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._engine import why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
