@@ -1,5 +1,7 @@
 """Simulated brains: planted regions of known information, as images."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

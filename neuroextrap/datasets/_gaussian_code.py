@@ -5,6 +5,8 @@ each response is mu_i + noise, noise ~ N(0, sigma^2 I_d). The signal-to-noise ra
 snr = tau^2 / sigma^2, per voxel.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Samples of a simulated experiment: noise, with Gaussian codes planted in regions."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Identification against the number of voxels, or of stimulus features."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The mutual information learning curve."""
 
+from __future__ import annotations
+
 import logging
 from typing import Any
 

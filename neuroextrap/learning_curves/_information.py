@@ -1,5 +1,7 @@
 """Information in bits from predicted probabilities, and its regularization."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Label schemes of the same scans, and the protocol of Kjems et al. 2002."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

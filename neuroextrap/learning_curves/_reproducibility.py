@@ -1,5 +1,7 @@
 """Reproducibility of maps over disjoint halves of the subjects (NPAIRS)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

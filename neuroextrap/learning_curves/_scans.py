@@ -1,5 +1,7 @@
 """Read scans through a mask, and prepare them before any model sees them."""
 
+from __future__ import annotations
+
 import dataclasses
 import logging
 

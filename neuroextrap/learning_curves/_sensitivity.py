@@ -1,5 +1,7 @@
 """Maps of classifiers: linear scores, sensitivities, patterns of models compared."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Accuracy against the number of stimuli: observed curve and extrapolations."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The permutation distribution, with what was observed."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
