@@ -1,5 +1,7 @@
 """A simulated visual cortex that looks at patches of two photographs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A toy recognition problem whose whole accuracy curve is known."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

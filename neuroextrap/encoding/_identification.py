@@ -1,5 +1,7 @@
 """Identify stimuli from responses through an encoding model, in every region."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Self
 
 import numpy as np

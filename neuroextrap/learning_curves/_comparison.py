@@ -1,5 +1,7 @@
 """Comparison of learning curves: which model wins where, and what limits each."""
 
+from __future__ import annotations
+
 from functools import reduce
 from typing import Any
 

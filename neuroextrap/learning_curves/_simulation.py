@@ -1,5 +1,7 @@
 """Simulated scans whose information about coarse and fine labels is known."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Microscopic models p(x|g), made classifiers by Bayes' rule."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

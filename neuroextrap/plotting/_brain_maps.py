@@ -1,5 +1,7 @@
 """Slices of a map, transparent where it has no values."""
 
+from __future__ import annotations
+
 import logging
 from typing import Any
 

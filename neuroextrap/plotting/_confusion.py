@@ -1,5 +1,7 @@
 """Confusion matrices, of answers and of predicted probabilities."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Information against the size of a region; values of several models side by side."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Figures of information learning curves, after Kjems et al. 2002."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Accuracy over time, and from moments of training to moments of test."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

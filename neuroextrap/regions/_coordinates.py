@@ -1,5 +1,7 @@
 """Regions among loose coordinates: balls and nearest neighbors by a k-d tree."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
