@@ -24,7 +24,7 @@ from nilearn.glm.second_level import non_parametric_inference
 from nilearn.image import smooth_img
 
 from neuroextrap.group import second_level_test
-from neuroextrap.images import mni152_mask
+from neuroextrap.images._maskers import mni152_mask
 
 ROW = "{:<34}{:>12}{:>14}{:>12}{:>14}{:>9}"
 SETTINGS = [

@@ -43,8 +43,9 @@ from neuroextrap.design._forward_tests import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.images import mni152_mask, resolve_masker, to_img
+from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic

@@ -15,7 +15,7 @@ from neuroextrap import datasets
 from neuroextrap.cli._main import build_parser
 from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import Report
+from neuroextrap.reporting._page import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE = {"_build", "auto_examples", "generated"}

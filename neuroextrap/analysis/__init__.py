@@ -1,6 +1,6 @@
 """What every analysis of regions does: read, plan, run, publish, save and report.
 
-``RegionAnalysis`` is the base of ``IdentificationSearchLight`` and
+``RegionAnalysis`` (``_region_analysis``) is the base of ``IdentificationSearchLight`` and
 ``EncodingIdentification``: their curves, extrapolations, files and reports are written
 here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
@@ -11,15 +11,11 @@ over subjects return.
 
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 
-__all__ = ["Bounds", "Keep", "RegionAnalysis", "RegionMaps", "Regions"]
+__all__ = ["Bounds", "Keep", "RegionMaps", "Regions"]
 
 
 def __getattr__(name):
     """Import what is heavy when it is first asked for."""
-    if name == "RegionAnalysis":
-        from neuroextrap.analysis._region_analysis import RegionAnalysis
-
-        return RegionAnalysis
     if name == "RegionMaps":
         from neuroextrap.analysis._region_maps import RegionMaps
 

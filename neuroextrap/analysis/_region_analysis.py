@@ -65,7 +65,7 @@ class RegionAnalysis(
 
     Examples
     --------
-    >>> from neuroextrap.analysis import RegionAnalysis
+    >>> from neuroextrap.analysis._region_analysis import RegionAnalysis
     >>> from neuroextrap.decoding import IdentificationSearchLight
     >>> from neuroextrap.encoding import EncodingIdentification
     >>> for analysis in (IdentificationSearchLight(), EncodingIdentification()):

@@ -29,7 +29,7 @@ class RegionMaps(dict):
         Maps by name (by set size, of extrapolations).
     records : dict of MapRecord or None, default=None
         What each map is, and the name of its file. If None, those of
-        ``neuroextrap.maps.MAPS``.
+        ``MAPS`` (``maps/_registry.py``).
     masker : NiftiMasker, SurfaceMasker or None, default=None
         Fitted masker of the images; None where maps are arrays.
     region_scores : dict of ndarray of shape (n_regions,) or None, default=None

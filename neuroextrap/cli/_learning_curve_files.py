@@ -158,9 +158,9 @@ def _stage_maps(folder, files, args, labels, data, classifier, about):
     from neuroextrap.images import to_img
     from neuroextrap.learning_curves import center_groups, sensitivity_map
     from neuroextrap.learning_curves._scans import scale_scans
-    from neuroextrap.maps import MapRecord
     from neuroextrap.maps._files import check_maps, describe_map, stage_maps
     from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._records import MapRecord
 
     X = scale_scans(data["X"]) if args.scale == "mean" else data["X"]
     X = center_groups(X, data["groups"]) if args.center == "group" else X

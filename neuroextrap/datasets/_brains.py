@@ -100,7 +100,8 @@ def simulate_brain(  # noqa: PLR0913
     >>> [len(region) for region in brain.samples.planted]
     [33, 33, 31]
     """
-    from neuroextrap.images import mni152_mask, resolve_masker, to_img
+    from neuroextrap.images import resolve_masker, to_img
+    from neuroextrap.images._maskers import mni152_mask
 
     coordinates = np.asarray(coordinates, dtype=float)
     if coordinates.shape != (len(information), 3):

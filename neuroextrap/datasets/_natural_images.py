@@ -90,12 +90,8 @@ def simulate_visual_cortex(
     >>> cortex.stimuli.shape, int(cortex.is_train.sum())
     ((12, 16, 16), 8)
     """
-    from neuroextrap.images import (
-        feature_coordinates,
-        mni152_mask,
-        resolve_masker,
-        to_img,
-    )
+    from neuroextrap.images import feature_coordinates, resolve_masker, to_img
+    from neuroextrap.images._maskers import mni152_mask
 
     if not 0 < ceiling < 1:
         raise ValueError(f"ceiling={ceiling} must lie in (0, 1)")

@@ -6,19 +6,15 @@ from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._temporal_generalization import (
-    TemporalGeneralization,
     temporal_generalization,
 )
 from neuroextrap.decoding._time_resolved import (
-    TimeResolvedIdentification,
     time_resolved_identification,
 )
 
 __all__ = [
     "IdentificationScorer",
     "IdentificationSearchLight",
-    "TemporalGeneralization",
-    "TimeResolvedIdentification",
     "compare_decoders",
     "ensemble_information",
     "lesion_identification",

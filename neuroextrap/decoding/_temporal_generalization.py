@@ -47,7 +47,7 @@ class TemporalGeneralization(NamedTuple):
 
     Examples
     --------
-    >>> from neuroextrap.decoding import TemporalGeneralization
+    >>> from neuroextrap.decoding._temporal_generalization import TemporalGeneralization
     >>> TemporalGeneralization._fields
     ('times', 'scores', 'null_maxima', 'notes')
     """

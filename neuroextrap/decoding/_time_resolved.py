@@ -123,7 +123,7 @@ class TimeResolvedIdentification(NamedTuple):
 
     Examples
     --------
-    >>> from neuroextrap.decoding import TimeResolvedIdentification
+    >>> from neuroextrap.decoding._time_resolved import TimeResolvedIdentification
     >>> TimeResolvedIdentification._fields
     ('times', 'table', 'searchlight')
     """

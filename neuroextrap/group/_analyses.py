@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis import RegionAnalysis
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._subjects import (

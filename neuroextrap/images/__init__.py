@@ -11,22 +11,19 @@ the regions of an analysis (``_region_choice``), peaks and clusters (``_clusters
 event tables (``_events``), caching (``_caching``) and image files (``_saving``).
 """
 
-from neuroextrap.images._atlas import atlas_labels
 from neuroextrap.images._betas import single_trial_betas
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.images._labeled_samples import block_averages, volume_samples
 from neuroextrap.images._loading import load_samples
-from neuroextrap.images._maskers import mni152_mask, resolve_masker
+from neuroextrap.images._maskers import resolve_masker
 from neuroextrap.images._region_choice import surface_regions
 from neuroextrap.images._writing import to_img
 
 __all__ = [
-    "atlas_labels",
     "block_averages",
     "feature_coordinates",
     "feature_values",
     "load_samples",
-    "mni152_mask",
     "resolve_masker",
     "single_trial_betas",
     "surface_regions",

@@ -59,7 +59,8 @@ def atlas_labels(
     Examples
     --------
     >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import atlas_labels, resolve_masker
+    >>> from neuroextrap.images import resolve_masker
+    >>> from neuroextrap.images._atlas import atlas_labels
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
     >>> img = nibabel.Nifti1Image(np.array([[[0, 1, 2]]], "uint8"), np.eye(4))
     >>> atlas_labels(img, masker, ["V1", "FFA"])

@@ -232,7 +232,7 @@ def mni152_mask(resolution: int = 3) -> Any:
 
     Examples
     --------
-    >>> from neuroextrap.images import mni152_mask
+    >>> from neuroextrap.images._maskers import mni152_mask
     >>> mni152_mask(8).shape
     (26, 30, 25)
     """

@@ -18,7 +18,7 @@ def describe_map(record, origin, *, n_classes=None):
 
     A chance level that depends on the number of classes is null without `n_classes`.
 
-    >>> from neuroextrap.maps import MAPS
+    >>> from neuroextrap.maps._registry import MAPS
     >>> from neuroextrap.maps._provenance import provenance
     >>> sidecar = describe_map(MAPS["accuracy"], provenance(), n_classes=8)
     >>> sidecar["unit"], sidecar["chance"], sidecar["tail"]

@@ -1,6 +1,6 @@
 """From win distributions to the named numbers of every region.
 
-The key of every number is the name of a record in :data:`neuroextrap.maps.MAPS`.
+The key of every number is the name of a record in ``MAPS``.
 """
 
 from dataclasses import replace

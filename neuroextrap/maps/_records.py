@@ -13,7 +13,7 @@ class MapRecord:
 
     Files, reports and viewers learn what a map means from its record alone, never
     from its name. The maps of an analysis are listed in the dict
-    ``neuroextrap.maps.MAPS``; a map of your own is described in reports once its record
+    ``MAPS`` (``maps/_registry.py``); a map of your own is described in reports once its record
     is there, ``MAPS[record.name] = record``.
 
     Parameters
@@ -50,7 +50,8 @@ class MapRecord:
 
     Examples
     --------
-    >>> from neuroextrap.maps import MAPS, MapRecord
+    >>> from neuroextrap.maps._records import MapRecord
+    >>> from neuroextrap.maps._registry import MAPS
     >>> MAPS["accuracy"].first_threshold(n_classes=8)
     0.125
     >>> loss = MapRecord(

@@ -371,7 +371,7 @@ def record_of(name):
     """Return the record of a map; a map that is not in ``MAPS`` gets a bare one."""
     if name in MAPS:
         return MAPS[name]
-    return MapRecord(name=name, description="Not described in neuroextrap.maps.MAPS")
+    return MapRecord(name=name, description="Not described in the registry of maps")
 
 
 def voxel_record(name):

@@ -5,12 +5,10 @@ from neuroextrap.reporting._identification_page import (
     identification_report,
     identification_sections,
 )
-from neuroextrap.reporting._page import Report
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
-    "Report",
     "comparison_report",
     "identification_report",
     "identification_sections",

@@ -31,7 +31,7 @@ class Report:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from neuroextrap.reporting import Report
+    >>> from neuroextrap.reporting._page import Report
     >>> page = Report("<!DOCTYPE html><title>Empty</title>")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "page.html"

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 from sklearn.svm import SVC
 
-from neuroextrap.analysis import RegionAnalysis, _region_run
+from neuroextrap.analysis import _region_run
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.margins.classifiers._registry import resolve_classifier

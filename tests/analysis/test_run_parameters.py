@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from neuroextrap import stats
-from neuroextrap.analysis import RegionAnalysis, Regions
+from neuroextrap.analysis import Regions
 from neuroextrap.analysis._parameters import shared_parameters
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification

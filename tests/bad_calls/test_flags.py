@@ -22,7 +22,8 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import Keep, RegionAnalysis, RegionMaps
+from neuroextrap.analysis import Keep, RegionMaps
+from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.stats._validation import check_flags
 
 
@@ -132,7 +133,6 @@ CALLS = {
     "prediction_information": lambda **flag: learning_curves.prediction_information(
         [[0.5, 0.5], [1.0, 0.0]], [1, 0], priors=[0.5, 0.5], **flag
     ),
-    "MapRecord": lambda **flag: maps.MapRecord(name="x", description="X.", **flag),
     "plot_accuracy_curve": lambda **flag: plotting.plot_accuracy_curve(
         [2, 4], [0.9, 0.8], **flag
     ),

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from neuroextrap.images import atlas_labels, resolve_masker
+from neuroextrap.images import resolve_masker
+from neuroextrap.images._atlas import atlas_labels
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from nilearn.maskers import MultiNiftiMasker, NiftiMasker, SurfaceMasker
 
-from neuroextrap.images import load_samples, mni152_mask, resolve_masker
+from neuroextrap.images import load_samples, resolve_masker
 from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.images._maskers import finite_mask
+from neuroextrap.images._maskers import finite_mask, mni152_mask
 
 
 def _mask_of(masker):

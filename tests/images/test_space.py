@@ -4,9 +4,9 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.images import mni152_mask, resolve_masker, to_img
+from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.images._bids_names import file_entities, loose_entities
-from neuroextrap.images._maskers import finite_mask
+from neuroextrap.images._maskers import finite_mask, mni152_mask
 from neuroextrap.images._opening import open_image, read_image
 from neuroextrap.images._space import named_space, space_code
 

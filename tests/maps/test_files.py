@@ -8,7 +8,6 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
-from neuroextrap.maps import MapRecord
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -16,6 +15,7 @@ from neuroextrap.maps._files import (
     write_maps,
 )
 from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._records import MapRecord
 from neuroextrap.margins.running._described import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps import MAPS, MapRecord
 from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._registry import record_of
+from neuroextrap.maps._records import MapRecord
+from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.reporting import identification_sections, peak_table
 from neuroextrap.reporting._identification_words import validity_notes
 from neuroextrap.reporting._maps_section import page_maps

@@ -9,7 +9,8 @@ from nibabel import Nifti1Image
 from nilearn.datasets import load_fsaverage, load_fsaverage_data
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
-from neuroextrap.images import mni152_mask, resolve_masker
+from neuroextrap.images import resolve_masker
+from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.plotting import plot_map, plot_sensitivity_map
 from neuroextrap.plotting._backgrounds import (
     mni152_template,

@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import (
-    Report,
-    identification_report,
-    identification_sections,
-)
-from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting import identification_report, identification_sections
+from neuroextrap.reporting._page import Report, make_page
 
 _VOID = {"meta", "img", "br", "link", "input"}
 

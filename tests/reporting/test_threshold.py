@@ -6,7 +6,7 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps import MAPS
+from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting import interactive_viewer
 from neuroextrap.reporting._maps_section import fitted_background
 from neuroextrap.reporting._page import make_page

@@ -11,11 +11,11 @@ from nibabel.affines import apply_affine
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import (
-    Report,
     identification_sections,
     interactive_viewer,
     peak_table,
 )
+from neuroextrap.reporting._page import Report
 
 
 def _page(*args, **kwargs):
