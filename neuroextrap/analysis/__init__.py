@@ -1,8 +1,8 @@
 """What every analysis of regions does: read, plan, run, publish, save and report.
 
-``RegionAnalysis`` (``_region_analysis``) is the base of ``IdentificationSearchLight`` and
-``EncodingIdentification``: their curves, extrapolations, files and reports are written
-here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
+``RegionAnalysis`` (``_region_analysis``) is the base of ``IdentificationSearchLight``
+and ``EncodingIdentification``: their curves, extrapolations, files and reports are
+written here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
 imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
 parameters. ``RegionMaps`` holds what comparisons, lesions, extrapolations and analyses

@@ -17,7 +17,6 @@ from neuroextrap import (
     group,
     images,
     learning_curves,
-    maps,
     plotting,
     reporting,
     stats,
@@ -89,8 +88,6 @@ def _merge(**flag):
 
 
 CALLS = {
-    "RegionAnalysis.merge": _merge,
-    "RegionAnalysis.to_directory": _write_analysis,
     "RegionMaps.to_directory": lambda **flag: RegionMaps({}).to_directory(
         "no_such_folder", **flag
     ),
