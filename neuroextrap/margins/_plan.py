@@ -17,7 +17,7 @@ from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 PASS_SIZE = 2**18
 # labelings that compiled loops take together, and as many as share a look at the
 # samples where these are many
-_LANES, _FEWEST = 64, 8
+_TOGETHER, _FEWEST = 64, 8
 # indicators of the classes of all labelings, kept for the next region up to this size
 _KEPT_INDICATORS = 2**26
 # regions of a pass at most: what is made of all labelings is made once for them
@@ -111,7 +111,7 @@ class Plan:
         """Number of trained labelings in the widest batch."""
         in_a_pass = self.size * self.pass_regions
         width = max(1, PASS_SIZE // in_a_pass, min(_FEWEST, 2 * PASS_SIZE // in_a_pass))
-        width = max(width // _LANES * _LANES, min(width, _LANES))
+        width = max(width // _TOGETHER * _TOGETHER, min(width, _TOGETHER))
         n_batches = -(-self.n_trained // width)
         return -(-self.n_trained // n_batches)
 
