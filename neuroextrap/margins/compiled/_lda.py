@@ -299,13 +299,15 @@ def _gather_fold(
     f: int, held: Any, sums: Any, labelings: Any, columns: Any, work: Any
 ) -> None:
     """Turn the residuals of a fold's held-out samples, and its counts, over."""
-    for x in range(TOGETHER):
-        for i in range(len(held)):
-            for k in range(sums.shape[1]):
-                work.inside[i, k, x] = sums[x, k, held[i]]
-        for k in range(sums.shape[1]):
-            work.counts[k, x] = labelings.counts[f, k, columns[x]]
-            work.constants[k, x] = labelings.constants[f, k, columns[x]]
+    for k in range(sums.shape[1]):
+        counts, constants = labelings.counts[f, k], labelings.constants[f, k]
+        for x in range(TOGETHER):
+            work.counts[k, x] = counts[columns[x]]
+            work.constants[k, x] = constants[columns[x]]
+        for x in range(TOGETHER):
+            row = sums[x, k]
+            for i in range(len(held)):
+                work.inside[i, k, x] = row[held[i]]
 
 
 @_compile
