@@ -252,19 +252,6 @@ class Labelings:
             lambda: (self.codes.T[:, None, :] == classes).astype(dtype),
         )
 
-    def ordered_one_hot(self, design: Design, dtype: Any = np.float32) -> np.ndarray:
-        """Return indicators (n_samples, K, B), rows as in ``design.order``."""
-        name = "ordered", np.dtype(dtype)
-        return self.keep(name, lambda: self.one_hot(dtype)[design.order])
-
-    def first(self) -> "Labelings":
-        """Return a batch of the first labeling only."""
-
-        def make() -> Labelings:
-            return self.some(np.arange(1))
-
-        return self.keep("first", make)
-
     def some(self, columns: np.ndarray) -> "Labelings":
         """Return selected labelings, which are computed as in the whole batch."""
         some = Labelings(self.codes[columns], self.n_classes)

@@ -9,7 +9,7 @@ import threadpoolctl
 
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
-from neuroextrap.margins._plan import PASS_SIZE, Plan
+from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins.algebra._region_sums import COLUMNS
 
@@ -170,8 +170,6 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     each = 8 * 12
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_trained, 2) + 2
-    # a pass may have fewer regions and labelings than there is room for
-    in_a_pass = plan.size * plan.batch_width * n_regions
-    margins = each * min(in_a_pass, max(plan.size, PASS_SIZE))
+    margins = each * plan.size * plan.batch_width * n_regions
     null = 8 * plan.n_permutations * plan.task_size if plan.keep_null else 0
     return samples + workspace + margins + null

@@ -160,7 +160,7 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
         tests["forward tests"] = plan.forward_plan()
     if plan.by_sums:
         return dict.fromkeys(tests, "sums over features")
-    n_features = float(np.median(sizes[sizes > 0]))
+    n_features = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
     return {name: _path_of_regions(one, n_features) for name, one in tests.items()}
 
 
@@ -203,8 +203,8 @@ def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
     n_features = len(np.unique(members.indices))
     if n_features * plan.size > _LARGEST_SUMS:
         return False
-    in_region = members.nnz / members.shape[0]  # features of it, and those of its own
-    own = n_features / members.shape[0]
+    n_regions = max(1, members.shape[0])
+    in_region, own = members.nnz / n_regions, n_features / n_regions
     path = path_of(plan.kernel.name, in_region, plan.design)
     n_points = len(plan.design.test)
     if plan.forward is not None:
@@ -214,6 +214,6 @@ def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
         return own * _LEAST_OVERLAP <= in_region
     if path == "products":
         few = own <= _FEW_OWN and own * n_margins <= _FEW_MARGINS
-        return few or own * _LEAST_OVERLAP <= in_region
+        return (few and n_labelings == 1) or own * _LEAST_OVERLAP <= in_region
     n_products = plan.design.n_samples**2
     return n_margins * (own + _OF_MEMBERS * in_region) <= n_products + _MORE_PRODUCTS

@@ -15,7 +15,9 @@ from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 
 # numbers in the margins of one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
-_LANES = 64  # labelings that compiled loops take together
+# labelings that compiled loops take together, and as many as share a look at the
+# samples where these are many
+_TOGETHER, _FEWEST = 64, 8
 # indicators of the classes of all labelings, kept for the next region up to this size
 _KEPT_INDICATORS = 2**26
 # regions of a pass at most: what is made of all labelings is made once for them
@@ -107,8 +109,9 @@ class Plan:
     @property
     def batch_width(self) -> int:
         """Number of trained labelings in the widest batch."""
-        width = max(1, PASS_SIZE // (self.size * self.pass_regions))
-        width = max(width // _LANES * _LANES, min(width, _LANES))
+        in_a_pass = self.size * self.pass_regions
+        width = max(1, PASS_SIZE // in_a_pass, min(_FEWEST, 2 * PASS_SIZE // in_a_pass))
+        width = max(width // _TOGETHER * _TOGETHER, min(width, _TOGETHER))
         n_batches = -(-self.n_trained // width)
         return -(-self.n_trained // n_batches)
 

@@ -1,9 +1,10 @@
 """Compiled discriminant margins: all K x K steps of many labelings, in cache.
 
-`LANES` labelings (or regions) lie side by side in the last axis of every array, so that
-plain loops over them become vector instructions; the last of them is repeated until
-they are so many. The number of classes is made even by one without samples, so that
-pivots are swept two by two. ``LDAMargins`` in ``classifiers/_lda.py`` has the formulas.
+`TOGETHER` labelings (or regions) lie side by side in the last axis of every array, so
+that plain loops over them become vector instructions; the last of them is repeated
+until they are so many. The number of classes is made even by one without samples, so
+that pivots are swept two by two. ``LDAMargins`` in ``classifiers/_lda.py`` has the
+formulas.
 """
 
 from collections import namedtuple
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 64
+TOGETHER = 64
 
 # held-out samples of all folds, where each fold's start, the row of every test point
 # among its fold's held-out samples, and where each fold's start
@@ -40,13 +41,13 @@ _compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract
 def _workspace(n_held: int, width: int) -> Any:
     """Allocate what the largest fold needs."""
     return Work(
-        np.empty((n_held, width, LANES)),
-        np.empty((n_held, width, LANES)),
-        np.empty((width, width, LANES)),
-        np.empty((width, LANES)),
-        np.empty((width, LANES)),
-        np.empty((width, 4, LANES)),
-        np.empty((3, LANES)),
+        np.empty((n_held, width, TOGETHER)),
+        np.empty((n_held, width, TOGETHER)),
+        np.empty((width, width, TOGETHER)),
+        np.empty((width, TOGETHER)),
+        np.empty((width, TOGETHER)),
+        np.empty((width, 4, TOGETHER)),
+        np.empty((3, TOGETHER)),
         np.ones(1, np.int64),
     )
 
@@ -71,7 +72,7 @@ def _fill_residuals(dense: Any, members: Any, edges: Any, sums: Any) -> None:
 
 
 @_compile
-def _fill_total(sums: Any, members: Any, edges: Any, total: Any, lane: int) -> None:
+def _fill_total(sums: Any, members: Any, edges: Any, total: Any, column: int) -> None:
     """Fill the upper triangle of Y'E over all samples, of one labeling."""
     n_classes = len(edges) - 1
     for k in range(n_classes):
@@ -80,7 +81,7 @@ def _fill_total(sums: Any, members: Any, edges: Any, total: Any, lane: int) -> N
             row, value = sums[m], 0.0
             for sample in of_class:
                 value += row[sample]
-            total[k, m, lane] = value
+            total[k, m, column] = value
 
 
 @_compile
@@ -95,7 +96,7 @@ def _fill_errors(inverse: Any, n_held: int, work: Any) -> None:
                 a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
                 one, two = work.inside[j, k], work.inside[j + 1, k]
                 three, four = work.inside[j + 2, k], work.inside[j + 3, k]
-                for x in range(LANES):
+                for x in range(TOGETHER):
                     value = out[x] - a * one[x]
                     value = value - b * two[x]
                     value = value - c * three[x]
@@ -103,7 +104,7 @@ def _fill_errors(inverse: Any, n_held: int, work: Any) -> None:
                 j += 4
             while j < n_held:
                 weight, row = weights[j], work.inside[j, k]
-                for x in range(LANES):
+                for x in range(TOGETHER):
                     out[x] -= weight * row[x]
                 j += 1
 
@@ -113,7 +114,7 @@ def _add_counts(counts: Any, size: Any) -> None:
     """Fill the number of training samples, class by class."""
     size[:] = 0.0
     for k in range(len(counts)):
-        for x in range(LANES):
+        for x in range(TOGETHER):
             size[x] += counts[k, x]
 
 
@@ -123,13 +124,13 @@ def _take_held_out(inside: Any, errors: Any, out: Any) -> None:
     j = 0
     while j + 2 <= len(inside):
         left, below, error, lower = inside[j], inside[j + 1], errors[j], errors[j + 1]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             value = out[x] + left[x] * error[x]
             out[x] = value + below[x] * lower[x]
         j += 2
     if j < len(inside):
         left, error = inside[j], errors[j]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             out[x] += left[x] * error[x]
 
 
@@ -140,11 +141,11 @@ def _fill_moments(total: Any, n_held: int, n_classes: int, work: Any) -> None:
     size, share = work.rows[0], work.rows[1]
     _add_counts(counts, size)
     for k in range(width):
-        for x in range(LANES):
+        for x in range(TOGETHER):
             share[x] = 1.0 / size[x] * counts[k, x]
         for m in range(k, width):
             out, of_all, count = work.moments[k, m], total[k, m], counts[m]
-            for x in range(LANES):
+            for x in range(TOGETHER):
                 out[x] = of_all[x] + share[x] * count[x]
             _take_held_out(work.inside[:n_held, k], work.errors[:n_held, m], out)
     if n_classes < width:  # a class without samples is left alone
@@ -162,7 +163,7 @@ def _read_pivots(k: int, least: Any, work: Any) -> None:
     p, q, corner = matrix[k, k], matrix[k, k + 1], matrix[k + 1, k + 1]
     factor, second = work.rows[0], work.rows[1]
     n_small = 0
-    for x in range(LANES):
+    for x in range(TOGETHER):
         factor[x] = q[x] * (1.0 / p[x])
         second[x] = corner[x] - q[x] * factor[x]
         n_small += not (p[x] > least[k, x] and second[x] > least[k + 1, x])
@@ -173,13 +174,13 @@ def _read_pivots(k: int, least: Any, work: Any) -> None:
         if i == k:
             two = q
         out = pivots[i]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             a, b = one[x], two[x]
             scaled = (b - factor[x] * a) * (1.0 / second[x])
             out[0, x], out[1, x] = a, b
             out[2, x] = a * (1.0 / p[x]) - factor[x] * scaled
             out[3, x] = scaled
-    for x in range(LANES):
+    for x in range(TOGETHER):
         f, inverse = factor[x], 1.0 / second[x]
         g = f * inverse
         pivots[k, 2, x] = -(1.0 / p[x] + f * g)
@@ -193,7 +194,7 @@ def _eliminate(i: int, matrix: Any, pivots: Any) -> None:
     a, b = pivots[i, 0], pivots[i, 1]
     for m in range(i, len(matrix)):
         out, first, second = matrix[i, m], pivots[m, 2], pivots[m, 3]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             value = out[x] - a[x] * first[x]
             out[x] = value - b[x] * second[x]
 
@@ -217,7 +218,7 @@ def _invert(least: Any, work: Any) -> None:
     matrix, pivots = work.moments, work.pivots
     width = len(matrix)
     for k in range(width):
-        for x in range(LANES):
+        for x in range(TOGETHER):
             least[k, x] = 10.0 * width * _EPSILON * matrix[k, k, x]
     for k in range(0, width, 2):
         _read_pivots(k, least, work)
@@ -228,7 +229,7 @@ def _invert(least: Any, work: Any) -> None:
     for i in range(width):
         for m in range(i, width):
             out = matrix[i, m]
-            for x in range(LANES):
+            for x in range(TOGETHER):
                 out[x] = -out[x]
             matrix[m, i] = out
 
@@ -244,9 +245,9 @@ def _weigh_equally(n_classes: int, work: Any) -> None:
         total[:] = 0.0
         for k in range(width):  # the upper triangle of a symmetric matrix
             moment, weight = moments[min(k, m), max(k, m)], weights[k]
-            for x in range(LANES):
+            for x in range(TOGETHER):
                 total[x] += weight[x] * moment[x]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             value = total[x] / size[x] - 1.0 / n_classes
             work.pivots[m, 0, x] = weights[m, x] * value - 1.0 / n_classes
     for k in range(width):
@@ -270,15 +271,15 @@ def _fit_fold(
     _invert(work.inside[0], work)  # whose residuals are not needed any more
     for k in range(len(total)):
         out, diagonal = work.constants[k], work.moments[k, k]
-        for x in range(LANES):
+        for x in range(TOGETHER):
             out[x] -= 0.5 * diagonal[x]
 
 
 @_compile
 def _fill_margins(errors: Any, codes: Any, work: Any, out: Any) -> None:
     """Write the margins (K, .) of a test point, from predicted minus true (K, .)."""
-    n_classes, n_lanes = out.shape
-    for x in range(LANES):
+    n_classes, n_columns = out.shape
+    for x in range(TOGETHER):
         errors[codes[x], x] += 1.0
     for m in range(n_classes):
         scores = work.rows[2]
@@ -286,25 +287,27 @@ def _fill_margins(errors: Any, codes: Any, work: Any, out: Any) -> None:
         for k in range(0, len(errors), 2):
             one, two = work.moments[k, m], work.moments[k + 1, m]
             first, second = errors[k], errors[k + 1]
-            for x in range(LANES):
+            for x in range(TOGETHER):
                 value = scores[x] + first[x] * one[x]
                 scores[x] = value + second[x] * two[x]
-        for x in range(n_lanes):
+        for x in range(n_columns):
             out[m, x] = scores[x]
 
 
 @_compile
 def _gather_fold(
-    f: int, held: Any, sums: Any, labelings: Any, lanes: Any, work: Any
+    f: int, held: Any, sums: Any, labelings: Any, columns: Any, work: Any
 ) -> None:
     """Turn the residuals of a fold's held-out samples, and its counts, over."""
-    for x in range(LANES):
-        for i in range(len(held)):
-            for k in range(sums.shape[1]):
-                work.inside[i, k, x] = sums[x, k, held[i]]
-        for k in range(sums.shape[1]):
-            work.counts[k, x] = labelings.counts[f, k, lanes[x]]
-            work.constants[k, x] = labelings.constants[f, k, lanes[x]]
+    for k in range(sums.shape[1]):
+        counts, constants = labelings.counts[f, k], labelings.constants[f, k]
+        for x in range(TOGETHER):
+            work.counts[k, x] = counts[columns[x]]
+            work.constants[k, x] = constants[columns[x]]
+        for x in range(TOGETHER):
+            row = sums[x, k]
+            for i in range(len(held)):
+                work.inside[i, k, x] = row[held[i]]
 
 
 @_compile
@@ -320,28 +323,28 @@ def fill_labelings(
     n_samples, n_classes, n_labelings = len(dense), out.shape[1], out.shape[2]
     width = labelings.counts.shape[1]
     work = _workspace(np.diff(folds.edges).max(), width)
-    sums = np.zeros((LANES, width, n_samples))
-    total = np.zeros((width, width, LANES))
-    codes = np.empty(LANES, np.int64)
-    for start in range(0, n_labelings, LANES):
-        lanes = np.minimum(start + np.arange(LANES), n_labelings - 1)
-        for x in range(LANES):
-            members, edges = labelings.members[lanes[x]], labelings.edges[lanes[x]]
+    sums = np.zeros((TOGETHER, width, n_samples))
+    total = np.zeros((width, width, TOGETHER))
+    codes = np.empty(TOGETHER, np.int64)
+    for start in range(0, n_labelings, TOGETHER):
+        columns = np.minimum(start + np.arange(TOGETHER), n_labelings - 1)
+        for x in range(TOGETHER):
+            members, edges = labelings.members[columns[x]], labelings.edges[columns[x]]
             _fill_residuals(dense, members, edges, sums[x])
             _fill_total(sums[x], members, edges, total, x)
-        stop, of_fold = min(start + LANES, n_labelings), 0
+        stop, of_fold = min(start + TOGETHER, n_labelings), 0
         for f in range(len(folds.edges) - 1):
             held = folds.held[folds.edges[f] : folds.edges[f + 1]]
             n_held = len(held)
-            _gather_fold(f, held, sums, labelings, lanes, work)
+            _gather_fold(f, held, sums, labelings, columns, work)
             inverse = inverses[of_fold : of_fold + n_held**2].reshape(n_held, n_held)
             of_fold += n_held**2
             _fill_errors(inverse, n_held, work)
             _fit_fold(total, n_held, n_classes, labelings.is_ridge, work)
             for t in range(folds.row_edges[f], folds.row_edges[f + 1]):
                 row = folds.rows[t]
-                for x in range(LANES):
-                    codes[x] = labelings.codes[lanes[x], held[row]]
+                for x in range(TOGETHER):
+                    codes[x] = labelings.codes[columns[x], held[row]]
                 _fill_margins(work.errors[row], codes, work, out[t, :, start:stop])
     return work.regular[0] > 0
 
@@ -359,15 +362,15 @@ def fill_regions(
     n_regions, n_classes = len(errors), errors.shape[2]
     width = labeling.counts.shape[1]
     work = _workspace(1, width)
-    total, codes = np.zeros((width, width, LANES)), np.empty(LANES, np.int64)
-    for start in range(0, n_regions, LANES):
-        lanes = np.minimum(start + np.arange(LANES), n_regions - 1)
-        stop = min(start + LANES, n_regions)
+    total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
+    for start in range(0, n_regions, TOGETHER):
+        columns = np.minimum(start + np.arange(TOGETHER), n_regions - 1)
+        stop = min(start + TOGETHER, n_regions)
         for f in range(len(edges) - 1):
-            for x in range(LANES):
+            for x in range(TOGETHER):
                 for k in range(n_classes):
                     for m in range(k, n_classes):
-                        total[k, m, x] = moments[lanes[x], f, k, m]
+                        total[k, m, x] = moments[columns[x], f, k, m]
             for k in range(width):
                 work.counts[k] = labeling.counts[f, k, 0]
                 work.constants[k] = labeling.constants[f, k, 0]
@@ -375,8 +378,8 @@ def fill_regions(
             work.errors[0] = 0.0
             for t in range(edges[f], edges[f + 1]):
                 codes[:] = truth[t]
-                for x in range(LANES):
+                for x in range(TOGETHER):
                     for k in range(n_classes):
-                        work.errors[0, k, x] = -errors[lanes[x], t, k]
+                        work.errors[0, k, x] = -errors[columns[x], t, k]
                 _fill_margins(work.errors[0], codes, work, out[t, :, start:stop])
     return work.regular[0] > 0
