@@ -79,7 +79,7 @@ def decoders_of_one_split(rng, n_sets, *, mistake=False):
                 n_permutations=99,
                 random_state=rng.integers(2**31),
             )
-            one, any_of_them = both_levels(comparison.maps_)
+            one, any_of_them = both_levels(comparison)
             local.append(one)
             family.append(any_of_them)
         where = f"6 test runs x 8 blocks of {n_alike}, {unit}s exchanged"
@@ -120,7 +120,7 @@ def regions_across_folds(rng, n_sets, *, mistake=False):
                 n_permutations=99,
                 random_state=rng.integers(2**31),
             )
-            one, any_of_them = both_levels(comparison.maps_)
+            one, any_of_them = both_levels(comparison)
             local.append(one)
             family.append(any_of_them)
         where = f"8 runs x 4 classes x 2, {unit}s exchanged"

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from benchmarks.validity.intervals import truth as gaussian_truth
 from benchmarks.validity.population_bounds import far_apart
 from benchmarks.validity.registry import Row, check
+from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
 
 FAMILY = "Maps of the searchlight by forward testing"
@@ -89,7 +90,10 @@ def designs():
         ),
         f"{BLOCKS}, declared": Design(*scans, {"blocks": alike}, alike),
         f"{SIGNS}, runs as test units": Design(
-            *two, {"test_units": "runs"}, random_signs=True, signals=1 + SIGNALS
+            *two,
+            {"bounds": Bounds(test_units="runs")},
+            random_signs=True,
+            signals=1 + SIGNALS,
         ),
         f"{BLOCKS}, not declared (warned about)": Design(
             *scans, {}, alike, signals=0 * SIGNALS
@@ -142,7 +146,7 @@ def e_value_maps(rng, n_sets, *, mistake=False):
             *two, {}, signals=active
         ),
         "12 runs of 2 classes x 2, in time, no signal": Design(
-            *two, {"e_value_order": "chronological"}, signals=0 * active
+            *two, {"bounds": Bounds(e_value_order="chronological")}, signals=0 * active
         ),
         f"{SIGNS}, runs as test units": designs()[f"{SIGNS}, runs as test units"],
     }

@@ -86,12 +86,12 @@ def test_a_discriminant_reads_more_than_centroids(v4, centroid):
     X, y, runs = v4
     lda = IdentificationSearchLight(regions=REGIONS, estimator="lda", bounds=None)
     lda.fit(X, y, groups=runs)
-    maps = compare_decoders(lda, centroid, n_permutations=499).maps_
+    maps = compare_decoders(lda, centroid, n_permutations=499)
     assert maps["accuracy_difference"][0] == pytest.approx(0.07, abs=0.02)
     assert maps["p_value_fwe"][0] <= 0.01
     # noise that neurons share matters less among a dozen of them
     assert maps["p_value_fwe"][3:].min() > 0.05
     sites = [[0, site] for site in range(1, 1 + N_SITES)]
-    maps = compare_decoders(lda, lda, regions=sites, n_permutations=499).maps_
+    maps = compare_decoders(lda, lda, regions=sites, n_permutations=499)
     assert (maps["accuracy_difference"] > 0).all()
     assert np.sum(maps["p_value_fwe"] <= 0.05) >= 6
