@@ -35,6 +35,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint  ## lint, architecture, types, doctests, tests
+	$(BIN)/python -m tests.compile_once
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --ignore=tests/faults
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee

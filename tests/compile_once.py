@@ -1,0 +1,44 @@
+"""Compile all loops into the cache that test workers share: python -m tests.compile_once.
+
+Workers that start without it would each compile what they need, side by side.
+"""
+
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.encoding import ElasticNetEncoder
+
+
+def compile_classifier(name, n_features):
+    """Fit noise, with permutations and bounds: many features, or few of many samples."""
+    rng = np.random.default_rng(0)
+    n_runs = 4 if n_features > 10 else 400
+    y, runs = np.tile(np.repeat([0, 1, 2], 2), n_runs), np.repeat(range(n_runs), 6)
+    x = rng.normal(size=(len(y), n_features))
+    light = IdentificationSearchLight(estimator=name, n_permutations=20)
+    with warnings.catch_warnings():  # noise in one order
+        warnings.simplefilter("ignore")
+        light.fit(x, y, groups=np.minimum(runs, 11))
+
+
+def compile_elastic_net(dtype, n_columns):
+    """Fit few features (in batches) or many (by working sets)."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, n_columns)).astype(dtype)
+    weights = rng.normal(size=(n_columns, 3)) / n_columns
+    responses = (features @ weights + rng.normal(size=(60, 3))).astype(dtype)
+    ElasticNetEncoder(n_alphas=3).fit(features, responses)
+
+
+if __name__ == "__main__":
+    names = ("nearest_centroid", "ridge", "lda", "gaussian_nb")
+    tasks = [
+        delayed(compile_elastic_net)(dtype, n)
+        for n in (400, 20)
+        for dtype in (np.float64, np.float32)
+    ]
+    tasks += [delayed(compile_classifier)(name, n) for name in names for n in (30, 3)]
+    Parallel(n_jobs=-1, batch_size=1)(tasks)
