@@ -1,6 +1,6 @@
-"""Compile all loops into the cache that test workers share: python -m tests.compile_once.
+"""Compile all loops into the cache that test workers share.
 
-Workers that start without it would each compile what they need, side by side.
+``python -m tests.compile_once``; workers that start without it would each compile what they need, side by side.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from neuroextrap.encoding import ElasticNetEncoder
 
 
 def compile_classifier(name, n_features):
-    """Fit noise, with permutations and bounds: many features, or few of many samples."""
+    """Fit noise, with permutations and bounds, of many features or of few."""
     rng = np.random.default_rng(0)
     n_runs = 4 if n_features > 10 else 400
     y, runs = np.tile(np.repeat([0, 1, 2], 2), n_runs), np.repeat(range(n_runs), 6)
