@@ -1,6 +1,7 @@
 """Compile all loops into the cache that test workers share.
 
-``python -m tests.compile_once``; workers that start without it would each compile what they need, side by side.
+``python -m tests.compile_once``; workers that start without it would each compile
+what they need, side by side.
 """
 
 import warnings
