@@ -184,7 +184,14 @@ def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, group
 
 @pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
 @pytest.mark.parametrize(
-    "estimator", ["ridge", "nearest_centroid", "lda", "gaussian_nb", "qda"]
+    "estimator",
+    [
+        "nearest_centroid",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("ridge", "lda", "gaussian_nb", "qda")
+        ),
+    ],
 )
 def test_stratified_folds_have_the_nominal_level(estimator):
     """Free exchange had p <= .05 in 62% of such sets: 40 samples, 4 classes."""
