@@ -31,7 +31,7 @@ class Option(NamedTuple):
     said: str = ""
     required: bool = False
     least: int | None = None
-    within: tuple[float, float] | None = None
+    within: tuple[Any, Any] | None = None
     allowed: str = ""
     word: str | None = None
 

@@ -1,10 +1,12 @@
 """What an analysis of regions publishes, and what can be asked of it afterwards."""
 
+from __future__ import annotations
+
 import warnings
-from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
@@ -15,7 +17,6 @@ from neuroextrap.analysis._presentation import (
     region_table,
 )
 from neuroextrap.analysis._region_files import (
-    FittedAttributes,
     RegionFiles,
     check_has_results,
 )
@@ -24,12 +25,11 @@ from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.reporting import identification_report
 from neuroextrap.reporting._identification_page import summary
+from neuroextrap.reporting._page import Report
 from neuroextrap.stats._wins import warn_if_reversed
 
 
-class RegionAnalysis(
-    RegionFiles, RegionIntervals, FittedAttributes, BaseEstimator, ABC
-):
+class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -76,17 +76,6 @@ class RegionAnalysis(
 
     #: Classes of the parameters that may be values, by name.
     VALUES: ClassVar[dict] = {}
-
-    @property
-    @abstractmethod
-    def kind(self):
-        """Name that the folders of this analysis carry, such as "searchlight".
-
-        Returns
-        -------
-        kind : str
-            Written to, and checked when reading, ``analysis.json``.
-        """
 
     def _complete(self, run, made_by=None, **sources):
         """Score all regions of a planned run (RegionRun), and publish the results.
@@ -141,7 +130,7 @@ class RegionAnalysis(
             self.table_ = region_table(results, self.region_scores_, np.stack(errors))
 
     @property
-    def origin_(self):
+    def origin_(self) -> Any:
         """What the results were made of, and how.
 
         Returns
@@ -154,7 +143,7 @@ class RegionAnalysis(
         return self._origin
 
     @property
-    def results_(self):
+    def results_(self) -> Any:
         """Results of the run, with the design that gives them meaning.
 
         Returns
@@ -166,7 +155,7 @@ class RegionAnalysis(
         return self._results
 
     @property
-    def run_(self):
+    def run_(self) -> Any:
         """The run that was scored: data, regions and plan.
 
         Returns
@@ -187,7 +176,7 @@ class RegionAnalysis(
             )
         return self._run
 
-    def region_margins(self, region):
+    def region_margins(self, region: Any) -> np.ndarray:
         """Return the observed margins of one region.
 
         Parameters
@@ -209,7 +198,7 @@ class RegionAnalysis(
         """
         return self.run_.margins(self.find_region(region))
 
-    def standard_error(self, region):
+    def standard_error(self, region: Any) -> np.ndarray:
         """Return standard errors of a region's accuracy curve, by leaving classes out.
 
         Parameters
@@ -238,7 +227,7 @@ class RegionAnalysis(
             warnings.filterwarnings("ignore", message="the true class beats")
             return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
-    def find_region(self, region):
+    def find_region(self, region: Any) -> int:
         """Return the index of a region given by its index, name, or coordinates.
 
         Parameters
@@ -268,7 +257,7 @@ class RegionAnalysis(
         radius = None if near else asked.get("radius")
         return find_region(region, choice, self.masker_, radius)
 
-    def accuracy_curve(self, region, set_sizes=None):
+    def accuracy_curve(self, region: Any, set_sizes: ArrayLike | None = None) -> tuple:
         """Return a region's identification accuracy curve.
 
         Parameters
@@ -292,7 +281,7 @@ class RegionAnalysis(
         """
         return self.results_.curve(self.find_region(region), set_sizes)
 
-    def bound_curve(self, region):
+    def bound_curve(self, region: Any) -> tuple:
         """Return a region's lower bounds on average Bayes accuracy.
 
         Parameters
@@ -314,7 +303,13 @@ class RegionAnalysis(
         """
         return self.results_.bound_curve(self.find_region(region))
 
-    def extrapolate(self, set_sizes, *, method="auto", confidence_level=None):
+    def extrapolate(
+        self,
+        set_sizes: ArrayLike,
+        *,
+        method: str = "auto",
+        confidence_level: float | None = None,
+    ) -> dict:
         """Predict every region's accuracy among more classes than were measured.
 
         From margins, which are computed again; from ``wins_`` for results of a folder.
@@ -350,7 +345,9 @@ class RegionAnalysis(
             self, set_sizes, method=method, confidence_level=confidence_level
         )
 
-    def extrapolator(self, region, method="auto"):
+    def extrapolator(
+        self, region: Any, method: str = "auto"
+    ) -> stats.AccuracyExtrapolator:
         """Return a fitted extrapolator of one region's accuracy curve.
 
         Parameters
@@ -375,7 +372,9 @@ class RegionAnalysis(
             return model.fit_wins(self.wins_[region], self._results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)
 
-    def generate_report(self, title=None, *, bg_img=None, atlas=None):
+    def generate_report(
+        self, title: str | None = None, *, bg_img: Any = None, atlas: Any = None
+    ) -> Report:
         """Make a self-contained HTML page of the results.
 
         Parameters

@@ -1,5 +1,12 @@
 """What a fitted analysis has, and its files: written, read back, parts joined."""
 
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
@@ -47,10 +54,37 @@ def _message(analysis, wanted):
     return f"{type(analysis).__name__} has no {wanted} yet; call {calls} first"
 
 
-class RegionFiles:
+class RegionFiles(FittedAttributes, ABC):
     """What goes to a folder, and comes back from one or several."""
 
-    def to_directory(self, path, *, overwrite=False, bids=None):
+    # set when results are published, and when they are read
+    test_codes_: Any
+    masker_: Any
+    n_elements_: int
+    classes_: np.ndarray
+    bg_img_: Any
+    table_: Any
+    _run: Any
+    _origin: Any
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Name that the folders of this analysis carry, such as "searchlight".
+
+        Returns
+        -------
+        kind : str
+            Written to, and checked when reading, ``analysis.json``.
+        """
+
+    def to_directory(
+        self,
+        path: str | PathLike,
+        *,
+        overwrite: bool = False,
+        bids: dict[str, str] | None = None,
+    ) -> None:
         """Write maps with sidecars, table and results; no pickle.
 
         Parameters
@@ -67,7 +101,7 @@ class RegionFiles:
         write_analysis(self, path, overwrite=overwrite, bids=bids)
 
     @classmethod
-    def from_directory(cls, path):
+    def from_directory(cls, path: str | PathLike) -> Self:
         """Read what :meth:`to_directory` wrote.
 
         Parameters
@@ -101,7 +135,7 @@ class RegionFiles:
             fitted._restore_run(saved.results, saved.run)
         return fitted
 
-    def run_arrays(self):
+    def run_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that the run is made of again after reading.
 
         Returns
@@ -111,7 +145,7 @@ class RegionFiles:
         """
         return {}
 
-    def further_maps(self):
+    def further_maps(self) -> tuple:
         """Return maps of other things than regions, which are written beside them.
 
         Returns
@@ -123,7 +157,7 @@ class RegionFiles:
         """
         return {}, {}
 
-    def merge(self, *others, allow_missing=False):
+    def merge(self, *others: Self, allow_missing: bool = False) -> Self:
         """Join the parts (shards) of one run.
 
         Parts may come in any order, and parts that were joined may be joined again.

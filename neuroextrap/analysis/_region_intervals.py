@@ -1,12 +1,21 @@
 """Confidence intervals of one region of a fitted analysis."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 from neuroextrap import stats
+from neuroextrap.analysis._region_files import FittedAttributes
 
 
-class RegionIntervals:
+class RegionIntervals(FittedAttributes):
     """Intervals that count the sampling of classes, from a region's margins."""
 
-    def accuracy_interval(self, region, *, confidence_level=0.95):
+    def accuracy_interval(
+        self, region: Any, *, confidence_level: float = 0.95
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval of a region's accuracy curve, size by size.
 
         It counts the sampling of classes, see
@@ -37,7 +46,9 @@ class RegionIntervals:
             confidence_level=confidence_level,
         )
 
-    def implied_information_interval(self, region, *, confidence_level=0.95):
+    def implied_information_interval(
+        self, region: Any, *, confidence_level: float = 0.95
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval of a region's implied information, in bits.
 
         It counts the sampling of classes, see

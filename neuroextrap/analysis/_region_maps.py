@@ -1,5 +1,11 @@
 """Maps that analyses return: one container, with a table, files and a page."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
 import numpy as np
 
 from neuroextrap import stats
@@ -10,6 +16,7 @@ from neuroextrap.maps._files import (
 )
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
+from neuroextrap.reporting._page import Report, frame_table
 from neuroextrap.stats._null_counts import spread_known
 
 _SHOWN = 10
@@ -66,19 +73,19 @@ class RegionMaps(dict):
 
     def __init__(  # noqa: PLR0913 - each is one thing that is known of the maps
         self,
-        maps,
+        maps: dict,
         *,
-        records=None,
-        masker=None,
-        region_scores=None,
-        table=None,
-        parameters=None,
-        random_state=None,
-        inputs=None,
-        further=(),
-        page=None,
-        **found,
-    ):
+        records: dict | None = None,
+        masker: Any = None,
+        region_scores: dict[str, np.ndarray] | None = None,
+        table: Any = None,
+        parameters: dict | None = None,
+        random_state: int | None = None,
+        inputs: dict[str, np.ndarray] | None = None,
+        further: Sequence[RegionMaps] = (),
+        page: Callable | None = None,
+        **found: Any,
+    ) -> None:
         super().__init__(maps)
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
         self.parameters, self.random_state = parameters or {}, random_state
@@ -91,8 +98,6 @@ class RegionMaps(dict):
         """Return what notebooks show: the rows with the smallest p-values."""
         if self.table_ is None:
             return None
-        from neuroextrap.reporting._page import frame_table
-
         table = self.table_
         order = [name for name in ("p_value_fwe", "p_value") if name in table]
         table = table.sort_values(order, kind="stable") if order else table
@@ -101,7 +106,7 @@ class RegionMaps(dict):
         caption = f"{n_shown} of {len(table)} {what}"
         return str(frame_table(table.head(n_shown), caption))
 
-    def generate_report(self, title=None, **options):
+    def generate_report(self, title: str | None = None, **options: Any) -> Report:
         """Make a self-contained HTML page of the maps.
 
         Parameters
@@ -135,7 +140,13 @@ class RegionMaps(dict):
             )
         return self._page(self, title, **options)
 
-    def to_directory(self, path, *, overwrite=False, bids=None):
+    def to_directory(
+        self,
+        path: str | PathLike,
+        *,
+        overwrite: bool = False,
+        bids: dict[str, str] | None = None,
+    ) -> None:
         """Write the maps with sidecars where they are images, and the table.
 
         Parameters
@@ -167,7 +178,7 @@ class RegionMaps(dict):
         )
         write_described(path, described, about, more, overwrite=overwrite, bids=bids)
 
-    def described(self):
+    def described(self) -> list:
         """Return the images with their records.
 
         Returns

@@ -216,6 +216,6 @@ class RegionRun:
         return (1, 1) if shard is None else (shard[0] + 1, shard[1])
 
     @property
-    def _data(self):
+    def _data(self) -> tuple[Any, Any, Any]:
         """What the engine takes first: rows, regions and plan."""
         return self.rows, self.usable.regions, self.plan

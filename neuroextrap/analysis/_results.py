@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -41,7 +42,7 @@ class RegionResults:
     n_voxels: np.ndarray  # (n_regions,): usable features of every region
     n_test: int  # number of test points
     set_sizes: np.ndarray  # of curves and of the implied information
-    n_repeats: np.ndarray | None  # see BoundDesign; None: no bounds hold
+    n_repeats: Any  # an array, see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
     notes: tuple = ()  # what a reader should know of the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
@@ -256,8 +257,10 @@ def read_arrays(arrays, kind):
         (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])
     )
     names = values.get("names")
-    scores = {f.name: values.get(f.name) for f in fields(RegionScores)}
-    forward = {f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)}
+    scores: dict[str, Any] = {f.name: values.get(f.name) for f in fields(RegionScores)}
+    forward: dict[str, Any] = {
+        f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)
+    }
     own = {f.name for f in fields(kind)} - _NESTED
     return {
         "scores": RegionScores(**scores),

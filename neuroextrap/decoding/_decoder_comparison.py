@@ -1,6 +1,11 @@
 """Compare two decoders of one subject, region by region, on the same samples."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import (
@@ -21,18 +26,18 @@ _ENOUGH_RUNS = 6
 
 
 def compare_decoders(  # noqa: PLR0913
-    first,
-    second,
+    first: Any,
+    second: Any,
     *,
-    statistic="accuracy",
-    regions=None,
-    unit=None,
-    n_permutations=1000,
-    two_sided=True,
-    step_down=False,
-    n_jobs=1,
-    random_state=0,
-):
+    statistic: str | int = "accuracy",
+    regions: ArrayLike | None = None,
+    unit: str | None = None,
+    n_permutations: int = 1000,
+    two_sided: bool = True,
+    step_down: bool = False,
+    n_jobs: int = 1,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Test which of two decoders identifies better, in every region.
 
     Both searchlights were fitted to the same samples with the same folds: two

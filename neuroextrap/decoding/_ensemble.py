@@ -1,7 +1,12 @@
 """Information of an ensemble of voxels against their number, and redundancy."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
@@ -12,8 +17,15 @@ from neuroextrap.stats._validation import random_generator
 
 
 def ensemble_information(
-    searchlight, imgs, y, groups=None, *, n_voxels=None, n_draws=20, random_state=0
-):
+    searchlight: Any,
+    imgs: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    n_voxels: ArrayLike | None = None,
+    n_draws: int = 20,
+    random_state: int | np.random.Generator | None = 0,
+) -> Any:
     """Measure accuracy and information against the number of voxels, and redundancy.
 
     From every region, sets of voxels are drawn at random without replacement,

@@ -1,8 +1,13 @@
 """What is lost when a region is taken away."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
@@ -20,7 +25,9 @@ from neuroextrap.stats._null_counts import spread_known
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 
 
-def lesion_identification(searchlight, imgs, y, groups=None):
+def lesion_identification(
+    searchlight: Any, imgs: Any, y: ArrayLike, groups: ArrayLike | None = None
+) -> RegionMaps:
     """Identify from the whole mask without each region in turn.
 
     A region whose absence costs accuracy tells something that the others do not, or

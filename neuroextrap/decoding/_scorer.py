@@ -1,6 +1,11 @@
 """Identification as a score for nilearn's own searchlight."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
@@ -62,20 +67,20 @@ class IdentificationScorer(BaseEstimator):
 
     def __init__(
         self,
-        estimator="nearest_centroid",
+        estimator: Any = "nearest_centroid",
         *,
-        shrinkage="auto",
-        cv=None,
-        statistic="accuracy",
-        set_sizes=None,
-    ):
+        shrinkage: str | float = "auto",
+        cv: Any = None,
+        statistic: str | int = "accuracy",
+        set_sizes: ArrayLike | None = None,
+    ) -> None:
         self.estimator = estimator
         self.shrinkage = shrinkage
         self.cv = cv
         self.statistic = statistic
         self.set_sizes = set_sizes
 
-    def fit(self, X, y, groups=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Check labels and cross-validation; folds are fitted when scoring.
 
         Parameters
@@ -103,7 +108,9 @@ class IdentificationScorer(BaseEstimator):
         self.n_features_in_ = X.shape[1]
         return self
 
-    def win_distribution(self, X, y, groups=None):
+    def win_distribution(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return the cross-validated win distribution.
 
         Parameters
@@ -131,7 +138,9 @@ class IdentificationScorer(BaseEstimator):
         margins = kernel.margins(kernel.prepare([samples], design), labelings)
         return stats.win_distribution(margins[:, :, 0], labels.codes[design.test])
 
-    def score(self, X, y, groups=None):
+    def score(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> float:
         """Return the cross-validated statistic.
 
         Parameters

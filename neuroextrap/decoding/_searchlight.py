@@ -1,9 +1,13 @@
 """Identification in every region of a brain."""
 
+from __future__ import annotations
+
 from copy import copy
-from typing import ClassVar
+from os import PathLike
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._sidecars import recorded_options, source_files
@@ -174,32 +178,32 @@ class IdentificationSearchLight(RegionAnalysis):
 
     def __init__(  # noqa: PLR0913
         self,
-        mask=None,
+        mask: Any = None,
         *,
-        radius=8.0,
-        labels_img=None,
-        regions=None,
-        process_mask_img=None,
-        estimator="nearest_centroid",
-        shrinkage="auto",
-        noise_covariance=None,
-        cv=None,
-        classes=None,
-        within_runs=None,
-        set_sizes=None,
-        statistic="accuracy",
-        n_permutations=0,
-        blocks=None,
-        bounds="auto",
-        keep=None,
-        max_memory="2G",
-        checkpoint=None,
-        shard=None,
-        memory=None,
-        n_jobs=1,
-        random_state=0,
-        verbose=0,
-    ):
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        estimator: Any = "nearest_centroid",
+        shrinkage: str | float = "auto",
+        noise_covariance: Any = None,
+        cv: Any = None,
+        classes: ArrayLike | None = None,
+        within_runs: str | None = None,
+        set_sizes: ArrayLike | None = None,
+        statistic: str | int = "accuracy",
+        n_permutations: int = 0,
+        blocks: ArrayLike | None = None,
+        bounds: Any = "auto",
+        keep: Any = None,
+        max_memory: str | int = "2G",
+        checkpoint: str | PathLike | None = None,
+        shard: tuple[int, int] | str | None = None,
+        memory: Any = None,
+        n_jobs: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
         self.mask = mask
         self.radius = radius
         self.labels_img = labels_img
@@ -225,7 +229,14 @@ class IdentificationSearchLight(RegionAnalysis):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, imgs, y, groups=None, *, order=None):
+    def fit(
+        self,
+        imgs: Any,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        order: ArrayLike | None = None,
+    ) -> Self:
         """Analyze every region.
 
         Parameters
@@ -256,7 +267,7 @@ class IdentificationSearchLight(RegionAnalysis):
         return self._complete(run, imgs=imgs)
 
     @takes_sample_options(without="label_column")
-    def fit_events(self, imgs, events, **options):
+    def fit_events(self, imgs: Any, events: Any, **options: Any) -> Self:
         """Make samples of BOLD series and their events, and analyze every region.
 
         What ``neuroextrap searchlight`` does, in one call: one series and one table of
@@ -312,7 +323,9 @@ class IdentificationSearchLight(RegionAnalysis):
         self.bg_img_ = read.bg_img  # of the series, before any cleaning
         return self
 
-    def estimate_cost(self, imgs, y, groups=None):
+    def estimate_cost(
+        self, imgs: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> dict:
         """Estimate the time and memory of :meth:`fit`, by timing a few regions.
 
         Parameters
@@ -332,7 +345,7 @@ class IdentificationSearchLight(RegionAnalysis):
         """
         return plan_decoding(self, imgs, y, groups).cost()
 
-    def confusion_matrix(self, region):
+    def confusion_matrix(self, region: Any) -> np.ndarray:
         """Count how often test points of each class were assigned to each class.
 
         Parameters

@@ -1,9 +1,12 @@
 """Train at one moment, test at every other."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.decoding._decoding_run import plan_decoding
@@ -58,7 +61,14 @@ class TemporalGeneralization(NamedTuple):
     notes: tuple = ()
 
 
-def temporal_generalization(searchlight, trials, y, groups=None, *, times=None):
+def temporal_generalization(
+    searchlight: Any,
+    trials: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    times: ArrayLike | None = None,
+) -> TemporalGeneralization:
     """Train a classifier at every moment and test it at all moments.
 
     Stable patterns generalize to other moments, changing patterns do not. Test trials

@@ -1,9 +1,12 @@
 """Identification at every moment of trials of all channels."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import of_no_places, with_parameters
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
@@ -134,8 +137,14 @@ class TimeResolvedIdentification(NamedTuple):
 
 
 def time_resolved_identification(
-    searchlight, trials, y, groups=None, *, times=None, window=1
-):
+    searchlight: Any,
+    trials: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    times: ArrayLike | None = None,
+    window: int = 1,
+) -> TimeResolvedIdentification:
     """Identify the class of trials at every moment, from all channels together.
 
     For recordings over time (EEG, MEG, neurons). Every moment is a region of the

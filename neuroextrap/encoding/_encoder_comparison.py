@@ -1,5 +1,9 @@
 """Compare two encoding models on the same test responses."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from joblib import Parallel, delayed
 
@@ -16,15 +20,15 @@ from neuroextrap.stats._validation import check_flags, check_n_jobs
 
 
 def compare_encoding_models(
-    first,
-    second,
+    first: Any,
+    second: Any,
     *,
-    statistic="accuracy",
-    n_permutations=1000,
-    two_sided=True,
-    n_jobs=1,
-    random_state=0,
-):
+    statistic: str | int = "accuracy",
+    n_permutations: int = 1000,
+    two_sided: bool = True,
+    n_jobs: int = 1,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Test which of two fitted models identifies stimuli better, region by region.
 
     Both models have identified the same test stimuli among the same candidates. For

@@ -1,5 +1,7 @@
 """Compare several encoding models, every pair of them, on the same test responses."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,14 +19,14 @@ from neuroextrap.stats._validation import check_flags
 
 
 def compare_encoding_models_pairwise(
-    models,
+    models: dict,
     *,
-    statistic="accuracy",
-    n_permutations=1000,
-    two_sided=True,
-    n_jobs=1,
-    random_state=0,
-):
+    statistic: str | int = "accuracy",
+    n_permutations: int = 1000,
+    two_sided: bool = True,
+    n_jobs: int = 1,
+    random_state: int | None = 0,
+) -> ComparedPairs:
     """Test every pair of several fitted models, corrected over regions and pairs.
 
     Each pair is compared as by :func:`compare_encoding_models`, by exchanging the

@@ -1,6 +1,11 @@
 """What an identified test set tells besides identification: voxel by voxel."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from neuroextrap import stats
@@ -159,7 +164,7 @@ class ResponsePredictions(RegionAnalysis):
     """Posteriors, predictions and their quality, of an analysis that has identified."""
 
     @property
-    def predictions_(self):
+    def predictions_(self) -> np.ndarray:
         """Predicted responses to the candidates, in units of the responses.
 
         Returns
@@ -178,7 +183,7 @@ class ResponsePredictions(RegionAnalysis):
         return predicted
 
     @property
-    def test_stimuli_(self):
+    def test_stimuli_(self) -> np.ndarray:
         """Stimulus of each test point: its name, or its row in the features.
 
         Returns
@@ -189,7 +194,7 @@ class ResponsePredictions(RegionAnalysis):
         return self.run_.test_stimuli
 
     @property
-    def rule_(self):
+    def rule_(self) -> str:
         """Rule of the margins, "mahalanobis" or "correlation", chosen where "auto".
 
         Returns
@@ -198,7 +203,7 @@ class ResponsePredictions(RegionAnalysis):
         """
         return self.run_.test.rule
 
-    def posterior(self, region, prior=None):
+    def posterior(self, region: Any, prior: ArrayLike | None = None) -> np.ndarray:
         """Return the posterior probabilities of the candidates.
 
         Parameters
@@ -238,7 +243,7 @@ class ResponsePredictions(RegionAnalysis):
                 margins = margins + np.log(weights)
         return softmax(margins, axis=1)
 
-    def prediction_maps(self, n_permutations=0):
+    def prediction_maps(self, n_permutations: int = 0) -> dict:
         """Map how well each voxel's test responses are predicted.
 
         Parameters
@@ -269,7 +274,7 @@ class ResponsePredictions(RegionAnalysis):
         )
         return feature_images(spread_known(usable, scores), self.masker_)
 
-    def penalty_maps(self):
+    def penalty_maps(self) -> dict:
         """Map the penalties that cross-validation chose for each voxel.
 
         Returns
@@ -281,7 +286,7 @@ class ResponsePredictions(RegionAnalysis):
         check_has_results(self)
         return feature_images(dict(self.penalties_), self.masker_)
 
-    def further_maps(self):
+    def further_maps(self) -> tuple:
         """Return the maps of voxels that go to a folder beside those of regions.
 
         Returns
@@ -296,7 +301,7 @@ class ResponsePredictions(RegionAnalysis):
         images = {records[name].name: image for name, image in maps.items()}
         return images, {record.name: record for record in records.values()}
 
-    def run_arrays(self):
+    def run_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of which the run is made again after reading.
 
         Returns

@@ -54,7 +54,9 @@ def check_alike(analyses, name, *, allow_mixed=False):
     unknown. What is not known of a subject is not judged. `name` is the argument's.
     Returns the names of what differs.
     """
-    allowed, expected, differing = allowed_names(allow_mixed), {}, {}
+    allowed = allowed_names(allow_mixed)
+    expected: dict[tuple, tuple] = {}
+    differing: dict[tuple, tuple] = {}
     for subject, about in analyses:
         for key, value in _decisive(about).items() if about else ():
             first, usual = expected.setdefault(key, (subject, value))
@@ -152,8 +154,8 @@ def check_one_space(named, name):
     for other in volumes if untold else ():
         first = untold[0]  # of an unknown space, so grids must be one
         shapes = {tuple(img.img.shape[:3]) for img in (first, other)}
-        affines = (img.img.affine for img in (other, first))
-        if len(shapes) == 1 and same_affine(*affines, first.img.shape[:3]):
+        affine, shape = first.img.affine, first.img.shape[:3]
+        if len(shapes) == 1 and same_affine(other.img.affine, affine, shape):
             continue
         code = space_code(first.img)
         raise ValueError(

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +74,8 @@ def read_analyses(subjects, *, allow_mixed=False):
     return analyses
 
 
-class SharedRegions(NamedTuple):
+@dataclass(frozen=True)
+class SharedRegions:
     """Which region of each subject belongs to which column of the group.
 
     `index` (n_subjects, n_columns) are region numbers; voxels of one atlas region in
@@ -175,7 +176,7 @@ def _check_distinct(analyses):
     """Raise where two analyses are of the same data; warn where of one subject."""
     files = [subject.name if subject.is_saved else None for subject in analyses]
     check_distinct(files, "subjects")
-    seen = {}
+    seen: dict[Any, Any] = {}
     for subject in analyses:
         data = (subject.results.identity or {}).get("data")
         other = seen.setdefault(data, subject)

@@ -135,8 +135,9 @@ def _evaluated(node, known, one):
     """
     if isinstance(node, ast.Name):
         return known[node.id]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return float(node.value) * one
+    number = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(number, (int, float)) and not isinstance(number, bool):
+        return float(number) * one
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _evaluated(node.operand, known, one)
         return -value if isinstance(node.op, ast.USub) else value

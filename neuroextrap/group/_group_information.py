@@ -1,9 +1,15 @@
 """How much information is there over subjects? Means, their spread, lower bounds."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._group_maps import group_maps
@@ -19,15 +25,15 @@ _BATCH_NUMBERS = 2**22
 
 
 def group_information(
-    subjects,
+    subjects: Sequence,
     *,
-    mask=None,
-    confidence_level=0.95,
-    n_bootstrap=2000,
-    allow_mixed=False,
-    allow_native_space=False,
-    random_state=0,
-):
+    mask: Any = None,
+    confidence_level: float = 0.95,
+    n_bootstrap: int = 2000,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Summarize how much information several subjects' brains carry, with bounds.
 
     Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` speaks

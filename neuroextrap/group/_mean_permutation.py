@@ -1,7 +1,13 @@
 """Is there information on average? Permuted first-level maps, combined and averaged."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._first_level import FirstLevels, read_nulls
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._subjects import (
@@ -18,17 +24,17 @@ _BYTE = 8  # features whose marks fit a byte
 
 
 def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
-    scores,
-    null_scores,
+    scores: Any,
+    null_scores: Any,
     *,
-    mask=None,
-    cluster_threshold=None,
-    adjacency=None,
-    allow_mixed=False,
-    allow_native_space=False,
-    n_permutations=10_000,
-    random_state=0,
-):
+    mask: Any = None,
+    cluster_threshold: float | None = None,
+    adjacency: Any = None,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    n_permutations: int = 10_000,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Test the mean over subjects by combining their permuted first-level maps.
 
     For each second-level permutation one map of every subject is drawn (the observed

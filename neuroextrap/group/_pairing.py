@@ -42,7 +42,7 @@ def check_different(values, name):
 
     Copies in another precision are found too: compared are float32.
     """
-    seen = {}
+    seen: dict[bytes, int] = {}
     for number, row in enumerate(values):
         with np.errstate(over="ignore"):
             row = row.astype(np.float32) + np.float32(0)  # no -0

@@ -1,11 +1,15 @@
 """In how many of the population is there information? The smallest score decides."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._first_level import FirstLevels, read_nulls
 from neuroextrap.group._group_maps import group_maps
@@ -19,17 +23,17 @@ from neuroextrap.stats._warn import warn
 
 
 def prevalence_test(  # noqa: PLR0913 - the options of one documented call
-    scores,
-    null_scores,
+    scores: Any,
+    null_scores: Any,
     *,
-    mask=None,
-    gamma=0.5,
-    confidence_level=0.95,
-    n_permutations=10_000,
-    allow_mixed=False,
-    allow_native_space=False,
-    random_state=0,
-):
+    mask: Any = None,
+    gamma: float = 0.5,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Infer which fraction of the population carries information.
 
     An accuracy above chance on average can come from few subjects; and where true

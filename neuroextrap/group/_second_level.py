@@ -1,9 +1,16 @@
 """Does a contrast over subjects differ from zero? Permutations of subjects' maps."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._contrast import as_expression
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_input import (
@@ -22,32 +29,32 @@ from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_tes
 
 
 def second_level_test(  # noqa: PLR0913
-    imgs,
-    design_matrix=None,
+    imgs: Any,
+    design_matrix: Any = None,
     *,
-    contrast=None,
-    paired_imgs=None,
-    mask=None,
-    baseline=0.0,
-    blocks=None,
-    whole_blocks=False,
-    errors=None,
-    variance_groups=None,
-    statistic="t",
-    variance_fwhm=None,
-    two_sided=False,
-    step_down=False,
-    cluster_threshold=None,
-    tfce=False,
-    adjacency=None,
-    min_subjects=None,
-    allow_mixed=False,
-    allow_native_space=False,
-    n_permutations=10_000,
-    random_state=0,
-    n_jobs=1,
-    verbose=0,
-):
+    contrast: Any = None,
+    paired_imgs: Any = None,
+    mask: Any = None,
+    baseline: float = 0.0,
+    blocks: ArrayLike | None = None,
+    whole_blocks: bool = False,
+    errors: str | None = None,
+    variance_groups: ArrayLike | None = None,
+    statistic: str = "t",
+    variance_fwhm: float | None = None,
+    two_sided: bool = False,
+    step_down: bool = False,
+    cluster_threshold: float | None = None,
+    tfce: bool = False,
+    adjacency: Any = None,
+    min_subjects: int | None = None,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    n_permutations: int = 10_000,
+    random_state: int | np.random.Generator | None = 0,
+    n_jobs: int | None = 1,
+    verbose: int = 0,
+) -> RegionMaps:
     """Test a contrast over subjects by permutations, corrected over the whole map.
 
     Subjects are the rows of a linear model, as in nilearn's second level. Residuals

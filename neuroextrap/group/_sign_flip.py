@@ -1,20 +1,28 @@
 """Is the mean over subjects above zero? Sign flips and the largest statistic."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._second_level import second_level_test
 
 
 def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
-    imgs,
+    imgs: Any,
     *,
-    mask=None,
-    baseline=0.0,
-    statistic="t",
-    n_permutations=1000,
-    two_sided=False,
-    allow_mixed=False,
-    allow_native_space=False,
-    random_state=0,
-):
+    mask: Any = None,
+    baseline: float = 0.0,
+    statistic: str = "t",
+    n_permutations: int = 1000,
+    two_sided: bool = False,
+    allow_mixed: bool | Sequence[str] = False,
+    allow_native_space: bool = False,
+    random_state: int | np.random.Generator | None = 0,
+) -> RegionMaps:
     """Test the mean over subjects by flipping the signs of whole subjects.
 
     Under the null hypothesis every subject's map, minus the baseline, is as likely as

@@ -1,6 +1,10 @@
 """Features of stimuli from tables, and photographs of which features are made."""
 
+from __future__ import annotations
+
 import os
+from os import PathLike
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -11,7 +15,7 @@ NAMES = "stimulus"
 """Column (array, in .npz files) that holds the names."""
 
 
-def read_features(path):
+def read_features(path: str | PathLike) -> Any:
     r"""Read features of stimuli (network layers, word vectors) from a file.
 
     Parameters

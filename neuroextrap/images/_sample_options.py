@@ -139,9 +139,12 @@ def takes_sample_options(*, without):
     ``**options`` they are described.
     """
     defaults = SampleOptions().given(without=without)
+    types = {field.name: field.type for field in fields(SampleOptions)}
     words = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-        for name, default in defaults.items()
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=types[name]
+        )
+        for name, value in defaults.items()
     ]
 
     def decorate(function):

@@ -1,5 +1,7 @@
 """The report of learning curves: what was learned, from how many subjects."""
 
+from __future__ import annotations
+
 import numpy as np
 from markupsafe import Markup
 
@@ -12,6 +14,7 @@ from neuroextrap.learning_curves._comparison import (
 )
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
+    Report,
     answer,
     frame_table,
     list_of,
@@ -39,7 +42,7 @@ _HEADINGS = {
 _PERCENT = ("error_rate", "error_rate_spread", "baseline_error_rate")
 
 
-def learning_curve_report(curves, title=None):
+def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     """Make a self-contained HTML page of one or several learning curves.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,7 +78,7 @@ def _is_array(X):
     return isinstance(X, np.ndarray) or hasattr(X, "to_numpy")
 
 
-def canonical_images(classifier, masker):
+def canonical_images(classifier: Any, masker: Any) -> Any:
     """Make images of the canonical maps (eigenimages) of a classifier.
 
     Parameters

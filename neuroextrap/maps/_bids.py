@@ -4,6 +4,7 @@ import json
 import os
 import uuid
 from pathlib import Path
+from typing import Any
 
 import neuroextrap
 from neuroextrap.images._bids_names import PAIR, file_entities
@@ -111,7 +112,7 @@ def describe_dataset(root, sources=()):
     path = root / DESCRIPTION
     if path.is_file():
         return path
-    about = {
+    about: dict[str, Any] = {
         "Name": "neuroextrap: identification of stimuli, maps of regions",
         "BIDSVersion": _VERSION,
         "DatasetType": "derivative",

@@ -1,5 +1,8 @@
 """Maps on disk: one image and one JSON sidecar each, all or nothing."""
 
+from __future__ import annotations
+
+from os import PathLike
 from pathlib import Path
 
 from neuroextrap.images._writing import load_image, save_image
@@ -122,7 +125,7 @@ def stage_maps(folder, images, sidecars, files, run=None):
     (folder / MAPS_FILE).write_text(text, encoding="utf-8")
 
 
-def read_maps(directory):
+def read_maps(directory: str | PathLike) -> dict:
     """Read the maps that an analysis wrote.
 
     Parameters
@@ -209,7 +212,7 @@ def _check_names(images, sidecars):
 
 def _check_labels(images, files):
     """Check that names differ in letters and digits, all that a BIDS label holds."""
-    by_file = {}
+    by_file: dict[str, str] = {}
     for name in images:
         other = by_file.setdefault(files.name(f"{name}.json"), name)
         if other != name:

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from neuroextrap.maps._bids import (
     BESIDE,
@@ -46,8 +47,8 @@ class ResultFiles:
     """
 
     folder: Path
-    bids: dict | None = None
-    root: Path | None = None
+    bids: Any = None
+    root: Any = None
 
     @classmethod
     def below(cls, root, bids=None):

@@ -1,6 +1,6 @@
 """What the tasks of a run share, and the data of one of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, cast
 
@@ -50,7 +50,7 @@ class Plan:
     kernel: MarginSource
     design: TestedRows
     codes: np.ndarray
-    statistic: Callable
+    statistic: Any
     pairing: bool = False
     weightings: np.ndarray | None = None
     whitener: Any = None

@@ -1,6 +1,11 @@
 """Canonical variate analysis as a classifier and a transformer."""
 
+from __future__ import annotations
+
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -112,14 +117,19 @@ class CanonicalVariates(
     """
 
     def __init__(
-        self, n_components=None, priors=None, *, basis="svd", significance_level=None
-    ):
+        self,
+        n_components: int | None = None,
+        priors: ArrayLike | None = None,
+        *,
+        basis: str = "svd",
+        significance_level: float | None = None,
+    ) -> None:
         self.n_components = n_components
         self.priors = priors
         self.basis = basis
         self.significance_level = significance_level
 
-    def fit(self, X, y, groups=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Learn the basis, the canonical directions and the class means.
 
         Parameters
@@ -210,7 +220,7 @@ class CanonicalVariates(
         )
         self.class_means_ = class_means[:, :kept] * scale
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Project samples on the canonical directions.
 
         Parameters
@@ -233,7 +243,7 @@ class CanonicalVariates(
         half = 0.5 * np.sum(self.class_means_**2, axis=1)
         return coordinates @ self.class_means_.T - half + np.log(self.priors_)
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Compute log joint probabilities of the classes up to a common term.
 
         Parameters
@@ -250,7 +260,7 @@ class CanonicalVariates(
         scores = self._log_joint(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Compute log posterior probabilities of the classes.
 
         Parameters
@@ -267,7 +277,7 @@ class CanonicalVariates(
 
         return log_softmax(self._log_joint(X), axis=1)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Compute posterior probabilities of the classes.
 
         Parameters
@@ -282,7 +292,7 @@ class CanonicalVariates(
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Choose the most probable class of every sample.
 
         Parameters

@@ -1,8 +1,12 @@
 """Gabor energy, luminance and color features of images."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from neuroextrap.models._receptive_field_grid import (
@@ -119,17 +123,17 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def __init__(  # noqa: PLR0913
         self,
         *,
-        frequencies=None,
-        n_orientations=8,
-        window=0.5,
-        step=0.5,
-        compression="log",
-        normalize=True,
-        subtract_mean=True,
-        max_grid=8,
-        luminance=True,
-        color=True,
-    ):
+        frequencies: ArrayLike | None = None,
+        n_orientations: int = 8,
+        window: float = 0.5,
+        step: float = 0.5,
+        compression: str = "log",
+        normalize: bool = True,
+        subtract_mean: bool = True,
+        max_grid: int | None = 8,
+        luminance: bool = True,
+        color: bool = True,
+    ) -> None:
         self.frequencies = frequencies
         self.n_orientations = n_orientations
         self.window = window
@@ -141,7 +145,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.luminance = luminance
         self.color = color
 
-    def fit(self, images, y=None):  # noqa: ARG002
+    def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Lay out the grids and learn the scale of the energies.
 
         Parameters
@@ -172,7 +176,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             self._learn_scales(gray, self._energies(gray))
         return self
 
-    def fit_transform(self, images, y=None):  # noqa: ARG002
+    def fit_transform(self, images: ArrayLike, y: Any = None) -> np.ndarray:  # noqa: ARG002
         """Fit, and compute the features of the same images, in little over half a time.
 
         Parameters
@@ -195,7 +199,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             self._learn_scales(gray, energies)
         return self._features(images, gray, energies)
 
-    def transform(self, images):
+    def transform(self, images: ArrayLike) -> np.ndarray:
         """Compute the features of images.
 
         Parameters
@@ -222,7 +226,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         gray = gray_levels(images)
         return self._features(images, gray, self._energies(gray))
 
-    def get_feature_names_out(self, input_features=None):  # noqa: ARG002
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """Name features by frequency, orientation (degrees) and center (pixels).
 
         Parameters

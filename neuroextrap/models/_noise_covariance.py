@@ -1,12 +1,19 @@
 """Noise covariance shrunk to its diagonal with an analytic intensity."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 
 from neuroextrap.stats._validation import check_flags_of
 
 
-def schaefer_strimmer_covariance(residuals, *, degrees_of_freedom=None):
+def schaefer_strimmer_covariance(
+    residuals: ArrayLike, *, degrees_of_freedom: ArrayLike | None = None
+) -> tuple:
     """Estimate a noise covariance, shrunk to its diagonal by an analytic intensity.
 
     ::
@@ -130,14 +137,18 @@ class SchaeferStrimmerCovariance(EmpiricalCovariance):
     """
 
     def __init__(
-        self, *, store_precision=True, assume_centered=False, degrees_of_freedom=None
-    ):
+        self,
+        *,
+        store_precision: bool = True,
+        assume_centered: bool = False,
+        degrees_of_freedom: ArrayLike | None = None,
+    ) -> None:
         super().__init__(
             store_precision=store_precision, assume_centered=assume_centered
         )
         self.degrees_of_freedom = degrees_of_freedom
 
-    def fit(self, X, y=None):  # noqa: ARG002
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Estimate the covariance of residuals.
 
         Parameters

@@ -1,6 +1,11 @@
 """Local luminance and contrast features of images."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from neuroextrap.models._receptive_field_grid import (
@@ -62,13 +67,20 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     (3, 32)
     """
 
-    def __init__(self, *, widths=None, step=1.0, luminance=True, contrast=True):
+    def __init__(
+        self,
+        *,
+        widths: ArrayLike | None = None,
+        step: float = 1.0,
+        luminance: bool = True,
+        contrast: bool = True,
+    ) -> None:
         self.widths = widths
         self.step = step
         self.luminance = luminance
         self.contrast = contrast
 
-    def fit(self, images, y=None):  # noqa: ARG002
+    def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Lay out the grids of windows.
 
         Parameters
@@ -109,7 +121,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         self._describe()
         return self
 
-    def transform(self, images):
+    def transform(self, images: ArrayLike) -> np.ndarray:
         """Compute the features of images.
 
         Parameters
@@ -146,7 +158,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
                 features.append(np.sqrt(np.maximum(square - mean**2, 0)))
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
-    def get_feature_names_out(self, input_features=None):  # noqa: ARG002
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """Name features by kind, width and center (pixels).
 
         Parameters

@@ -1,6 +1,11 @@
 """The ridge encoder as a scikit-learn estimator."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from neuroextrap.models._ridge_folds import (
@@ -114,15 +119,21 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     def __init__(
-        self, alphas=None, cv=5, *, bands=None, band_weights=50, random_state=0
-    ):
+        self,
+        alphas: ArrayLike | None = None,
+        cv: Any = 5,
+        *,
+        bands: ArrayLike | None = None,
+        band_weights: ArrayLike = 50,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
         self.alphas = alphas
         self.cv = cv
         self.bands = bands
         self.band_weights = band_weights
         self.random_state = random_state
 
-    def fit(self, X, y, groups=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose penalties by cross-validation and fit every target.
 
         Parameters
@@ -170,7 +181,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._fit_chosen(Y, products, weights, chosen)
         return self
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of new samples.
 
         Parameters

@@ -61,7 +61,7 @@ class Compared:
     def view(self, names):
         """Return the maps for a page, every feature a region; `names` are two texts."""
         scores = self.scores
-        looks = {}
+        looks: dict[str, tuple] = {}
         for name in ("first_accuracy", "second_accuracy"):
             both = [scores["first_accuracy"], scores["second_accuracy"]]
             looks[name] = color_range(np.concatenate(both)), None

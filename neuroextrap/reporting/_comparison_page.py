@@ -1,5 +1,9 @@
 """The report of a comparison of two analyses, region by region."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import neuroextrap
@@ -8,6 +12,7 @@ from neuroextrap.reporting._finding import named_place
 from neuroextrap.reporting._maps_section import Pictures, choose_background
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
+    Report,
     answer,
     key_value_table,
     list_of,
@@ -24,14 +29,14 @@ from neuroextrap.reporting._rendering import (
 
 
 def comparison_report(
-    comparison,
-    title=None,
+    comparison: Any,
+    title: str | None = None,
     *,
-    names=("first", "second"),
-    n_peaks=10,
-    bg_img=None,
-    atlas=None,
-):
+    names: tuple[str, str] = ("first", "second"),
+    n_peaks: int = 10,
+    bg_img: Any = None,
+    atlas: Any = None,
+) -> Report:
     """Make a self-contained HTML page of a comparison of two analyses.
 
     It says where one identifies better than the other, corrected for looking at all

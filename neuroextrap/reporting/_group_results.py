@@ -88,7 +88,9 @@ def read_group(analyses, records, atlas):
             "maps of arrays have no images to show on a page; give images instead of "
             "arrays, or read the p-values"
         )
-    images, known, names = {}, {}, []
+    images: dict[str, Any] = {}
+    known: dict[str, Any] = {}
+    names = []
     for maps in analyses:
         test = maps.summary.test
         own = {name: f"{test}_{name}" if name in images else name for name in maps}

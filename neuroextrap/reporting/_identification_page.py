@@ -1,5 +1,9 @@
 """The report of an identification analysis, and what a notebook shows of it."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from markupsafe import Markup
 
@@ -16,6 +20,7 @@ from neuroextrap.reporting._identification_words import (
 from neuroextrap.reporting._maps_section import Pictures, fitted_background, page_maps
 from neuroextrap.reporting._methods import methods_section, parameter_tables
 from neuroextrap.reporting._page import (
+    Report,
     answer,
     key_value_table,
     list_of,
@@ -55,7 +60,9 @@ _COLUMNS = {
 """What the short table of peaks shows: headings, and how values are written."""
 
 
-def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
+def identification_report(
+    fitted: Any, title: str | None = None, *, bg_img: Any = None, atlas: Any = None
+) -> Report:
     """Make a self-contained HTML page of a fitted identification analysis.
 
     Parameters
@@ -106,7 +113,9 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None):
     return make_page(title or "Identification report", sections)
 
 
-def identification_sections(fitted, *, n_peaks=10, bg_img=None, atlas=None):
+def identification_sections(
+    fitted: Any, *, n_peaks: int = 10, bg_img: Any = None, atlas: Any = None
+) -> list:
     """Make the parts of a report, to be put on a page with others.
 
     Parameters

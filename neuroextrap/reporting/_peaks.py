@@ -1,5 +1,9 @@
 """The strongest regions of a fitted analysis, and tables of peaks on pages."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from markupsafe import Markup
 
@@ -11,8 +15,13 @@ from neuroextrap.reporting._rendering import render
 
 
 def peak_table(
-    fitted, *, n_peaks=10, min_distance=None, statistic="accuracy", atlas=None
-):
+    fitted: Any,
+    *,
+    n_peaks: int = 10,
+    min_distance: float | None = None,
+    statistic: str = "accuracy",
+    atlas: Any = None,
+) -> Any:
     """List the strongest regions, searchlight centers kept apart in space.
 
     Among equally strong neighbors, the one with the strongest surroundings is listed.

@@ -5,6 +5,7 @@ import copy
 import functools
 import io
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,7 @@ def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
         ax.set_title(f"{side.name}, {view}", y=0.98, fontsize="medium")
     figure.subplots_adjust(0, 0.02, 0.86, 0.94, 0, 0.1)
     colors = plt.cm.ScalarMappable(plt.Normalize(*span), cmap)
-    figure.colorbar(colors, cax=figure.add_axes([0.88, 0.25, 0.02, 0.5]))
+    figure.colorbar(colors, cax=figure.add_axes((0.88, 0.25, 0.02, 0.5)))
     return figure
 
 
@@ -154,7 +155,7 @@ def color_range(values):
 
 
 _OPAQUE = (255, 255)
-_SVG = {
+_SVG: dict[Any, str] = {
     "svg.hashsalt": "neuroextrap",
     "svg.fonttype": "none",  # text stays text: small, searchable
 }

@@ -1,7 +1,10 @@
 """Maps with a threshold to move, and what is known of the place that is clicked."""
 
+from __future__ import annotations
+
 import json
 import logging
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -11,7 +14,7 @@ from neuroextrap.reporting._maps_section import (
     fitted_background,
     page_maps,
 )
-from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting._page import Report, make_page
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._rendering import paragraphs, read_text, render
@@ -35,8 +38,13 @@ _SIDES = {"x": "from the right", "y": "from behind", "z": "from above"}
 
 
 def interactive_viewer(
-    fitted, *, map_name=None, max_regions=5000, bg_img=None, only_surviving=True
-):
+    fitted: Any,
+    *,
+    map_name: str | None = None,
+    max_regions: int = 5000,
+    bg_img: Any = None,
+    only_surviving: bool = True,
+) -> Report:
     """Make a page with maps to explore: threshold, cuts, and curves on a click.
 
     The page needs no network. A slider moves the threshold of the map shown, in its

@@ -133,7 +133,7 @@ class Mean(Scorer):
     """The estimate of the contrast: the mean, the difference of means, the slope."""
 
     values: FloatArray
-    length: float
+    length: float | np.floating
     n_known: FloatArray | None = None
 
     def __call__(self, designs: FloatArray) -> FloatArray:

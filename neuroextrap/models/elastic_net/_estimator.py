@@ -1,6 +1,11 @@
 """The elastic net encoder as a scikit-learn estimator."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from neuroextrap.models._splitters import check_cv_argument, encoder_splits
@@ -103,17 +108,17 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __init__(  # noqa: PLR0913
         self,
         *,
-        l1_ratios=(0.1, 0.5, 0.9),
-        n_alphas=25,
-        eps=1e-3,
-        cv=5,
-        early_stopping=True,
-        tol=1e-4,
-        max_sweeps=1000,
-        solver="auto",
-        n_jobs=1,
-        random_state=0,
-    ):
+        l1_ratios: ArrayLike = (0.1, 0.5, 0.9),
+        n_alphas: int = 25,
+        eps: float = 1e-3,
+        cv: Any = 5,
+        early_stopping: bool = True,
+        tol: float = 1e-4,
+        max_sweeps: int = 1000,
+        solver: str = "auto",
+        n_jobs: int | None = 1,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
         self.l1_ratios = l1_ratios
         self.n_alphas = n_alphas
         self.eps = eps
@@ -125,7 +130,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y, groups=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose penalties by cross-validation and fit every target.
 
         Parameters
@@ -168,7 +173,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.solver_ = choose_solver(options, X.shape[1])
         return self
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of new samples.
 
         Parameters

@@ -78,7 +78,7 @@ class AccuracyExtrapolator(PredictionIntervals):
     array([0.79, 0.5 ])
     """
 
-    def __init__(self, method: str = "auto", **options: Any):
+    def __init__(self, method: str = "auto", **options: Any) -> None:
         if method not in EXTRAPOLATION_METHODS:
             raise ValueError(
                 f"method={method!r} is not known; use one of "
