@@ -72,6 +72,31 @@ def test_signatures_can_be_read_in_help():
     assert [name for name, text in found.items() if internal.search(text)] == []
 
 
+def public_functions():
+    """Dotted name and value of every public function, constructor and method."""
+    for name, value in public_callables():
+        if not inspect.isclass(value):
+            yield name, value
+            continue
+        for method, function in inspect.getmembers(value, inspect.isroutine):
+            own = getattr(function, "__module__", "") or ""
+            public = method == "__init__" or not method.startswith("_")
+            if public and own.startswith("neuroextrap."):
+                yield f"{name}.{method}", function
+
+
+def test_public_signatures_are_annotated():
+    missing = []
+    for name, function in public_functions():
+        signature = inspect.signature(function)
+        kinds = [
+            p.annotation for p in signature.parameters.values() if p.name != "self"
+        ]
+        if inspect.Signature.empty in (*kinds, signature.return_annotation):
+            missing.append(name)
+    assert missing == []
+
+
 @pytest.mark.parametrize("online", ["", "1"])
 def test_other_packages_pages_are_linked_when_asked_for(online):
     code = (

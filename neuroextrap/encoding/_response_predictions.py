@@ -15,7 +15,7 @@ from neuroextrap.analysis._region_files import check_has_results
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.maps._registry import voxel_record
-from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
+from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
 
 
 def prediction_scores(
@@ -152,9 +152,9 @@ def _p_values(y, f, observed, orders):
     """Count permuted correlations that reach the observed ones."""
     known = ~np.isnan(observed)
     y, f = y[:, known], f[:, known]
-    counts = NullCounts.start(round_ties(observed[known]), len(orders))
+    counts = NullCounts.start(tie_floor(observed[known], 1.0), len(orders))
     for index, order in enumerate(orders):
-        permuted = round_ties(np.einsum("tv,tv->v", y, f[order]))
+        permuted = np.einsum("tv,tv->v", y, f[order])
         counts.add(permuted[:, np.newaxis], index)
     p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
     return spread_known(known, p_values)
