@@ -3,7 +3,7 @@
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
 Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
-``EncodingIdentification``, ``mahalanobis_margins``; single voxels:
+``EncodingIdentification``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
 ``compare_encoding_models_pairwise``; ensembles of voxels or features:
 ``ensemble_size_curve``.
@@ -15,6 +15,7 @@ from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._pairwise_comparison import (
     compare_encoding_models_pairwise,
 )
+from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
@@ -35,6 +36,7 @@ __all__ = [
     "compare_encoding_models",
     "compare_encoding_models_pairwise",
     "ensemble_size_curve",
+    "prediction_scores",
     "read_features",
     "schaefer_strimmer_covariance",
 ]

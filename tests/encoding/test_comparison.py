@@ -12,8 +12,8 @@ from neuroextrap.encoding import (
     EncodingIdentification,
     compare_encoding_models,
     ensemble_size_curve,
+    prediction_scores,
 )
-from neuroextrap.encoding._response_predictions import prediction_scores
 
 
 def _pair(e, columns=3, regions=None, n_test=24):
