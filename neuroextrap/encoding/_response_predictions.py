@@ -19,14 +19,14 @@ from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
 
 
 def prediction_scores(
-    responses,
-    predictions,
+    responses: ArrayLike,
+    predictions: ArrayLike,
     *,
-    groups=None,
-    noise_variance=None,
-    n_permutations=0,
-    random_state=0,
-):
+    groups: ArrayLike | None = None,
+    noise_variance: ArrayLike | None = None,
+    n_permutations: int = 0,
+    random_state: int | np.random.Generator | None = 0,
+) -> dict[str, np.ndarray]:
     """Compute explained variance and correlation of held-out responses by voxel.
 
     ::
