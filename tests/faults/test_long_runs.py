@@ -226,6 +226,7 @@ _PEAK = """
 import json, re, sys
 from pathlib import Path
 import nibabel, numpy as np
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
 
 def peak():  # of this program; ru_maxrss would count the one that started it
@@ -248,7 +249,7 @@ def fit(size, **options):
         options["labels_img"] = nibabel.Nifti1Image(slabs, affine)
     searchlight = IdentificationSearchLight(
         mask, radius=7.0, estimator=classifier, n_permutations=n_permutations,
-        stride=1 if n_permutations == 0 else 3, **options
+        regions=Regions(stride=1 if n_permutations == 0 else 3), **options
     )
     return searchlight, searchlight.fit(img, y, groups=runs), img
 
