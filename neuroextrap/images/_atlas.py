@@ -261,8 +261,8 @@ def atlas_names_at(atlas, places):
     unnamed = [int(number) for number in numbers if number and number not in name_of]
     if unnamed:
         raise ValueError(
-            f"atlas has labels without a name, {unnamed[:5]}; name every label or give "
-            "the image alone"
+            f"atlas has labels without a name, {unnamed[:5]}; name every label, or "
+            "give only the image"
         )
     search = _on_surface if opened.is_surface else _in_volume
     found = []

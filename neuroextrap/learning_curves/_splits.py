@@ -70,7 +70,7 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 
 
 def residual_freedom(run, size):
-    """Return the fewest residual degrees of freedom of so many training groups.
+    """Return the fewest residual degrees of freedom of `size` training groups.
 
     Scans of the smallest groups, minus one for every label, minus one for every group
     mean that was subtracted (but one, which the labels' means hold already).

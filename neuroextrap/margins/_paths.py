@@ -134,7 +134,7 @@ def path_of(
     *,
     penalized: bool = True,
 ) -> str:
-    """Return how a classifier makes the margins of a region of so many features.
+    """Return how a classifier makes the margins of a region of `n_features`.
 
     Next to no penalty (not ``penalized``) leaves folds that grow too little precision.
     """
@@ -165,7 +165,7 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
 
 
 def _path_of_regions(plan: Plan, n_features: float) -> str:
-    """Return how a plan makes the margins of regions of so many features."""
+    """Return how a plan makes the margins of regions of `n_features`."""
     kernel, design = plan.kernel, plan.design
     if kernel.refits or not isinstance(design, Design):
         return "refits" if kernel.refits else "predictions"

@@ -150,7 +150,7 @@ class Plan:
         """Give the trained labelings in batches whose widths differ by one at most.
 
         They are kept, with the indicators made of them, for the next regions as long as
-        they are small together, and made anew otherwise.
+        they are small together, and made again otherwise.
         """
         if "batches" in self._kept:
             return self._kept["batches"]

@@ -2,7 +2,8 @@
 
 A task is a pure function of its plan and its data, so tasks can run in any order, on
 any machine, and be repeated. It goes over its regions in passes, a pass over the
-labelings in batches; all sizes depend on the plan alone, so no result on workers.
+labelings in batches; batch sizes depend only on the plan, so results do not depend on
+the number of workers.
 """
 
 from collections.abc import Iterator

@@ -55,8 +55,8 @@ def tail_p_value(
 
     Scores above nine tenths of the null scores get the smaller of their permutation
     p-value and an upper confidence limit of the probability of so large a null score,
-    never below ``0.2 / (n_permutations + 1)``: five times less than permutations alone
-    can say. Beyond that, more permutations are needed. Where no tail can be fitted
+    never below ``0.2 / (n_permutations + 1)``: a fifth of the smallest p-value of the
+    permutations. Beyond that, more permutations are needed. Where no tail can be fitted
     (fewer than ten null scores in the upper tenth, or no two different ones),
     permutation p-values stay and the flag says so.
 
