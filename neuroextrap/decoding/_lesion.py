@@ -85,9 +85,9 @@ def lesion_identification(
     any information, classifiers trained on overlapping samples make similar errors, and
     this test by itself would reject too often (0.08 for a nominal 0.05 in simulations
     of two classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the
-    whole mask's own ``p_value``, and a loss can be found only where there is something to
-    lose. A region of noise rather improves accuracy when removed, which makes the test
-    conservative. It concerns these classifiers on these samples, as trained here.
+    whole mask's own ``p_value``, and a loss can be found only where there is something
+    to lose. A region of noise rather improves accuracy when removed, which makes the
+    test conservative. It concerns these classifiers on these samples, as trained here.
 
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole

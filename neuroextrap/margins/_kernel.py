@@ -70,7 +70,7 @@ class MarginSource(ABC):
     refits: bool = False
     #: bytes of an indicator of a class, in some orders and precisions, that may be kept
     indicator_bytes: int = 12
-    #: whether the margin of a class depends on that class's training data alone, so
+    #: whether the margin of a class depends on that class's training data only, so
     #: that wins give the accuracy of classifiers trained on any number of classes
     marginal: bool = True
 

@@ -112,7 +112,7 @@ def tail_p_value(
     --------
     >>> import numpy as np
     >>> null = np.random.default_rng(0).normal(size=499)
-    >>> p, fitted = tail_p_value([0.1, 6.0], null)  # permutations alone: 0.002
+    >>> p, fitted = tail_p_value([0.1, 6.0], null)  # by permutations only: 0.002
     >>> p, bool(fitted)
     (array([0.446..., 0.000443...]), True)
     """

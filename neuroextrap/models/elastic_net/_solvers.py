@@ -27,7 +27,7 @@ class Solver(ABC):
     needs_float64 = False
     # whether Gram matrices are rounded to 16 bits
     rounds_grams = False
-    # whether all targets of a block are searched together, or each alone
+    # whether all targets of a block are searched together, or one by one
     together = False
 
     def __init__(self, folds, targets, options):

@@ -152,7 +152,7 @@ def _goal_left(state, problem, f, threshold, goal):
 
 @njit(nogil=True, inline="always")
 def _is_solved(state, problem, f, l1, l2, goal):
-    """Check the duality gap over all features, not the members alone."""
+    """Check the duality gap over all features, not only the members."""
     # the gradient becomes gradient - l2 w for a moment; only members have a w
     gradient = state.gradient[f]
     size = state.size[f]
