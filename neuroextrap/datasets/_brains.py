@@ -48,7 +48,7 @@ def simulate_brain(  # noqa: PLR0913
 
     Each class has a pattern drawn once from a Gaussian population; each volume is the
     response to one class in one run: pattern plus unit noise inside the planted
-    spheres, noise alone elsewhere. A searchlight of the same radius centered on a
+    spheres, only noise elsewhere. A searchlight of the same radius centered on a
     planted sphere sees exactly its voxels, so that its true information and accuracy
     are known: ``gaussian_code_information`` and ``gaussian_code_accuracy`` of the
     region's ``snr`` and number of voxels.

@@ -43,14 +43,14 @@ def compare_decoders(  # noqa: PLR0913
     Both searchlights were fitted to the same samples with the same folds: two
     classifiers, two ways of preparing the images, or two regions (``regions``). Every
     test unit has two outcomes (the chance that its true class wins); under the null
-    hypothesis they are exchangeable, and they change places at random, for all regions
-    alike. The largest difference over regions gives the family-wise p-value.
+    hypothesis they are exchangeable, and they are swapped at random, in the same way
+    for all regions. The largest difference over regions gives the family-wise p-value.
 
     Parameters
     ----------
     first, second : IdentificationSearchLight
         Fitted to the same samples in the same order, with the same ``groups``, folds
-        and classes. One and the same may be given twice, to compare its regions.
+        and classes. The same one may be given twice, to compare its regions.
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
         Statistic that is compared; an integer k is accuracy among k classes.
     regions : array-like of int of shape (n_pairs, 2) or None, default=None
@@ -80,7 +80,7 @@ def compare_decoders(  # noqa: PLR0913
         Its maps (arrays of regions for arrays and for pairs of ``regions``) are
         ``first_accuracy`` and ``second_accuracy``, ``accuracy_difference`` (first minus
         second, of the statistic), ``information_difference`` (implied, bits),
-        ``p_value``, ``p_value_fwe`` and, where asked for, ``p_value_fwe_step_down``.
+        ``p_value``, ``p_value_fwe`` and, if requested, ``p_value_fwe_step_down``.
         ``region_scores_`` are the same by region, ``table_`` has a row for every
         compared pair, ``pairs_`` (n_regions, 2) are their numbers, ``n_units_`` units
         were exchanged ``n_permutations_`` times. It makes files and a page.
@@ -103,7 +103,7 @@ def compare_decoders(  # noqa: PLR0913
     classifier, so the test is approximate: with samples as units, two equally good
     regions differed at a nominal .05 in .05 to .09 of simulated data sets (most with
     many samples a run and no signal at all), with runs in .04 to .07. The
-    result speaks of these classifiers, as trained here, on these samples.
+    result is about these classifiers, as trained here, on these samples.
 
     References
     ----------

@@ -30,10 +30,10 @@ def lesion_identification(
 ) -> RegionMaps:
     """Identify from the whole mask without each region in turn.
 
-    A region whose absence costs accuracy tells something that the others do not, or
-    that this classifier does not read from them; a region whose absence costs nothing
-    may still tell much, told elsewhere too. Losses may be negative, where a region
-    brings the classifier more noise than signal.
+    A region whose removal lowers accuracy carries information that the others lack, or
+    that this classifier cannot read from them; a region whose removal costs nothing may
+    still carry information that is also available elsewhere. Losses may be negative if
+    a region adds more noise than signal.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def lesion_identification(
         ``accuracy_loss`` and ``information_loss`` (bits), the whole minus that;
         ``n_voxels`` taken away; with permutations ``p_value`` and ``p_value_fwe`` of
         the accuracy without the region, ``loss_p_value`` and ``loss_p_value_fwe`` of
-        what its absence costs. ``table_`` holds the same, one row for every region, and
+        the loss when it is removed. ``table_`` holds the same, one row per region, and
         ``whole`` is a dict of the numbers of all voxels. NaN where a region has fewer
         than ``min_voxels`` usable voxels, or leaves fewer.
 
@@ -78,16 +78,16 @@ def lesion_identification(
     ``p_value`` and ``p_value_fwe`` of the accuracy without the region. A permuted label
     goes with no voxel at all, so this says nothing about the region's own share.
 
-    *Does the region's absence cost anything?* Every test sample (every one of
+    *Does removing the region cost anything?* Every test sample (every one of
     ``blocks``) was identified with and without the region. Under the null hypothesis
-    the two outcomes are exchangeable: they change places at random, for all regions
-    alike, and the loss is compared with the losses so found (one-sided). Where nothing
-    tells anything, classifiers trained on overlapping samples share their luck, and
-    this alone would reject too often (0.08 for a nominal 0.05 in simulations of two
-    classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the whole
-    mask's own ``p_value``, and a loss can be found only where there is something to
-    lose. A region of noise rather improves accuracy when removed, which makes the test
-    conservative. It concerns these classifiers on these samples, as trained here.
+    the two outcomes are exchangeable: they are swapped at random, in the same way for
+    all regions, and the loss is compared with the resulting losses (one-sided). Without
+    any information, classifiers trained on overlapping samples make similar errors, and
+    this test by itself would reject too often (0.08 for a nominal 0.05 in simulations
+    of two classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the
+    whole mask's own ``p_value``, and a loss can be found only where there is something
+    to lose. A region of noise rather improves accuracy when removed, which makes the
+    test conservative. It concerns these classifiers on these samples, as trained here.
 
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole

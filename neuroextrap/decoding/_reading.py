@@ -95,7 +95,7 @@ class NoiseWhitener:
         return f"NoiseWhitener({array_hash(self.residuals)})"
 
     def workspace(self, n_features, n_samples):
-        """Return the bytes that whitening a region of so many features takes."""
+        """Return the bytes that whitening a region of `n_features` takes."""
         rows = 3 * len(self.residuals) + 3 * n_samples
         return 8 * n_features * (rows + 4 * n_features)
 

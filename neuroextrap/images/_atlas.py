@@ -249,7 +249,7 @@ def atlas_names_at(atlas, places):
     `atlas` is a labels image (a volume in the space of the places, on any grid, or a
     SurfaceImage of the places' mesh), its path, or an atlas fetched by nilearn. Names
     are those of the fetched atlas, or of the table (columns index, name) beside the
-    file that differs from it in its ending alone (.tsv); else labels are named by their
+    file that differs from it only in its ending (.tsv); else labels are named by their
     numbers. A place without a label is "near NAME" within 5 mm, otherwise "".
     """
     labels_img, names = unpack_atlas(atlas, None)
@@ -261,8 +261,8 @@ def atlas_names_at(atlas, places):
     unnamed = [int(number) for number in numbers if number and number not in name_of]
     if unnamed:
         raise ValueError(
-            f"atlas has labels without a name, {unnamed[:5]}; name every label or give "
-            "the image alone"
+            f"atlas has labels without a name, {unnamed[:5]}; name every label, or "
+            "give only the image"
         )
     search = _on_surface if opened.is_surface else _in_volume
     found = []

@@ -57,9 +57,9 @@ def check_private(folder):
     """Raise where someone else could put pickles into a folder, or replace it.
 
     The folder and all that joblib has put into it, and the folder above, must be
-    writable by their owner alone, who is this user or root; a folder above may have the
-    sticky bit, as /tmp does. A group of the user's alone, of the same name, is no one
-    else.
+    writable only by their owner, who is this user or root; a folder above may have the
+    sticky bit, as /tmp does. A group of the same name that holds only the user counts
+    as the user.
     """
     if os.name != "posix":
         return
@@ -106,7 +106,7 @@ def _others_can_write(status, alone):
 
 
 def _is_alone(uid, gid):
-    """Return whether a group is the user's own, with nobody else in it."""
+    """Return whether a group has the user as its only member."""
     import grp
     import pwd
 

@@ -95,7 +95,7 @@ def read_sample_mask(sample_mask, named):
 def clean_runs(data, runs, cleaning):
     """Clean each run in place; columns with NaN in a run stay NaN in that run.
 
-    Censored volumes enter no fit and keep their values; they are for nobody's use.
+    Censored volumes enter no fit and keep their values; they are not used.
     """
     if not cleaning.changes:
         return data

@@ -112,7 +112,7 @@ def series_of(named, over_time):
         first = named[single.index(True)].name
         raise ValueError(
             f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image a run, or only single samples"
+            "over time; give one 4-D image per run, or single volumes only"
         )
     return [[img] for img in named]
 

@@ -140,7 +140,7 @@ def _copied_or_new(mask, named):
 
 
 def _check_against(masker, named):
-    """Check a masker's mask alone and against every image."""
+    """Check a masker's mask by itself and against every image."""
     mask = open_image(masker.mask_img, "mask")
     if mask.is_surface != is_surface_masker(masker):
         raise TypeError(

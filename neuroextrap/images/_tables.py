@@ -146,7 +146,7 @@ def _rows(path, name):
             f"{_separator(path)[1]} under a row of names"
         ) from error
     while rows and not any(rows[-1]):
-        if rows[-1] and len(rows[-1]) > 1:  # separators alone: a row of empty entries
+        if rows[-1] and len(rows[-1]) > 1:  # only separators: a row of empty entries
             break
         rows.pop()
     return rows

@@ -10,7 +10,7 @@ import numpy as np
 _FEWEST_SIZES = 3  # of a curve whose limit can be told
 _OVERFIT = (
     "negative information although the error is below the baseline: overfitting "
-    "(too sure when wrong)"
+    "(overconfident when wrong)"
 )
 
 

@@ -102,7 +102,7 @@ def information_learning_curve(  # noqa: PLR0913
         seed are the same for all label schemes of a balanced design, so that curves can
         be compared split by split.
     memory : path-like, joblib.Memory or None, default=None
-        Cache for scans read from image files; a changed file is read anew. Does not
+        Cache for scans read from image files; a changed file is read again. Does not
         affect results. If None, nothing is cached.
     n_jobs : int, default=1
         Number of processes.
@@ -129,13 +129,13 @@ def information_learning_curve(  # noqa: PLR0913
         For shapes that do not fit, options or sizes outside their allowed values, NaN,
         training sets too small for the classes, classes that too few subjects hold.
     TypeError
-        For a classifier without probabilities, or without the pattern asked for.
+        For a classifier without probabilities, or without the requested pattern.
 
     Notes
     -----
     *Negative information with an error rate below the baseline* means overfitting,
     not absence of signal: the right label is often on top, but the few wrong
-    predictions are far too sure, and each costs ``log2`` of its tiny probability.
+    predictions are far too confident, and each costs ``log2`` of its tiny probability.
     More subjects, fewer components, coarser labels or ``prior_weight`` help. Where
     the mean of a size is below -1 bit (or minus the label entropy, if that is less), a
     warning says so: such values describe too few residual degrees of freedom, not the
@@ -267,14 +267,14 @@ def _report(curve, classifier):
     if overfitted.any():
         _LOG.info(
             "information is negative although the error is below the baseline at "
-            "train_sizes %s: the classifier overfits (too sure when wrong); more "
+            "train_sizes %s: the classifier overfits (overconfident when wrong); more "
             "subjects, fewer components or prior_weight help",
             curve.train_sizes[overfitted].tolist(),
         )
 
 
 def _warn_of_negative(curve, run, prior_weight):
-    """Warn where information is so negative that it only says how sure errors were."""
+    """Warn if information is so negative that it only reflects overconfident errors."""
     means = curve.information.mean(axis=1)
     far = np.isfinite(means) & (means < -min(1.0, curve.label_entropy))
     if not far.any():
@@ -292,6 +292,6 @@ def _warn_of_negative(curve, run, prior_weight):
     bits = ", ".join(f"{mean:.1f}" for mean in means[far])
     warn(
         f"information is strongly negative at train_sizes {sizes.tolist()} ({bits} "
-        f"bits): the classifier is far too sure when it is wrong{cause}; use "
+        f"bits): the classifier is far too confident when it is wrong{cause}; use "
         f"{', '.join(remedies[:-1])} or {remedies[-1]}"
     )

@@ -53,7 +53,7 @@ class CurveRun:
 
 
 class CurveOptions(NamedTuple):
-    """What all curves can be asked for, see `information_learning_curve`."""
+    """Options of all curves, see `information_learning_curve`."""
 
     classifier: Any = None
     center: str | None = "group"

@@ -127,7 +127,7 @@ def prediction_information(
     At most the label entropy when the labels occur as often as ``priors`` say, and
     unbounded below. Negative information together with an error rate below that of
     guessing the most common label means overfitting: the classifier picks the right
-    label often, but is far too sure when it is wrong.
+    label often, but is far too confident when it is wrong.
 
     References
     ----------

@@ -151,7 +151,7 @@ def _figure(curves, panel, caption):
     return embed_figure(
         ax.figure,
         f"{caption}; bands are one standard deviation over random splits, which share "
-        "subjects: no standard error.",
+        "subjects: not a standard error.",
         f"{panel}.svg",
     )
 

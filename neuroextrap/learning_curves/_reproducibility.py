@@ -68,7 +68,7 @@ def pattern_reproducibility(  # noqa: PLR0913
         For a size above half of the groups, and for input that
         :func:`information_learning_curve` refuses.
     TypeError
-        For a classifier without the pattern asked for.
+        For a classifier without the requested pattern.
 
     Notes
     -----

@@ -131,7 +131,7 @@ def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        A new array. Each subject's mean uses that subject alone, so test subjects
+        A new array. Each subject's mean uses only that subject, so test subjects
         stay independent of training ones.
 
     Raises

@@ -49,7 +49,7 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
     """Draw the order of groups of one split: the first `size` train the model.
 
     With `twin`, the next `size` train its twin. The stream depends on seed, size and
-    split number only, so that any split can be drawn alone, in any order, on any
+    split number only, so that any split can be drawn by itself, in any order, on any
     worker. Draws in which fewer than `least` training groups hold a class (or none of
     the twin's does) are thrown away; `holds` (n_groups, n_classes) says which group has
     which class.
@@ -70,7 +70,7 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 
 
 def residual_freedom(run, size):
-    """Return the fewest residual degrees of freedom of so many training groups.
+    """Return the fewest residual degrees of freedom of `size` training groups.
 
     Scans of the smallest groups, minus one for every label, minus one for every group
     mean that was subtracted (but one, which the labels' means hold already).

@@ -54,7 +54,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Voxels are not independent, so the evidence of neighbors is counted many times
-    over: the posteriors are far too sure and the information usually negative.
+    over: the posteriors are far too confident and the information usually negative.
 
     References
     ----------

@@ -70,7 +70,7 @@ class MarginSource(ABC):
     refits: bool = False
     #: bytes of an indicator of a class, in some orders and precisions, that may be kept
     indicator_bytes: int = 12
-    #: whether the margin of a class depends on that class's training data alone, so
+    #: whether the margin of a class depends on that class's training data only, so
     #: that wins give the accuracy of classifiers trained on any number of classes
     marginal: bool = True
 
@@ -156,18 +156,18 @@ class MarginKernel(MarginSource):
     Attributes
     ----------
     name : str
-        Name under which the registry knows the classifier.
+        Name of the classifier in the registry.
     shrinks : bool, default=False
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
     marginal : bool, default=False
-        Whether the margin of a class depends on the training samples of that class
-        alone. Then accuracy among fewer classes is that of classifiers trained on
+        Whether the margin of a class depends only on the training samples of that
+        class. Then accuracy among fewer classes is that of classifiers trained on
         fewer; otherwise results say that it is not.
     as_given : bool, default=False
         Whether samples come as they were given. Otherwise every feature is centered
-        over all samples and made float32, which changes no rule that is indifferent to
-        the origin.
+        over all samples and cast to float32, which does not affect
+        translation-invariant classifiers.
     prefer : {"threads", "processes"}, default="threads"
         Kind of joblib workers; "processes" where many small steps hold the interpreter.
 

@@ -25,10 +25,10 @@ MANY_CLASSES = 32
 _MAX_TABLE = 2**18
 # samples (or test points) times classes that stay in cache
 _MAX_INDICATORS = 2**14
-# sums over features: of so many numbers of features and of regions, beside the inner
+# sums over features: of this many numbers of features and of regions, beside the inner
 # products of samples, of which there are so many more in the time of a call
 _OF_MEMBERS, _MORE_PRODUCTS = 1 / 27, 6000
-# or, without inner products, where so many regions share a feature, or where a region
+# or, without inner products, where this many regions share a feature, or where a region
 # adds so few features, and so few margins of them, that calls take longer
 _LEAST_OVERLAP, _FEW_OWN, _FEW_MARGINS = 8, 32, 2**15
 # sums of a task hold this many numbers at most: fixed, so that the memory at hand does
@@ -134,7 +134,7 @@ def path_of(
     *,
     penalized: bool = True,
 ) -> str:
-    """Return how a classifier makes the margins of a region of so many features.
+    """Return how a classifier makes the margins of a region of `n_features`.
 
     Next to no penalty (not ``penalized``) leaves folds that grow too little precision.
     """
@@ -165,7 +165,7 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
 
 
 def _path_of_regions(plan: Plan, n_features: float) -> str:
-    """Return how a plan makes the margins of regions of so many features."""
+    """Return how a plan makes the margins of regions of `n_features`."""
     kernel, design = plan.kernel, plan.design
     if kernel.refits or not isinstance(design, Design):
         return "refits" if kernel.refits else "predictions"

@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def task_size(self) -> int:
-        """Number of regions of a task; the plan alone decides it."""
+        """Number of regions of a task; it depends only on the plan."""
         size = np.clip(_TASK_SIZE // self.size, _MIN_TASK_REGIONS, _MAX_TASK_REGIONS)
         if not self.by_sums or self.n_permutations:
             size = min(size, _PERMUTED_TASK_REGIONS)
@@ -150,7 +150,7 @@ class Plan:
         """Give the trained labelings in batches whose widths differ by one at most.
 
         They are kept, with the indicators made of them, for the next regions as long as
-        they are small together, and made anew otherwise.
+        they are small together, and made again otherwise.
         """
         if "batches" in self._kept:
             return self._kept["batches"]

@@ -2,7 +2,8 @@
 
 A task is a pure function of its plan and its data, so tasks can run in any order, on
 any machine, and be repeated. It goes over its regions in passes, a pass over the
-labelings in batches; all sizes depend on the plan alone, so no result on workers.
+labelings in batches; batch sizes depend only on the plan, so results do not depend on
+the number of workers.
 """
 
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
 
 
 def _folds_at_once(design: Design, most: int) -> list[slice]:
-    """Return consecutive folds that have at most so many test points, or are single."""
+    """Return consecutive folds that have at most `most` test points, or are single."""
     batches, start, edges = [], 0, design.fold_slices
     for fold, rows in enumerate(edges):
         if fold > start and rows.stop - edges[start].start > most:
@@ -198,7 +199,7 @@ def _score_wins(
     for beaten, tied, start, width in counts:
         if start == 0:
             _observe(plan, rows, (beaten[:, ::width], tied[:, ::width]), result)
-        if start + width == 1:  # the observed labels alone
+        if start + width == 1:  # only the observed labels
             continue
         weights = plan.weights_of(slice(start, start + width), _n(rows))
         wins = win_histogram(beaten, tied, weights, plan.design.n_classes)

@@ -177,13 +177,13 @@ class CanonicalVariates(
         return self
 
     def _wanted_components(self, groups):
-        """Return the number of singular vectors asked for."""
+        """Return the requested number of singular vectors."""
         if self.n_components is not None:
             return int(self.n_components)
         return 10 if groups is None else int(np.bincount(groups).min())
 
     def _keep_components(self, left, codes, wanted):
-        """Set the number of singular vectors; warn if fewer than were asked for."""
+        """Set the number of singular vectors; warn if fewer than requested."""
         supported = supported_components(left, codes)
         if supported < 1:
             raise ValueError(

@@ -31,7 +31,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     with a free intercept, and alpha chosen by the mean squared error of
     cross-validation, as in ``sklearn.linear_model.Ridge`` with ``GridSearchCV`` fitted
-    to each target alone. The features of each fold are decomposed once for all targets
+    to each target. The features of each fold are decomposed once for all targets
     and penalties, through the kernel of samples where there are more features than
     samples.
 

@@ -120,7 +120,7 @@ class RidgeProducts(NamedTuple):
     """Products of centered features, from which weighted bands are decomposed.
 
     ``products`` (n_bands, n_samples, n_samples) are the kernels of the bands where
-    features outnumber samples; otherwise the Gram matrix of all features stands alone.
+    features outnumber samples; otherwise the Gram matrix of all features is used.
     ``band`` (n_features,) is the number of each feature's band.
     """
 

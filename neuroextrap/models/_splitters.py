@@ -41,9 +41,9 @@ def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.nda
 def encoder_splits(cv, X, groups=None, random_state=0):
     """List the folds of an encoder's cross-validation as (train, test) row indices.
 
-    An int `cv` means so many folds of samples, or of whole groups when `groups` of
-    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`; a
-    ValueError tells if there are fewer samples or groups than folds. Other folds than
+    An int `cv` means that many folds of samples, or of whole groups when `groups` of
+    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`;
+    raises ValueError if there are fewer samples or groups than folds. Other folds than
     these may train on groups that they test: a warning counts them. Of `X` only the
     number of rows matters.
 
@@ -77,7 +77,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
 def partition_order(splits, n_samples):
     """Return rows in the order of the folds that test them, and where folds start.
 
-    A ValueError tells if the test rows of `splits` are not a partition of all
+    Raises ValueError if the test rows of `splits` are not a partition of all
     `n_samples` rows, or a fold trains on fewer than two rows.
 
     >>> order, start = partition_order([([2, 3], [0, 1]), ([0, 1], [2, 3])], 4)

@@ -94,7 +94,7 @@ def plot_learning_curves(
         baseline, the rate of guessing the most common label.
     spread : bool, default=True
         Whether to draw one standard deviation over splits as a band. Splits share
-        subjects: this is no standard error.
+        subjects: this is not a standard error.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None makes a new figure.
 

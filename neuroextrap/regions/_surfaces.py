@@ -68,7 +68,7 @@ def cached_surface_discs(
     """Return the discs around every vertex, from ``cache_dir`` when computed before.
 
     The folder is a `joblib.Memory`, which the user has named; several processes may
-    share it. Discs that cannot be read are computed anew.
+    share it. Discs that cannot be read are computed again.
     """
     from joblib import Memory
 

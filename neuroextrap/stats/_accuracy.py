@@ -117,7 +117,7 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    A classifier that knows nothing:
+    An uninformative classifier:
 
     >>> import numpy as np
     >>> average_accuracy(np.full(8, 1 / 8), [2, 4, 8])

@@ -259,7 +259,7 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
 def clopper_pearson_lower(
     n_correct: FloatArray, n_test: float, alpha: float
 ) -> FloatArray:
-    """Return the rate at which so many correct outcomes have probability alpha.
+    """Return the rate at which `n_correct` correct outcomes have probability alpha.
 
     `n_correct` of shape (...) holds whole numbers of `n_test` independent outcomes.
     Their chances may differ as long as their mean is the rate: for alpha up to .25 and

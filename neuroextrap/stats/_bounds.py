@@ -31,8 +31,8 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     r"""Bound the average Bayes accuracy of k random classes from below.
 
     The average Bayes accuracy is the expectation, over the draw of k classes, of
-    the best possible accuracy among them. It speaks of the population from which the
-    classes were drawn at random, and is false for classes that were chosen (see
+    the best possible accuracy among them. It is about the population from which the
+    classes were drawn at random, and is false for hand-picked classes (see
     :func:`bayes_accuracy_lower_bound` for those). For each set size fixed in advance,
 
     .. math:: A_k - \sqrt{(1 + s^2) \log(n_{bounds} / \alpha) / (2 K)}
@@ -124,8 +124,8 @@ def information_lower_bound(  # noqa: PLR0913
     """Bound the mutual information of stimulus and response from below, in bits.
 
     This is :func:`min_information` of :func:`average_bayes_accuracy_lower_bound`, at
-    each set size. It speaks of stimuli drawn at random from their population, may
-    exceed log2 K, and is false for stimuli that were chosen:
+    each set size. It is about stimuli drawn at random from their population, may
+    exceed log2 K, and is false for hand-picked stimuli:
     :meth:`TestDesign.class_information_bound` is about the classes at hand. One size
     must be fixed in advance (it does best where the accuracy is about 0.75 to 0.85);
     :meth:`TestDesign.best_information_bound` gives the best of several.

@@ -101,7 +101,7 @@ def confusion_information(
     ValueError
         If the labels differ in length or are empty, the table has negative or no
         counts, `correction` or `base` is not one of those allowed, or a correction is
-        asked for a table of proportions, which does not say how many points there are.
+        requested for proportions, which do not say how many points there are.
 
     References
     ----------

@@ -47,10 +47,10 @@ def forward_e_value(
 
     An e-value is a nonnegative number whose mean is at most one when the hypothesis
     holds; the chance that it reaches 1 / alpha is then at most alpha. At the chance
-    level 1 / K the hypothesis is that no classifier can tell the classes apart. With
-    the chronological order alone and first steps fixed before the first look, more runs
-    may be added after looking; the mean over several orders needs the number of runs to
-    be fixed in advance.
+    level 1 / K the hypothesis is that no classifier can tell the classes apart. More
+    runs may be added after looking, but only in the chronological order and with first
+    steps fixed before the first look; the mean over several orders needs the number of
+    runs to be fixed in advance.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def forward_bayes_accuracy_lower_bound(
     """Bound the Bayes accuracy of the classes at hand from forward test outcomes.
 
     Leave-one-run-out shares its training data between folds, so that the twelve folds
-    of twelve runs count as one; forward testing does not. The classes are taken as they
-    are, no sample of others, and every classifier is covered, whatever it does with the
-    runs that it was given. The bound is where the mean e-value against "at most so
+    of twelve runs count as one; forward testing does not. The bound is about
+    the given classes, not about others, and covers every classifier, however it uses
+    the runs. It is where the mean e-value against "at most so
     accurate" falls to ``n_regions / (1 - confidence_level)``.
 
     Parameters

@@ -47,8 +47,8 @@ def implied_information(
     :func:`information_lower_bound`). Never negative, it is above zero on average where
     there is no information: by .07 bits for 8 classes tested once, .006 for 8 classes
     tested 12 times, .004 for 100 tested once. Subtracting the mean over permuted labels
-    removes this. :func:`implied_information_interval` says how sure it is; with fewer
-    than ten classes, large values are not.
+    removes this. :func:`implied_information_interval` gives its uncertainty; with
+    fewer than ten classes, large values are very uncertain.
 
     Parameters
     ----------

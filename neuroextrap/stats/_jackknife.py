@@ -147,7 +147,7 @@ def implied_information_jackknife(
 ) -> tuple[FloatArray, FloatArray]:
     """Return implied information and its jackknife standard error.
 
-    The information of every leave-one-class-out curve is fitted anew.
+    The information of every leave-one-class-out curve is fitted again.
 
     Parameters
     ----------

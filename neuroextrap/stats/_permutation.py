@@ -40,7 +40,7 @@ def permute_labels(
     move their labels together (several scans of one stimulus block; single scans
     of an autocorrelated series are not exchangeable). `groups` are the
     exchangeability blocks, usually runs, within which units are exchanged. If
-    fewer other labelings exist than are asked for, each is returned once.
+    fewer other labelings exist than are requested, each is returned once.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def permute_labels(
         Unit of each sample. If None, every sample is a unit of its own. The same
         number in two groups means two units.
     n_permutations : int
-        Number of labelings asked for, at least 1.
+        Requested number of labelings, at least 1.
     random_state : int, numpy.random.Generator or None, default=None
         Seed of the permutations; an int makes the result repeatable.
 
@@ -74,7 +74,7 @@ def permute_labels(
     Warns
     -----
     UserWarning
-        If fewer labelings exist than asked for; says how small p can get, also for
+        If fewer labelings exist than requested; says how small p can get, also for
         statistics that renaming the classes leaves as they are.
 
     References
@@ -133,7 +133,7 @@ def permute_rows(
     if others < n_permutations:
         warn(
             f"only {others} other ways exist to exchange the subjects, "
-            f"{n_permutations} were asked for; all are used and no p-value can be "
+            f"{n_permutations} were requested; all are used and no p-value can be "
             f"below {1 / (others + 1):.3g}"
         )
     codes = _labelings(units, n_permutations, others, random_state)
@@ -156,7 +156,7 @@ def _labelings(
 def _few_labelings(others: int, n_permutations: int, n_renamings: int) -> str:
     """Say how small p-values can get where every labeling is used."""
     message = (
-        f"only {others} other labelings exist, {n_permutations} were asked for; all "
+        f"only {others} other labelings exist, {n_permutations} were requested; all "
         f"are used and no p-value can be below {1 / (others + 1):.3g}"
     )
     if n_renamings == 1:
@@ -164,7 +164,7 @@ def _few_labelings(others: int, n_permutations: int, n_renamings: int) -> str:
     return (
         f"{message}, nor below {n_renamings / (others + 1):.3g} for statistics that do "
         "not depend on the names of the classes (cross-validated accuracy): "
-        f"{n_renamings} labelings differ in the names alone"
+        f"{n_renamings} labelings differ only in the names"
     )
 
 

@@ -1,4 +1,4 @@
-"""How many classes, how many repeats: planning an experiment for a wanted bound."""
+"""How many classes, how many repeats: planning an experiment for a desired bound."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ def required_classes(
     n_regions: int = 1,
     method: str = "subgaussian",
 ) -> int:
-    """Return the number of classes at which an observed accuracy gives a wanted bound.
+    """Return the number of classes that a bound needs at an observed accuracy.
 
     The smallest K for which an accuracy of `accuracy`, among all K classes or at a set
     size that was fixed in advance, lifts the lower bound on the average Bayes accuracy
     of random classes to `bound`. It is reached in about half of the experiments whose
     true accuracy is `accuracy`; for more power give a lower one. More repeats help
-    little: the draw of the classes counts as much as the noise of one test of each.
+    little: the draw of the classes matters as much as the noise of one test of
+    each class.
 
     Parameters
     ----------
     accuracy : float
         Accuracy that is observed, a proportion.
     bound : float
-        Wanted lower bound on the average Bayes accuracy, below `accuracy`.
+        Desired lower bound on the average Bayes accuracy, below `accuracy`.
     n_repeats : int, default=1
         Test points of each class, in each fold under cross-validation.
     confidence_level : float, default=0.95
@@ -110,7 +111,7 @@ def required_repeats(
     accuracy : float
         Accuracy to be expected among the K classes, a proportion.
     bound : float or None, default=None
-        Wanted lower bound on the Bayes accuracy, below `accuracy`. If None, the chance
+        Desired lower bound on the Bayes accuracy, below `accuracy`. If None, the chance
         level 1 / K: a test that the classes can be told apart at all.
     n_classes : int
         Number of classes K.

@@ -23,7 +23,7 @@ class PairedTest:
     """What :func:`paired_sign_flip_test` returns.
 
     `score`, `p_value` (each region by itself), `p_value_fwe` (by the largest sum over
-    regions) and, where asked for, `p_value_fwe_step_down` (by the largest sum over the
+    regions) and, if requested, `p_value_fwe_step_down` (by the largest sum over the
     regions left) have shape (n_regions,); `n_permutations` sign flips were used beside
     the observed signs.
     """
@@ -69,7 +69,7 @@ def paired_sign_flip_test(
         The attributes ``score`` (sum of the differences), ``p_value`` and
         ``p_value_fwe`` (family-wise, by the largest sum over regions) are ndarrays of
         shape (n_regions,), and so is ``p_value_fwe_step_down``, which is None unless
-        asked for; ``n_permutations`` is the number of flips used.
+        requested; ``n_permutations`` is the number of flips used.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Lower bounds on the mean Bayes accuracy of subjects: of these, and of a population.
 
 Both come from e-values. Those of independent subjects multiply; what differs is which
-mean the product speaks of.
+mean the product bounds.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def subjects_accuracy_lower_bound(
 
     The forward tests of independent subjects multiply: by the concavity of log the
     product of their e-values, at one lambda, is an e-value against a mean of at most
-    beta. It speaks of these subjects and no others, and needs no sample of a
+    beta. It is about these subjects only, and needs no random sample of a
     population; it grows with the trials of each subject, so that few subjects suffice.
 
     Parameters

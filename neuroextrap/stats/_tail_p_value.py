@@ -55,8 +55,8 @@ def tail_p_value(
 
     Scores above nine tenths of the null scores get the smaller of their permutation
     p-value and an upper confidence limit of the probability of so large a null score,
-    never below ``0.2 / (n_permutations + 1)``: five times less than permutations alone
-    can say. Beyond that, more permutations are needed. Where no tail can be fitted
+    never below ``0.2 / (n_permutations + 1)``: a fifth of the smallest p-value of the
+    permutations. Beyond that, more permutations are needed. Where no tail can be fitted
     (fewer than ten null scores in the upper tenth, or no two different ones),
     permutation p-values stay and the flag says so.
 
@@ -112,7 +112,7 @@ def tail_p_value(
     --------
     >>> import numpy as np
     >>> null = np.random.default_rng(0).normal(size=499)
-    >>> p, fitted = tail_p_value([0.1, 6.0], null)  # permutations alone: 0.002
+    >>> p, fitted = tail_p_value([0.1, 6.0], null)  # by permutations only: 0.002
     >>> p, bool(fitted)
     (array([0.446..., 0.000443...]), True)
     """

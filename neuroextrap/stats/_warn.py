@@ -7,8 +7,8 @@ import warnings
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn as the line of the script, notebook or library that called the package.
 
-    However deep in the package it is found, the place that is told is the call that
-    somebody outside of it wrote.
+    The warning points to the caller's line outside of this package, however deep in
+    the package it arises.
     """
     frame, depth, level = inspect.currentframe(), 0, 1
     while frame is not None:

@@ -12,7 +12,7 @@ import scipy.sparse
 
 # columns summed together, so that the rows of a neighborhood stay in the second cache
 COLUMNS = 64
-# a run is a part where that saves so many additions: it is written and read once more
+# a run is a part if that saves this many additions: it is written and read once more
 _LEAST_SAVED = 16
 _MAX_LENGTHS = 16  # of parts; more of them are not worth while
 
@@ -107,7 +107,7 @@ def _pick(
 
 
 def _without_parts(regions: scipy.sparse.csr_array) -> RegionSums:
-    """Return regions as sums of their features alone."""
+    """Return regions as sums of only their features."""
     none = _ones(np.empty(0), np.zeros(1), regions.shape[1])
     whole = _ones(regions.indices, regions.indptr, regions.shape[1])
     return RegionSums(none, whole, [])

@@ -2,7 +2,7 @@
 
 `TOGETHER` labelings (or regions) lie side by side in the last axis of every array, so
 that plain loops over them become vector instructions; the last of them is repeated
-until they are so many. The number of classes is made even by one without samples, so
+until they are this many. The number of classes is made even by one without samples, so
 that pivots are swept two by two. ``LDAMargins`` in ``classifiers/_lda.py`` has the
 formulas.
 """

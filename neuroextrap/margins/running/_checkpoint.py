@@ -166,7 +166,7 @@ class Checkpoint:
                 partial.unlink(missing_ok=True)
 
     def _save_again(self, task: int, arrays: dict[str, np.ndarray]) -> None:
-        """Write after making the folder anew; give up checkpoints where that fails."""
+        """Write after making the folder again; give up checkpoints if that fails."""
         vanished = not self.directory.is_dir()
         try:
             self.close()

@@ -1,7 +1,7 @@
 """Where tasks run: joblib workers of this machine, or an executor such as Dask's.
 
-A task is pure, so one whose worker died is simply given out again: neither the place,
-nor the order, nor a repetition changes a result.
+A task is pure, so one whose worker died is simply repeated: neither the place, nor the
+order, nor a repetition changes a result.
 """
 
 import logging
@@ -24,7 +24,7 @@ from neuroextrap.margins.running._pools import LostTask, Pool, is_dask_client, p
 
 logger = logging.getLogger(__name__)
 
-# times that a task may be given out again, and that joblib may lose a worker
+# times that a task may be repeated, and that joblib may lose a worker
 MAX_LOSSES = 4
 
 # tells a task whether it runs in the process that made it
@@ -54,7 +54,7 @@ def use_executor(executor: Any) -> Iterator[None]:
 
     Inside of the ``with`` block, analyses of regions run there instead of on ``n_jobs``
     joblib workers, with the same results to the last bit. A task whose worker dies is
-    given out again, up to four times. Inside of ``joblib.parallel_config("dask")`` its
+    repeated, up to four times. Inside of ``joblib.parallel_config("dask")`` its
     client is used in the same way.
 
     Parameters
@@ -176,7 +176,7 @@ def _on_pool(work: Work, pool: Pool) -> Iterator[tuple[int, Any]]:
                     if losses[number] > MAX_LOSSES:
                         raise ConnectionError(_lost(work, number, str(lost))) from lost
                     logger.warning(
-                        "%s lost its worker; it is given out again", work.names[number]
+                        "%s lost its worker and is repeated", work.names[number]
                     )
                     waiting.append(number)
                 else:

@@ -126,7 +126,7 @@ def _new_partial(path: Path) -> tuple[Path, Lock | None]:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what killed processes left: files under this name that nobody locks."""
+    """Remove what killed processes left: files under this name that are not locked."""
     for name in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         with suppress(OSError):
             lock = Lock(name)

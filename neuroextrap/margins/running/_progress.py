@@ -82,7 +82,7 @@ def _new_bar(total: int, unit: str) -> Any:
 
 
 def _in_terminal() -> bool:
-    """Whether somebody reads standard error on a terminal."""
+    """Whether standard error is shown on a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

@@ -101,7 +101,7 @@ def anderson_weights(iterates):
 def newton_target(gram, products, weights, l1, l2):
     """Minimum among coefficients of the present signs; what would flip becomes zero.
 
-    `gram`, `products` and `weights` are those of the nonzero coefficients alone; `gram`
+    `gram`, `products` and `weights` are those of the nonzero coefficients only; `gram`
     is overwritten, `weights` may have any value of the right sign.
     """
     size = weights.size

@@ -26,7 +26,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             + alpha * (1 - l1_ratio) / 2 * ||b||^2
 
     with a free intercept and (alpha, l1_ratio) chosen by cross-validation, as in
-    ``sklearn.linear_model.ElasticNetCV`` fitted to each target alone.
+    ``sklearn.linear_model.ElasticNetCV`` fitted to each target separately.
 
     Parameters
     ----------

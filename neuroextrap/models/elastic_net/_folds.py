@@ -57,7 +57,7 @@ def fold_grams(X, splits, rounded=False):
     """Compute the Gram matrix of every training fold as the total minus the left out.
 
     `X` (n_samples, n_features), float32 or float64, is centered on the mean of all
-    rows. With `rounded`, correlations are kept in 16 bits. A ValueError tells if the
+    rows. With `rounded`, correlations are kept in 16 bits. Raises ValueError if the
     test rows of `splits`, a list of (train, test), are not a partition of all rows, or
     a fold trains on fewer than two rows.
 

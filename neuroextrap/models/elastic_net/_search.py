@@ -167,7 +167,7 @@ def _empty_fit(X, n_targets, options):
 
 
 def _column_means(values, what):
-    """Column means in float64; a ValueError tells of constant columns."""
+    """Column means in float64; raises ValueError for constant columns."""
     constant = np.flatnonzero(np.ptp(values, axis=0) == 0)
     if constant.size:
         raise ValueError(

@@ -13,7 +13,7 @@ MOST_DENSE_EARLY = 256
 
 
 class Solver(ABC):
-    """Solves one block of targets at the points of the grid that it is asked for.
+    """Solves one block of targets at the requested points of the grid.
 
     A solver keeps, per target and fold, the last solution (from which the next point
     starts) and the best so far (from which it can restart).
@@ -27,7 +27,7 @@ class Solver(ABC):
     needs_float64 = False
     # whether Gram matrices are rounded to 16 bits
     rounds_grams = False
-    # whether all targets of a block are searched together, or each alone
+    # whether all targets of a block are searched together, or one by one
     together = False
 
     def __init__(self, folds, targets, options):
@@ -105,10 +105,10 @@ CHOICES = ("auto", "numba", *SOLVERS)
 
 
 def choose_solver(options, n_features):
-    """Name in `SOLVERS` of the solver that `options` mean for so many features.
+    """Name in `SOLVERS` of the solver that `options` mean for `n_features`.
 
-    "auto" and "numba" are the batch for few features and working sets for many. A
-    ValueError tells of unknown names.
+    "auto" and "numba" are the batch for few features and working sets for many.
+    Raises ValueError for unknown names.
     """
     solver = options.solver
     if solver not in CHOICES:

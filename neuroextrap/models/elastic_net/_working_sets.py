@@ -152,7 +152,7 @@ def _goal_left(state, problem, f, threshold, goal):
 
 @njit(nogil=True, inline="always")
 def _is_solved(state, problem, f, l1, l2, goal):
-    """Check the duality gap over all features, not the members alone."""
+    """Check the duality gap over all features, not only the members."""
     # the gradient becomes gradient - l2 w for a moment; only members have a w
     gradient = state.gradient[f]
     size = state.size[f]
@@ -193,7 +193,7 @@ def _enter(state, problem, f, fresh):
 
 @njit(nogil=True, inline="always")
 def _leave(state, f, l1):
-    """Let members go that have no coefficient and no reason to get one.
+    """Drop members with a zero coefficient and a small gradient.
 
     Only where they are many: what every sweep and every newcomer costs grows with the
     members.
@@ -238,7 +238,8 @@ def _admit(state, problem, f, threshold, ahead):
 
     Where the penalty has just moved by `ahead` times its last move, the gradient is
     taken to go on likewise: most features that break the condition now will obey it
-    once the members have followed. Whoever is missed comes in the next round.
+    once the members have followed. Features that were missed are admitted in
+    the next round.
 
     Only the worst, half as many as there are nonzero coefficients: most of the others
     obey once these have moved, above all where features are nearly collinear.

@@ -27,14 +27,14 @@ _FEWEST_FOR_TAIL = 4
 
 
 class LogitMean(ExtrapolationMethod):
-    """Weighted mean of opinions on the logit scale, joined to the measured curve.
+    """Weighted mean of predictions on the logit scale, joined to the measured curve.
 
-    An opinion is the mean, on the same scale, of one method or several akin, no nearer
-    to 1 than half a test point and to 0 than half of chance. Up to K classes the
-    measured curve is unbiased and needs no method. What it differs from the mean at K
-    fades, linearly in the logarithm of the set size, and is gone at 2 K: so the
-    prediction continues what was seen. The weights are `opinion_weights` for a sample
-    of `n_classes`.
+    Each of `opinions` predicts the mean, on that scale, of one method or of several
+    similar ones, no nearer to 1 than half a test point and to 0 than half of chance.
+    Up to K classes the measured curve is unbiased and needs no method. Its difference
+    from the mean at K decreases linearly in the logarithm of the set size, to 0 at 2 K,
+    so that the prediction continues what was measured. The weights are
+    `opinion_weights` for a sample of `n_classes`.
     """
 
     name = "logit_mean"
@@ -98,7 +98,7 @@ class LogitMean(ExtrapolationMethod):
         return np.clip(accuracy, 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
-        """Return the logit accuracy of each opinion, shape (n_opinions, n_sizes)."""
+        """Return the logit accuracy of each prediction, shape (n_opinions, n_sizes)."""
         sizes = np.asarray(set_sizes, float)
         return np.stack(
             [
@@ -112,7 +112,7 @@ class LogitMean(ExtrapolationMethod):
         return resolved_logit(member.accuracy(sizes), sizes, self.n_test_)
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Return the mean of the opinions as an accuracy."""
+        """Return the mean of the predictions as an accuracy."""
         weights = opinion_weights(self.n_classes, len(self.opinions), set_sizes)
         return special.expit(np.sum(weights * self.logits(set_sizes), axis=0))
 
@@ -144,7 +144,7 @@ def join_measured(
 def opinion_weights(
     n_classes: int, n_opinions: int, set_sizes: np.ndarray
 ) -> np.ndarray:
-    """Return the weights of opinions at set sizes, (n_opinions, n_sizes).
+    """Return the weights of predictions at set sizes, (n_opinions, n_sizes).
 
     The first is the Gaussian one, which has what the others leave; the third, `tail`.
     """
@@ -156,13 +156,13 @@ def opinion_weights(
 
 
 class Auto(ExtrapolationMethod):
-    """Mean of three opinions on the logit scale, of which scores give the third.
+    """Mean of three predictions on the logit scale, of which scores give the third.
 
-    The opinions are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
+    They are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
     likelihood up to 10,000 classes), `logistic` and, where there are scores of at least
     four classes, `tail`. The weights of the latter two are one third each with many
     classes (without scores, `logistic` has one half), times K / (K + 10) with few;
-    beyond 10 K that of the tail is multiplied by sqrt(10 K / k). The Gaussian opinion
+    beyond 10 K that of the tail is multiplied by sqrt(10 K / k). The Gaussian one
     has the rest. The tail is left as it is where it predicts the
     observed accuracy at K within two binomial standard errors, one vote per class, and
     else calibrated; it is left out where more than one test point in twenty ties with

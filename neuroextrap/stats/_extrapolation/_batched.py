@@ -112,7 +112,7 @@ def _gaussian_mixture(
 
 
 def _auto(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Predict by the default for wins alone, shape (n_regions, n_sizes)."""
+    """Predict by the default for wins only, shape (n_regions, n_sizes)."""
     n_classes = wins.shape[1]
     anchors = log_anchors(sizes.max())
     every = np.unique(np.r_[anchors[anchors < sizes.max()], n_classes, sizes])

@@ -126,7 +126,7 @@ class AccuracyExtrapolator(PredictionIntervals):
         return self._fit(sample)
 
     def fit_wins(self, wins: ArrayLike, n_test: int) -> AccuracyExtrapolator:
-        """Fit to a win distribution alone.
+        """Fit to only a win distribution.
 
         Parameters
         ----------

@@ -238,8 +238,8 @@ class PredictionIntervals:
         elif largest > CALIBRATED_FACTOR * n_classes:
             warn(
                 f"intervals were calibrated up to {CALIBRATED_FACTOR * n_classes} "
-                f"classes ({CALIBRATED_FACTOR} times K), asked for {largest:g}; take "
-                "those further out as a guess"
+                f"classes ({CALIBRATED_FACTOR} times K), got {largest:g}; take those "
+                "further out as a guess"
             )
 
 
@@ -248,7 +248,7 @@ class PredictionError:
 
     Its variance is 0.55 times that of the measured accuracy (jackknife over classes at
     K, or at smaller set sizes themselves; without scores the variance over wins, one
-    vote per class), plus 0.3 times the variance between opinions about the change from
+    vote per class), plus 0.3 times the variance between predictions of the change from
     K to k, plus 0.004 log(k / K)^2; the quantile is Student's t with five degrees of
     freedom. The three factors were fitted to the populations of
     ``benchmarks/populations.py`` that are for tuning.

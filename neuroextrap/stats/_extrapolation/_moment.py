@@ -184,7 +184,7 @@ def moment_coefficients(
     root = np.ones(len(risk)) if weights is None else np.asarray(weights, float)
     if root.shape != risk.shape or not (root >= 0).all() or not root.any():
         raise ValueError(
-            "weights must be non-negative, one a set size and not all zero, got "
+            "weights must be non-negative, one per set size, and not all zero, got "
             f"shape {root.shape} for {len(risk)} set sizes"
         )
     root = np.sqrt(root)

@@ -147,7 +147,7 @@ class WinSample:
         return wins
 
     def subset(self, classes: np.ndarray) -> WinSample:
-        """Return the sample of these classes alone, as targets and distractors."""
+        """Return the sample of only these classes, as targets and distractors."""
         columns = np.full(self.n_classes, -1)
         columns[classes] = np.arange(len(classes))
         rows = np.flatnonzero(columns[self.y_true] >= 0)

@@ -83,7 +83,7 @@ class Tail(PointMethod):
             yield copy(self)._fit_tails(part, tails, weights, self.calibration_)
 
     def _n_tail(self, n_classes: int) -> int:
-        """Return how many distractors make the tail among so many classes."""
+        """Return how many distractors make the tail among `n_classes`."""
         return int(np.clip(round(self.fraction * n_classes), 2, n_classes - 2))
 
     def _fit_tails(
@@ -222,7 +222,7 @@ def fit_generalized_pareto(
 
     The profile likelihood of theta = shape / scale is maximized over a bounded
     range; the shape is then the mean of log(1 + theta x). More than `max_points`
-    excesses are merged into so many bins, see `binned`.
+    excesses are merged into that many bins, see `binned`.
     """
     from scipy.optimize import minimize_scalar
 
