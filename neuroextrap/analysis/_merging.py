@@ -36,7 +36,7 @@ def missing_parts(parts):
 
 
 def partial_note(results):
-    """Return what a reader should know of results without all parts, 0 or 1 texts."""
+    """Return notes for a reader about results without all parts, 0 or 1 texts."""
     missing = results.missing_parts
     if not missing:
         return ()

@@ -1,4 +1,4 @@
-"""What an analysis of regions publishes, and what can be asked of it afterwards."""
+"""Published attributes of an analysis of regions, and its methods afterwards."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
-    :class:`~neuroextrap.encoding.EncodingIdentification`. An analysis of one's own is a
-    subclass that names its :attr:`kind`, has the parameters that describe regions and
-    runs, and calls ``self._complete(run)`` with a planned run. These attributes, and
+    :class:`~neuroextrap.encoding.EncodingIdentification`. To write your own analysis,
+    subclass this class: the subclass names its :attr:`kind`, has the parameters that
+    describe regions and runs, and calls ``self._complete(run)`` with a planned run.
+    These attributes, and
     ``null_maxima_, n_permutations_, tail_fit_accepted_, classes_, set_sizes_, masker_,
     n_elements_, notes_``, are set then, and when results are read from a folder.
 

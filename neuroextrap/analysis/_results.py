@@ -44,7 +44,7 @@ class RegionResults:
     set_sizes: np.ndarray  # of curves and of the implied information
     n_repeats: Any  # an array, see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
-    notes: tuple = ()  # what a reader should know of the validity of the numbers
+    notes: tuple = ()  # what a reader should know about the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
     marginal: bool = True
     # why p-values may be too small ("because ..."), and whether bounds are too high too
@@ -190,7 +190,7 @@ class RegionResults:
 
     @property
     def partial_notes(self):
-        """What a reader should know where parts are missing, 0 or 1 texts."""
+        """What a reader should know if parts are missing, 0 or 1 texts."""
         return partial_note(self)
 
     def merge(self, *others):

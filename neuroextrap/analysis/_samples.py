@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     usable: np.ndarray
     #: Fitted masker; None for arrays.
     masker: Any
-    #: What a reader should know of the samples.
+    #: What a reader should know about the samples.
     notes: tuple
     #: Their mean as gray levels, to be drawn under maps; None where there is none.
     bg_img: Any = None

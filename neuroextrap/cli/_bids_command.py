@@ -40,7 +40,11 @@ examples:
 """
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
-_CONFIG = {"config": path("options from a file; words given here win", "TOML")}
+_CONFIG = {
+    "config": path(
+        "options from a file; options given on the command line take precedence", "TOML"
+    )
+}
 _ANALYSIS = {
     "analysis": one_of(
         "what is done with every participant: conditions are identified from "
@@ -62,9 +66,7 @@ _SAMPLES = {
         "help": "repetition time in seconds",
         "said": "from headers, or RepetitionTime in the .json beside each image",
     },
-    "check_t_r": {
-        "help": "take --t-r, or else the .json, even if others say otherwise"
-    },
+    "check_t_r": {"help": "use --t-r, or else the .json, even if headers disagree"},
     "confounds": {
         "help": "confounds of fMRIPrep that are regressed out, by nilearn's names: "
         "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
@@ -196,7 +198,7 @@ def _read_configuration(args):
         words.add(f"--{name.replace('_', '-')}")
         if name not in known:
             raise ValueError(
-                f"{args.config}: {key} is no option of neuroextrap bids; see --help"
+                f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
         if isinstance(value, dict):
             raise ValueError(f"{args.config}: {key} is a table; give a value")

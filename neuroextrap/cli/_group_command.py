@@ -27,7 +27,7 @@ from neuroextrap.cli._results import (
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
-the smallest score over subjects tells in how many of the population there is
+the smallest score over subjects shows how many of the population carry
 information.
 
 Results of maps with BIDS names go to OUT/group, and their names say of what
@@ -280,7 +280,7 @@ def _check_kind(args):
 
 
 def _tested(args, n_permutations=None):
-    """Run the test that was asked for; return its maps and its options."""
+    """Run the requested test; return its maps and its options."""
     from neuroextrap import group
 
     kind = _kind(args)

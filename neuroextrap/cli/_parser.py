@@ -117,9 +117,9 @@ DRY_RUN = flag(
 OVERWRITE = flag("replace results that are already in the output folder")
 DASK = {
     "dask": text(
-        "do the work on the Dask cluster of this scheduler instead of --n-jobs "
-        "workers: an address such as tcp://host:8786, or its scheduler file; work "
-        "whose worker dies is done again",
+        "run on the Dask cluster of this scheduler instead of --n-jobs workers: an "
+        "address such as tcp://host:8786, or its scheduler file; the work of a worker "
+        "that dies is repeated",
         None,
         "ADDRESS",
     )

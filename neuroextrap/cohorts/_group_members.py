@@ -120,11 +120,11 @@ def _difference(classes, usual):
     """Say in which conditions a participant differs from most."""
     if max(len(classes), len(usual)) <= _FEW:
         return (
-            f"its conditions are {' '.join(map(str, classes))}, those of most "
+            f"its conditions are {' '.join(map(str, classes))}, but most subjects have "
             f"{' '.join(map(str, usual))}"
         )
     own, common = set(classes), set(usual)
     return (
-        f"of its {len(own)} conditions {len(own - common)} are not those of most, who "
-        f"have {len(common)}"
+        f"{len(own - common)} of its {len(own)} conditions differ from those of most "
+        f"subjects, who have {len(common)}"
     )

@@ -275,7 +275,7 @@ def sample_options(request, participant):
 
 
 def mask_of(request, participant):
-    """Return the voxels to analyze: as asked for, or those in all runs' brain masks."""
+    """Return the voxels to analyze: as requested, or those in all runs' brain masks."""
     if request.analysis.mask is not None:
         return request.analysis.mask
     masks = [run.mask for run in participant.runs]

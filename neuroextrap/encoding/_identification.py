@@ -111,7 +111,7 @@ class EncodingIdentification(ResponsePredictions):
         Identify in the i-th of N parts of the regions only, counting from 1; parts are
         joined by :meth:`merge`. Every part fits the whole encoder.
     memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (a changed file is read anew), of a
+        Cache of what is read from image files (a changed file is read again), of a
         computed mask, and of surface discs by mesh and radius. If None, nothing is
         cached. Does not affect results.
     n_jobs : int, default=1
@@ -161,12 +161,12 @@ class EncodingIdentification(ResponsePredictions):
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
-        Number of permutations done (all distinct ones if fewer than asked).
+        Number of permutations done (all distinct ones if these are fewer).
     tail_fit_accepted_ : bool or None
         Whether a generalized Pareto tail was fitted to the permuted maxima (else
         ``p_value_fwe_tail`` is ``p_value_fwe``). None without permutations.
     notes_ : tuple of str
-        What a reader should know of the validity of the numbers.
+        What a reader should know about the validity of the numbers.
 
     References
     ----------
@@ -270,7 +270,7 @@ class EncodingIdentification(ResponsePredictions):
         ------
         ValueError
             When rows do not match, a feature is not finite, there are too few samples
-            or groups, groups part repeats, or the encoder cannot keep groups together.
+            or groups, groups split repeats, or the encoder cannot keep groups together.
         """
         check_choices(self)
         RunParameters.of(self)
@@ -427,7 +427,7 @@ class EncodingIdentification(ResponsePredictions):
         Raises
         ------
         ValueError
-            When permutations are asked for, there are fewer than two stimuli in a fold,
+            When permutations are requested, there are fewer than two stimuli in a fold,
             stimuli are identical or have no response, or rows do not match.
         """
         check_choices(self)

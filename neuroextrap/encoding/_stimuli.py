@@ -63,7 +63,7 @@ def check_feature_names(features, known, name="features"):
     """Raise ValueError where columns have other names, or another order, than in fit.
 
     `known` (n_columns,) are names in ``fit``; without them, or `features`, nothing is
-    checked. A warning tells where `features` are an array without names.
+    checked. Warns if `features` are an array without names.
     """
     if known is None or features is None:
         return
@@ -193,7 +193,7 @@ class FeatureScaling(NamedTuple):
 
     @property
     def notes(self):
-        """What a reader should know of the features, a tuple of str."""
+        """What a reader should know about the features, a tuple of str."""
         dropped = np.flatnonzero(~self.kept)
         if not dropped.size:
             return ()
@@ -331,7 +331,7 @@ def _codes(stimuli, n_responses, n_stimuli):
     codes = np.asarray(stimuli)
     if codes.shape != (n_responses,) or codes.dtype.kind not in "ui":
         raise ValueError(
-            f"stimuli must be {n_responses} integers, one a response, got shape "
+            f"stimuli must be {n_responses} integers, one per response, got shape "
             f"{codes.shape} of dtype {codes.dtype}"
         )
     if codes.min() < 0 or codes.max() >= n_stimuli:

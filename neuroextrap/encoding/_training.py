@@ -42,8 +42,8 @@ def training_groups(X, groups=None):
     """Return groups that keep repeats of a stimulus together, and notes.
 
     Repeats are equal rows of the features `X` (n_samples, n_columns). Given `groups`
-    (n_samples,) stay as they are, and a ValueError tells if they part repeats; without
-    them repeated stimuli are groups (else None).
+    (n_samples,) stay as they are, ValueError if they split repeats; without them
+    repeated stimuli are groups (else None).
 
     >>> training_groups(np.array([[1.0], [2.0], [1.0]]))[0].tolist()
     [0, 1, 0]
@@ -64,7 +64,7 @@ def training_groups(X, groups=None):
     parted = np.unique(stimuli[codes != first[stimuli]]).size
     if parted:
         raise ValueError(
-            f"groups part the repeats of {parted} training stimuli, so that penalties "
+            f"groups split the repeats of {parted} training stimuli, so that penalties "
             "would be chosen on stimuli that were trained on; give the stimuli as "
             "groups, or groups=None"
         )
@@ -171,7 +171,7 @@ def _check_owners(name, encoder, parameters):
 
 
 class TrainedModel(NamedTuple):
-    """A fitted encoder, its residuals, and what a reader should know of them."""
+    """A fitted encoder, its residuals, and what a reader should know about them."""
 
     encoder: Any  # fitted on the usable voxels
     residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding

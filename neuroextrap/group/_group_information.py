@@ -36,10 +36,10 @@ def group_information(
 ) -> RegionMaps:
     """Summarize how much information several subjects' brains carry, with bounds.
 
-    Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` speaks
-    of *these* subjects: the mean Bayes accuracy of the given classes over them is at
-    least that. It comes from the product of their e-values by forward testing, and
-    grows with every trial. ``population_bayes_accuracy_bound`` speaks of the
+    Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` is
+    about *these* subjects only: the mean Bayes accuracy of the given classes over them
+    is at least that. It comes from the product of their e-values by forward testing,
+    and grows with every trial. ``population_bayes_accuracy_bound`` is about the
     *population* from which the subjects were drawn at random; it grows with the number
     of subjects only. By Fano's inequality each gives a bound on the mean information
     about the given classes.

@@ -40,9 +40,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     For each second-level permutation one map of every subject is drawn (the observed
     one is one of them) and the maps are averaged, as in Stelzer et al. 2013. Nothing is
     assumed of the distribution of accuracies, and clusters are formed by a threshold of
-    each voxel's own. What is tested is the global null hypothesis: that nobody carries
-    information. Where true accuracies cannot lie below chance, its rejection says that
-    somebody does; :func:`prevalence_test` tells in how many.
+    each voxel's own. What is tested is the global null hypothesis: that no subject
+    carries information. Where true accuracies cannot lie below chance, its rejection
+    shows that some subject does; :func:`prevalence_test` estimates how many.
 
     Parameters
     ----------

@@ -112,10 +112,10 @@ def second_level_test(  # noqa: PLR0913
         residuals cannot be exchanged; else "exchangeable".
     variance_groups : array-like of shape (n_subjects,) or None, default=None
         Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
-        change their sign (`errors`). A Series goes by its labels, as `blocks` do. Every
-        group wants ten subjects or more; fewer are warned about. Of null voxels, .008
-        had p <= .001 with 6 subjects of 4 times the noise of 14 others, .003 with 8 and
-        12, .002 with 10 and 10, .0013 with 15 and 15.
+        change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
+        Every group needs ten subjects or more; fewer cause a warning. Of null voxels,
+        .008 had p <= .001 with 6 subjects of 4 times the noise of 14 others, .003 with
+        8 and 12, .002 with 10 and 10, .0013 with 15 and 15.
     statistic : {"t", "mean", "median"}, default="t"
         What is compared: Student's t (v with `variance_groups`), the estimate of the
         contrast, or the median over subjects (without a design only).
@@ -136,8 +136,8 @@ def second_level_test(  # noqa: PLR0913
         Which features are neighbors, for clusters of arrays. Images have theirs:
         voxels that share a face, vertices that share an edge.
     min_subjects : int or None, default=None
-        Test voxels that are finite in at least so many subjects, each over the
-        subjects that it has (without a design only). If None, all subjects.
+        Test voxels that are finite in at least this many subjects, each voxel using the
+        subjects that have data there (only without a design). If None, all subjects.
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among subjects, such as ``["radius", "bounds"]``:
         parameters of the analysis, and options of ``fit_events`` by which samples were

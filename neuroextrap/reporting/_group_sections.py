@@ -20,7 +20,7 @@ _P_VALUES = {
     "p_value_fwe_cluster_extent": "p of the cluster's extent",
     "p_value_fwe_cluster_mass": "p of the cluster's mass",
     "p_value_fwe_tfce": "p (TFCE)",
-    "p_value_prevalence": "p (prevalence), this place alone",
+    "p_value_prevalence": "p (prevalence), uncorrected",
 }
 _T_LIKE = ("t", "v", "pseudo_t")
 _NUMBERS = (
