@@ -44,7 +44,7 @@ class RegionMaps(dict):
     table : pandas.DataFrame or None, default=None
         The same numbers, a row for every region.
     parameters : dict or None, default=None
-        What was asked for, for the sidecars.
+        What was requested, for the sidecars.
     random_state : int or None, default=None
         Seed, for the sidecars.
     inputs : dict of ndarray or None, default=None

@@ -71,7 +71,7 @@ class RegionResults:
     def n_units(self):
         """Number of test units, which may be blocks or runs: independent test points.
 
-        One for every class where the design does not tell.
+        One for every class if the design does not say.
         """
         n_classes = self.scores.wins.shape[1]
         repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
@@ -175,7 +175,7 @@ class RegionResults:
         return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
 
     def test_design(self, n_regions=1):
-        """Return the TestDesign behind the bounds, simultaneous for so many regions."""
+        """Return the TestDesign behind the bounds, simultaneous over `n_regions`."""
         return stats.TestDesign(
             self.scores.wins.shape[1],
             self.n_repeats,

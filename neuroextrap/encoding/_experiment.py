@@ -197,7 +197,7 @@ def make_plan(estimator, experiment, set_sizes):
 
 
 def observed_plan(estimator, experiment, set_sizes):
-    """Plan margins and their statistic for the observed pairing alone."""
+    """Plan margins and their statistic for the observed pairing only."""
     n_classes = experiment.n_candidates
     return Plan(
         kernel=EncodingMargins(
@@ -263,7 +263,8 @@ def _notes(estimator, experiment):
             notes.append(
                 "average_bayes_accuracy_bound is at chance everywhere: with "
                 f"{experiment.n_candidates} stimuli even perfect accuracy says too "
-                "little of stimuli that were not drawn"
+                "little about stimuli that were not shown; use bayes_accuracy_bound, "
+                "which holds for the given stimuli"
             )
     if estimator.n_permutations:
         notes.append(

@@ -46,7 +46,7 @@ class EncodingIdentification(ResponsePredictions):
     between the response and the prediction, with the region's noise covariance Sigma
     estimated from training residuals: that of the encoder's misfit plus that of the
     noise, divided by the number of responses averaged, where training stimuli are
-    repeated and tell the two apart. Margins give wins, and wins the identification
+    repeated and separate the two. Margins give wins, and wins the identification
     accuracy for any number of candidates, implied information, bounds and tests, as
     in a decoding searchlight.
 

@@ -11,7 +11,7 @@ from neuroextrap.margins._kernel import Batch, MarginSource
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _FEWEST_WITHIN = 10
-"""Noise is told from misfit by at least so many repeats beyond the first."""
+"""Noise is separated from misfit by at least this many repeats beyond the first."""
 _PANEL = 48  # rows that are solved for together
 RULES = ("mahalanobis", "correlation")
 """How a response is compared with predictions."""
@@ -52,11 +52,11 @@ def separate_repeats(residuals, stimuli=None):
 
 
 def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
-    """Estimate the covariance L + N / `repeats` of an average of so many responses.
+    """Estimate the covariance L + N / `repeats` of an average of `repeats` responses.
 
     `residuals` and `n_stimuli` are as `separate_repeats` returns them, `method` is one
     of `noise_covariance`: both parts are shrunk, each by its own number of rows. In
-    directions in which noise alone explains the means of stimuli, L is zero. Where
+    directions in which noise by itself explains the means of stimuli, L is zero. Where
     repeats were not separated, the covariance of the residuals as they are.
     """
     if n_stimuli == len(residuals) or method == "identity":

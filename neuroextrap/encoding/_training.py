@@ -97,7 +97,7 @@ def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0)
     """Predict every sample by an encoder that was trained on other groups.
 
     `random_state` is the seed of the folds where `cv` is their number. In the training
-    rows of a fold the encoder's own folds are made anew, of at most as many groups as
+    rows of a fold the encoder's own folds are made again, of at most as many groups as
     are left.
     """
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))

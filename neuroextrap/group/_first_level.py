@@ -136,7 +136,7 @@ def read_columns(nulls, subject, features):
 
 
 def _reopened(null):
-    """Map a file anew: what is read of it does not stay in this process's memory."""
+    """Map a file again: what is read of it does not stay in this process's memory."""
     if not isinstance(null, np.memmap) or null.filename is None:
         return null
     return np.memmap(

@@ -68,8 +68,8 @@ def group_information(
         ``implied_information`` and ``accuracy``, means over subjects; their bootstrap
         interval ``implied_information_lower`` and ``_upper`` (bits), widened for few
         subjects; ``implied_information_sd``, the standard deviation between subjects;
-        ``accuracy_heterogeneity``, the share of the variance of accuracies that is not
-        the chance of single trials (I squared, by the binomial error);
+        ``accuracy_heterogeneity``, the proportion of the variance of accuracies that is
+        not due to the noise of single trials (I squared, by the binomial error);
         ``population_bayes_accuracy_bound`` and ``population_class_information_bound``;
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
         forward tests of equal design were stored for all subjects. Every bound also

@@ -93,7 +93,7 @@ def matching_order(first, second, names):
     """Return where in `second` the subject of each entry of `first` is.
 
     Both are labels of subjects, None where one is not known. Returns None if the order
-    is right as it is, or nothing tells; ValueError where it is wrong and cannot be made
+    is right as it is, or unknown; ValueError if it is wrong and cannot be made
     right, because subjects differ or come several times.
     """
     first, second = _keys(first, second)
@@ -105,12 +105,12 @@ def matching_order(first, second, names):
         return [second.index(label) for label in first]
     one, two = next((one, two) for one, two in pairs if one != two)
     alone = [
-        ", ".join(x for x in these if x not in {None, *those}) or "nobody"
+        ", ".join(x for x in these if x not in {None, *those}) or "none"
         for these, those in ((first, second), (second, first))
     ]
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ({one!r}"
-        f" stands beside {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f" is paired with {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
         f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
         "right, an array or a table without names (reset_index(drop=True))"
     )
@@ -130,8 +130,8 @@ def _keys(*lists):
 def check_nulls(nulls, null_files, files):
     """Raise where permuted maps are not those of the map at the same place.
 
-    Names tell (``sub-<label>``), and what ``keep`` wrote beside the permuted maps
-    together with what stands beside the map. Where neither does, a warning says that
+    Names say it (``sub-<label>``), or the file that ``keep`` wrote beside the permuted
+    maps together with the sidecar of the map. If neither does, a warning says that
     the order counts. `nulls` are arrays, `null_files` and `files` their paths or None;
     of images among `null_files` only the names are looked at.
     """
@@ -174,7 +174,7 @@ def _check_labels(number, file, null_file):
 def _check_run(number, observed, permuted):
     """Raise unless a map and permuted maps are of one run and one statistic.
 
-    `observed` and `permuted` are pairs of a file and what is told of it.
+    `observed` and `permuted` are pairs of a file and its sidecar.
     """
     (file, beside), (null_file, own) = observed, permuted
     if own["run"] != beside["run"]:
@@ -193,7 +193,7 @@ def _check_run(number, observed, permuted):
 
 
 def sidecar_of(file):
-    """Return what stands beside a map, empty where nothing does."""
+    """Return the sidecar of a map, empty if there is none."""
     for extension in _EXTENSIONS:
         beside = Path(file.removesuffix(extension) + ".json")
         if file.endswith(extension) and beside.is_file():

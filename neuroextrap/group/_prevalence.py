@@ -106,7 +106,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     those who carry information and those who do not.
 
     The prevalence is corrected for V voxels by Bonferroni. The correction in Allefeld
-    et al. is for voxels in which nobody carries information, and does not cover many
+    et al. is for voxels in which no subject does, and does not cover many
     voxels in which a minority does, as there are in a brain. Bounds over V voxels need
     subjects: none is larger than (alpha / V)^(1/N), which is 0.35 for 8 subjects and
     200 voxels and 0.55 for 24 subjects and 70,000 voxels at 95% confidence.

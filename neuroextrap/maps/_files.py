@@ -65,7 +65,7 @@ def write_maps(
     Everything is first written to a hidden folder in the output folder and takes its
     place at the end, all or none (see :func:`replaced_results`): a failure leaves the
     folder as it was. With `overwrite` the files of earlier results (of the same names)
-    are removed, other files left alone.
+    are removed, other files are kept.
 
     `images` and `sidecars` are dicts with the same keys, which become file names;
     sidecars hold at least ``description`` and ``unit``, arrays in them become lists,

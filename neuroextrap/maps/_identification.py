@@ -117,7 +117,7 @@ def _e_values(forward, n_correct, n_classes):
 
 
 def _given_classes_bound(accuracy, design, n_best):
-    """Bound the Bayes accuracy by the folds, a method chosen by the design alone.
+    """Bound the Bayes accuracy by the folds, a method chosen only by the design.
 
     With one split and equal repeats by Clopper and Pearson, where a tie counts as wrong
     (what is strictly right is right of a classifier that breaks its ties anyhow), or,

@@ -11,7 +11,7 @@ from neuroextrap.stats._validation import check_flags_of
 class MapRecord:
     """Describe one map: its unit, its chance level, and which values are strong.
 
-    Files, reports and viewers learn what a map means from its record alone, never
+    Files, reports and viewers learn what a map means only from its record, never
     from its name. The maps of an analysis are listed in the dict ``MAPS``
     (``maps/_registry.py``); a map of your own is described in reports once its record
     is there, ``MAPS[record.name] = record``.

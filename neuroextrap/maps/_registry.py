@@ -376,8 +376,8 @@ def record_of(name):
 def voxel_record(name):
     """Return the record of a number of single voxels that an encoding model has.
 
-    The record's name, of letters, digits and underscores, says that it is no number of
-    regions.
+    The record's name, of letters, digits and underscores, says that it is not a number
+    of regions.
     """
     plain = "".join(c if c.isalnum() else "_" for c in name)
     other = f"{name.replace('_', ' ')}, chosen by cross-validation"
@@ -389,7 +389,7 @@ def voxel_record(name):
 
 
 def extrapolation_record(set_size, end=""):
-    """Return the record of the accuracy predicted among so many classes.
+    """Return the record of the accuracy predicted among `set_size` classes.
 
     `end` is "lower" or "upper" for an end of its interval.
     """
