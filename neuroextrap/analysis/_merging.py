@@ -101,7 +101,7 @@ def _joined_fields(first, second, pick):
 def _picked(pick, one, two, axis):
     """Return `two` where `pick` (n_regions,) is True along an axis, else `one`.
 
-    None where a part has no such array.
+    None if a part has no such array.
     """
     if one is None or two is None:
         return None

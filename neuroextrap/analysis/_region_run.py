@@ -63,7 +63,7 @@ class RegionRun:
     set_sizes: np.ndarray
     notes: tuple
     doubts: tuple = ()  # of Doubt
-    bg_img: Any = None  # drawn under maps where there is no template
+    bg_img: Any = None  # drawn under maps if there is no template
 
     @cached_property
     def identity(self):
@@ -124,7 +124,7 @@ class RegionRun:
     def score(self):
         """Score every region, with the requested checkpoint, shard and null file.
 
-        Returns RegionScores and what follows from null maps, where they are saved: a
+        Returns RegionScores and what follows from null maps, if they are saved: a
         dict of arrays (n_regions,), else empty.
         """
         asked = self.parameters

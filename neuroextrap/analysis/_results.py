@@ -157,7 +157,7 @@ class RegionResults:
     def bound_curve(self, region):
         """Return the pre-declared set sizes, and a region's lower bound at each.
 
-        Bounds are on the average Bayes accuracy, each by itself. ValueError where the
+        Bounds are on the average Bayes accuracy, each by itself. ValueError if the
         design has none.
         """
         if self.n_repeats is None:
@@ -248,10 +248,10 @@ def write_arrays(results, left_out=()):
 def read_arrays(arrays, kind):
     """Return the fields of `kind` (RegionResults) from what :func:`write_arrays` made.
 
-    KeyError where an array is missing.
+    KeyError if an array is missing.
     """
     values = {name: _unpacked(array) for name, array in arrays.items()}
-    values.setdefault("n_repeats", None)  # not written where no bounds hold
+    values.setdefault("n_repeats", None)  # not written if no bounds hold
     members = np.ones(len(values["indices"]), dtype=bool)
     regions = scipy.sparse.csr_array(
         (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])

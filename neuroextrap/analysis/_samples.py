@@ -28,7 +28,7 @@ class Samples(NamedTuple):
     masker: Any
     #: What a reader should know about the samples.
     notes: tuple
-    #: Their mean as gray levels, to be drawn under maps; None where there is none.
+    #: Their mean as gray levels, to be drawn under maps; None if there is none.
     bg_img: Any = None
 
 

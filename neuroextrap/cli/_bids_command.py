@@ -181,7 +181,7 @@ def _run_group(args):
 
 
 def _read_configuration(args):
-    """Take options from --config, where the command line does not say otherwise.
+    """Take options from --config, unless the command line says otherwise.
 
     Returns the options that either gives, as words.
     """
@@ -226,7 +226,7 @@ def make_analysis(args):
 
 
 def _check_given(args):
-    """Raise where an option belongs to the other analysis."""
+    """Raise if an option belongs to the other analysis."""
     other = "encoding" if args.analysis == "searchlight" else "searchlight"
     own = {row.word for row in parameters(args.analysis)}
     rows = parameters(other, "stimuli") if other == "encoding" else parameters(other)
@@ -261,7 +261,7 @@ class _Reader(CommandParser):
 
 
 def typed_values(path, options, add_options):
-    """Return values by name, in a list where an option takes several.
+    """Return values by name, in a list if an option takes several.
 
     `options` are those of the file at `path`, by name; `add_options` adds the options
     of the command to a parser. ValueError, one line, if a value is not of the type of

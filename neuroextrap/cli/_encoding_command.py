@@ -123,7 +123,7 @@ def run(args):
 
 
 def _check_folds(args):
-    """Raise before any work where --folds cannot be, or has no p-values."""
+    """Raise before any work if --folds cannot be, or has no p-values."""
     if args.folds is None:
         return
     if args.folds < 2:
@@ -170,7 +170,7 @@ def check_extrapolation(args):
 def extrapolation_table(fitted, set_sizes, confidence_level):
     """Return predicted accuracies and the ends of their intervals as a DataFrame.
 
-    One row for every set size of the strongest regions, or of all where a fitted
+    One row for every set size of the strongest regions, or of all if a fitted
     analysis has a table. Of classifiers that see all classes in training the ends are
     unknown (NaN). None if no set sizes are requested.
     """

@@ -345,7 +345,7 @@ def _read_design(path, imgs):
     """Return the design of a table as numbers, rows in the order of the images.
 
     With a column participant_id, rows are matched to the subject of each image's name;
-    ValueError where one is missing or twice. Without, rows are in the order of `imgs`.
+    ValueError if one is missing or twice. Without, rows are in the order of `imgs`.
     """
     from neuroextrap.images._opening import image_files
     from neuroextrap.images._tables import numbers, read_text_table

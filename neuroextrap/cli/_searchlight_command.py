@@ -168,7 +168,7 @@ def _read(args, files):
 
 
 def _sample_options(args):
-    """Return the SampleOptions of a command; ValueError where they do not fit."""
+    """Return the SampleOptions of a command; ValueError if they do not fit."""
     from neuroextrap.images._sample_options import SampleOptions
 
     return SampleOptions(**parameters_of(args, "samples"))

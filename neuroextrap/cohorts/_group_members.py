@@ -20,7 +20,7 @@ def members_of(out, participants, wanted):
     """Return index file and classes of everyone in the group, and who is left out.
 
     Both are dicts by participant, the second one of reasons. `wanted` are entities,
-    None for any. ValueError where fewer than two are left.
+    None for any. ValueError if fewer than two are left.
     """
     found, left_out = _analyses(out, participants, wanted)
     found = of_majority(found, left_out)

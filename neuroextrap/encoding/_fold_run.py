@@ -108,7 +108,7 @@ def _candidates_per_fold(n_stimuli, n_folds):
 
 
 def _check_complete(codes, n_stimuli):
-    """Raise where a stimulus has no response."""
+    """Raise if a stimulus has no response."""
     missing = np.setdiff1d(np.arange(n_stimuli), codes)
     if missing.size:
         raise ValueError(

@@ -85,7 +85,7 @@ class EncodingIdentification(ResponsePredictions):
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
         Folds of the default encoder and of the residuals. An int is their number:
-        stimuli (or `groups` of ``fit``) are drawn for them at random or, where they are
+        stimuli (or `groups` of ``fit``) are drawn for them at random or, if they are
         fewer than twice as many, left out one by one.
     repeats : {"average", "keep"}, default="average"
         Whether test responses to one stimulus are averaged or kept apart.
@@ -128,7 +128,7 @@ class EncodingIdentification(ResponsePredictions):
     encoder_ : estimator
         Encoder fitted on the usable voxels.
     feature_names_in_ : ndarray of object of shape (n_columns,)
-        Names of the feature columns, where a DataFrame in :meth:`fit` had them.
+        Names of the feature columns, if a DataFrame in :meth:`fit` had them.
     usable_ : ndarray of bool of shape (n_elements_,)
         Voxels that are finite and vary in training.
     residuals_ : ndarray of float32 of shape (n_observations, n_elements_)

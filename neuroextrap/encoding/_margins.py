@@ -67,7 +67,7 @@ def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
     weight = 1 / repeats - 1 / shown
     if weight >= 0:
         return stimuli / shown + weight * noise
-    cholesky(stimuli)  # an error that says what to do where it is singular
+    cholesky(stimuli)  # an error that says what to do if it is singular
     stimuli = stimuli.astype(np.float64)
     values, vectors = eigh(noise.astype(np.float64), stimuli)
     values, back = np.maximum(values, 0), stimuli @ vectors
@@ -130,7 +130,7 @@ def mahalanobis_margins(responses, predictions, covariance):
     the model's prediction for candidate j, intercepts included; at most zero, and
     larger is better. `responses` are (n_responses, n_features), `predictions`
     (n_candidates, n_features), `covariance` (n_features, n_features) is positive
-    definite; ValueError where it is not, or shapes do not match. Returns float64
+    definite; ValueError if it is not, or shapes do not match. Returns float64
     (n_responses, n_candidates). (Zheng & Benjamini 2016, "Estimating mutual information
     in high dimensions via classification error"; Kay et al. 2008.)
 
@@ -205,7 +205,7 @@ class ResponseRows:
     of numbers of responses and of residuals, each of the three is a stack of folds: a
     response is identified among the ``n_candidates`` of its own fold. Of a fold's
     residuals, as `separate_repeats` returns them, the first ``n_stimuli`` are those of
-    stimuli: one number for each fold, or () where all are.
+    stimuli: one number for each fold, or () if all are.
     """
 
     n_responses: int

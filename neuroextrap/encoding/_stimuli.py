@@ -60,7 +60,7 @@ def feature_names(features):
 
 
 def check_feature_names(features, known, name="features"):
-    """Raise ValueError where columns have other names, or another order, than in fit.
+    """Raise ValueError if columns have other names, or another order, than in fit.
 
     `known` (n_columns,) are names in ``fit``; without them, or `features`, nothing is
     checked. Warns if `features` are an array without names.
@@ -89,7 +89,7 @@ def check_feature_names(features, known, name="features"):
 def stimulus_names(features):
     """Return the names of stimuli, the index of a DataFrame if it is text, else None.
 
-    Numbers in an index are none: they could be taken for rows. ValueError where two
+    Numbers in an index are none: they could be taken for rows. ValueError if two
     stimuli have the same name.
     """
     if not hasattr(features, "columns"):
@@ -110,7 +110,7 @@ def stimulus_names(features):
 def candidate_names(features, distractors=None):
     """Return the names of test stimuli and distractors, or None without any.
 
-    Distractors without names are called distractor0, distractor1, ... ValueError where
+    Distractors without names are called distractor0, distractor1, ... ValueError if
     a distractor has the name of a test stimulus.
     """
     names = stimulus_names(features)
@@ -292,7 +292,7 @@ def single_response_variance(responses, place, counts):
     """Noise variance of single responses, from the spread of repeats; (n_features,).
 
     `place` (n_responses,) numbers the stimuli and `counts` (n_stimuli,) are their
-    repeats. None where no stimulus is repeated.
+    repeats. None if no stimulus is repeated.
 
     >>> Y = np.array([[1.0], [3.0], [5.0]])
     >>> single_response_variance(Y, np.array([0, 0, 1]), np.array([2, 1]))

@@ -76,7 +76,7 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
 
     An encoder whose ``fit`` has a parameter ``groups`` gets them. In any other, every
     parameter named ``cv`` is replaced by folds that keep `groups` (n_samples,)
-    together; where it is None (as in RidgeCV, which would leave single rows out), by
+    together; if it is None (as in RidgeCV, which would leave single rows out), by
     `cv` of them, drawn by the seed `random_state`. ValueError for encoders in which
     that cannot be done. Without groups an encoder is fitted as it is.
     """
@@ -131,7 +131,7 @@ def _is_cv(name):
 
 
 def _cv_parameters(encoder):
-    """Return the folds of an encoder by name; ValueError where they cannot be set."""
+    """Return the folds of an encoder by name; ValueError if they cannot be set."""
     parameters = encoder.get_params(deep=True)
     found = {name: value for name, value in parameters.items() if _is_cv(name)}
     for name in found:
@@ -197,7 +197,7 @@ def some_responses(samples, usable):
 
 
 def check_choices(model):
-    """Raise ValueError where a parameter of a model is none of the names allowed."""
+    """Raise ValueError if a parameter of a model is none of the names allowed."""
     allowed = {
         "covariance": tuple(COVARIANCES),
         "rule": (*RULES, "auto"),
@@ -297,7 +297,7 @@ def voxel_penalties(fitted, usable):
 def noise_rows(noise_covariance, residuals, usable, masker):
     """Return centered residuals of all voxels, from the user or from the model.
 
-    `noise_covariance` is the user's parameter; where it is None the model's
+    `noise_covariance` is the user's parameter; if it is None the model's
     `residuals` of shape (n_samples, n_usable) are taken. Returns float32 of shape
     (n_observations, n_features), 0 where a voxel is not `usable`.
     """

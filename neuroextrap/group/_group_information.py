@@ -90,7 +90,7 @@ def group_information(
 
     Notes
     -----
-    Bounds need what those of a subject need; see the guide. Where a subject's design
+    Bounds need what those of a subject need; see the guide. If a subject's design
     has no bound, the bounds are left out.
 
     The bootstrap interval is approximate. Of simulated 95% intervals .05 missed the

@@ -18,7 +18,7 @@ _N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
 
 
 def check_distinct(files, name, *, repeated=False):
-    """Raise where two of several files are one; warn where two are of one subject.
+    """Raise if two of several files are one; warn if two are of one subject.
 
     `files` may hold None, for what is not from a file. With `repeated` a subject may
     have several. `name` is the argument's.
@@ -38,7 +38,7 @@ def check_distinct(files, name, *, repeated=False):
 
 
 def check_different(values, name):
-    """Raise where two rows of maps (n_subjects, n_features) hold the same numbers.
+    """Raise if two rows of maps (n_subjects, n_features) hold the same numbers.
 
     Copies in another precision are found too: compared are float32.
     """
@@ -59,7 +59,7 @@ def in_order_of(files, values, name):
 
     A column or index level participant_id names the rows, else the index does, unless
     it counts 0, 1, 2 ...; without names on either side, and for anything that is no
-    DataFrame or Series, the order is right. ValueError where names disagree.
+    DataFrame or Series, the order is right. ValueError if names disagree.
     """
     if not isinstance(values, (pd.DataFrame, pd.Series)):
         return values
@@ -92,7 +92,7 @@ def order_of_pairs(files, others, names):
 def matching_order(first, second, names):
     """Return where in `second` the subject of each entry of `first` is.
 
-    Both are labels of subjects, None where one is not known. Returns None if the order
+    Both are labels of subjects, None if one is not known. Returns None if the order
     is right as it is, or unknown; ValueError if it is wrong and cannot be made
     right, because subjects differ or come several times.
     """
@@ -128,7 +128,7 @@ def _keys(*lists):
 
 
 def check_nulls(nulls, null_files, files):
-    """Raise where permuted maps are not those of the map at the same place.
+    """Raise if permuted maps are not those of the map at the same place.
 
     Names say it (``sub-<label>``), or the file that ``keep`` wrote beside the permuted
     maps together with the sidecar of the map. If neither does, a warning says that
@@ -161,7 +161,7 @@ def check_nulls(nulls, null_files, files):
 
 
 def _check_labels(number, file, null_file):
-    """Raise where two paths name different subjects."""
+    """Raise if two paths name different subjects."""
     [(one,), (two,)] = _keys([_label(file)], [_label(null_file)])
     if None not in (one, two) and one != two:
         raise ValueError(
@@ -207,7 +207,7 @@ def _label(file):
 
 
 def _warn_of_repeats(files, name):
-    """Warn where two files name the same subject."""
+    """Warn if two files name the same subject."""
     labels = np.array([_label(file) or "" for file in files])
     for label in dict.fromkeys(labels[labels != ""].tolist()):
         numbers = np.flatnonzero(labels == label)

@@ -299,7 +299,7 @@ def saved_prevalence(
 
 
 def _check_regions(null, subject):
-    """Raise where a file has other regions than the analysis that it belongs to."""
+    """Raise if a file has other regions than the analysis that it belongs to."""
     n_regions = subject.results.choice.n_regions
     n_columns = load_array(null.path, mmap_mode="r").shape[1]
     if n_columns != n_regions:

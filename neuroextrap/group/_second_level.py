@@ -87,10 +87,10 @@ def second_level_test(  # noqa: PLR0913
         What is tested: a column, or an expression of columns, numbers, ``+ - * /`` and
         parentheses (names that are no plain words in backticks); weights by the names
         of columns, 0 for those that are not named; or one weight per column, in their
-        order. May be None where the design has one column.
+        order. May be None if the design has one column.
     paired_imgs : like `imgs`, default=None
         A second map of each subject, subtracted from the first. Pairs go by the
-        ``sub-<label>`` in names, in whatever order; by the order where names are
+        ``sub-<label>`` in names, in whatever order; by the order if names are
         lacking, or share no subject (patients and the controls matched to them).
     mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
         Where to test. If None, every voxel that is finite in all subjects (or in

@@ -110,7 +110,7 @@ def _usable(values, name, min_subjects):
 def name_subjects(files):
     """Name subjects by the sub-<label> of their files or folders, or their names.
 
-    Numbers where a file is None, or two subjects would have one name.
+    Numbers if a file is None, or two subjects would have one name.
     """
     numbers = tuple(str(number) for number in range(1, len(files) + 1))
     if None in files:

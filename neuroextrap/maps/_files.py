@@ -93,7 +93,7 @@ def write_maps(
 def check_maps(images, sidecars, files):
     """Raise unless maps and sidecars can be written to ResultFiles under their names.
 
-    TypeError where a sidecar is no JSON, ValueError otherwise.
+    TypeError if a sidecar is not JSON, ValueError otherwise.
     """
     _check_names(images, sidecars)
     _check_labels(images, files)

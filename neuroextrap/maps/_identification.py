@@ -180,7 +180,7 @@ def null_statistics(score, null, *, most=None):
     """Compute what needs the permuted statistics of every region, each (n_regions,).
 
     `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
-    and ``p_value_fwe_step_down``, and, where the statistic is the implied information,
+    and ``p_value_fwe_step_down``, and, if the statistic is the implied information,
     of which the data resolve at most `most`, its mean over permutations (bits) as
     ``null_information``.
     """

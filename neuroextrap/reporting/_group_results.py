@@ -205,7 +205,7 @@ def _contrast_words(contrast):
 
 
 def _agreement(about, feature):
-    """Count the subjects above the baseline, and all; None where there is none."""
+    """Count the subjects above the baseline, and all; None if there is none."""
     if "baseline" not in about.options or not about.options["of_mean"]:
         return None
     own = about.values[:, feature]

@@ -39,7 +39,7 @@ def group_clusters(result):
 
     Features of one sign that touch (voxels that share a face) are one cluster. Without
     survivors the rows are the strongest trends. A data frame: ``feature`` of the peak,
-    x, y, z (mm), ``region`` where there is an atlas, ``size`` (cubic mm, or vertices),
+    x, y, z (mm), ``region`` if there is an atlas, ``size`` (cubic mm, or vertices),
     the map that is shown, then others.
     """
     import pandas as pd
