@@ -15,7 +15,7 @@ __all__ = ["Bounds", "Keep", "RegionMaps", "Regions"]
 
 
 def __getattr__(name):
-    """Import what is heavy when it is first asked for."""
+    """Import what is heavy when it is first requested."""
     if name == "RegionMaps":
         from neuroextrap.analysis._region_maps import RegionMaps
 

@@ -120,7 +120,7 @@ def find_analysis(path):
 def read_analysis(path, kind):
     """Read what :func:`write_analysis` wrote of an analysis of this kind.
 
-    ValueError where a file is not the one that was written with the index.
+    ValueError if a file is not the one that was written with the index.
     """
     written, files = find_analysis(path)
     if written != kind:
@@ -202,7 +202,7 @@ def _write_run(fitted, folder):
 
 
 def _read_run(path):
-    """Return the arrays of the run, or None where there are none."""
+    """Return the arrays of the run, or None if there are none."""
     if not path.is_file():
         return None
     try:
@@ -213,7 +213,7 @@ def _read_run(path):
 
 
 def _read_table(path):
-    """Return the table of regions, or None where there is none."""
+    """Return the table of regions, or None if there is none."""
     if not path.is_file():
         return None
     import pandas as pd

@@ -20,10 +20,10 @@ _COPIES = 8  # of one region's margins that a fit holds at once
 
 TRAINED_ON_ALL = "of the classifier trained on all {n_classes} classes"
 _NO_INTERVAL = (
-    "estimator has no interval beyond the classes of the data: its margin of a class "
-    "depends on the other classes trained with it, so that not even the direction in "
-    "which accuracy changes with more classes is known; take a classifier of one class "
-    "at a time ('nearest_centroid', 'gaussian_nb'), or leave the interval out"
+    "estimator has no interval beyond the classes of the data: its margin for a class "
+    "depends on the other classes in training, so that accuracy could rise or fall "
+    "with more classes; use a marginal classifier ('nearest_centroid', 'gaussian_nb'), "
+    "or leave the interval out"
 )
 
 
@@ -33,7 +33,7 @@ def trained_on_all(n_classes):
     return (
         "accuracy among fewer classes, pairwise_accuracy, implied_information, and "
         f"extrapolations to more, are {trained}: trained on another number of classes "
-        "it may do better or worse, by any amount, because its margin of a class "
+        "it may do better or worse, by any amount, because its margin for a class "
         "depends on the other classes"
     )
 

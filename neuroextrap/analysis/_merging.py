@@ -36,7 +36,7 @@ def missing_parts(parts):
 
 
 def partial_note(results):
-    """Return what a reader should know of results without all parts, 0 or 1 texts."""
+    """Return notes for a reader about results without all parts, 0 or 1 texts."""
     missing = results.missing_parts
     if not missing:
         return ()
@@ -101,7 +101,7 @@ def _joined_fields(first, second, pick):
 def _picked(pick, one, two, axis):
     """Return `two` where `pick` (n_regions,) is True along an axis, else `one`.
 
-    None where a part has no such array.
+    None if a part has no such array.
     """
     if one is None or two is None:
         return None

@@ -70,9 +70,8 @@ TABLE = {
             kind=set_size_or_name,
         ),
         "bounds": one_of(
-            "where lower bounds come from: forward (trained on the runs before, "
-            "tested on the next), folds, none, or auto: forward where the design "
-            "allows",
+            "where lower bounds come from: forward (train on the earlier runs, test "
+            "on the next), folds, none, or auto (forward if the design allows it)",
             "auto forward folds none",
             "auto",
         ),
@@ -82,9 +81,9 @@ TABLE = {
             "samples",
         ),
         "e_value_order": one_of(
-            "orders of the runs behind e-values; chronological ones (every run but "
-            "the first is tested, after those before it) hold when runs are added "
-            "after looking",
+            "orders of the runs behind e-values; in chronological order (every run "
+            "but the first is tested after the earlier ones) they stay valid when runs "
+            "are added after looking",
             "cyclic chronological",
             "cyclic",
         ),
@@ -165,7 +164,7 @@ TABLE = {
     },
     ("resources", "searchlight encoding", "resource"): {
         "n_jobs": whole("number of workers", 1),
-        "max_memory": text("memory that the work may take", "2G", "SIZE"),
+        "max_memory": text("memory budget", "2G", "SIZE"),
         "checkpoint": path(
             "folder of finished work, from which an interrupted run resumes", "DIR"
         ),
@@ -179,13 +178,11 @@ TABLE = {
             "S",
             said="from the header of each image, or RepetitionTime in its .json",
         ),
-        "check_t_r": flag("take --t-r even if header or .json say otherwise", True),
+        "check_t_r": flag("use --t-r even if header or .json disagree", True),
         "sample_mask": None,
     },
     ("samples", "samples", "result"): {
-        "exclude": texts(
-            "conditions that give no sample, such as rest", [], said="none"
-        ),
+        "exclude": texts("conditions to leave out, such as rest", [], said="none"),
         "samples": one_of(
             "what a sample is: the average of a condition in a run (blocks), a volume "
             "(volumes), or a trial's beta by least squares all (lsa) or separate (lss)",
@@ -250,8 +247,8 @@ TABLE = {
             said="all",
             word="participant_label",
         ),
-        "task": text("the task", None, "LABEL", said="the one that there is"),
-        "space": text("the space", None, "LABEL", said="the one that there is"),
+        "task": text("the task", None, "LABEL", said="the only one in the data"),
+        "space": text("the space", None, "LABEL", said="the only one in the data"),
     },
     ("files", "cohort", "identity"): {
         "sessions": texts(
@@ -275,7 +272,7 @@ TABLE = {
         ),
     },
     ("output", "cohort group", "resource"): {
-        "overwrite": flag("replace results of other options"),
+        "overwrite": flag("replace results that were made with other options"),
         "report": flag("write no page about every participant or the group", True),
     },
     ("output", "cohort", "resource"): {
@@ -284,7 +281,7 @@ TABLE = {
             "prevalence; needs --n-permutations"
         ),
         "shard": text(
-            "analyze every N-th participant from the i-th on: one of N jobs",
+            "analyze every N-th participant, starting with the i-th: one of N jobs",
             None,
             "i/N",
         ),
@@ -292,7 +289,7 @@ TABLE = {
             "folder for work in progress, from which an interrupted participant "
             "continues",
             "DIR",
-            said="none, it begins anew",
+            said="none; it starts again",
         ),
         "dry_run": flag("find and check everything, estimate the time, write nothing"),
     },
@@ -306,8 +303,8 @@ TABLE = {
         ),
         "tfce": flag("test threshold-free cluster enhancement"),
         "gamma": real(
-            "prevalence under the null hypothesis of the test of prevalence, which "
-            "needs permuted maps (--save-null)",
+            "prevalence under the null hypothesis of the prevalence test, which needs "
+            "permuted maps (--save-null)",
             0.5,
             "P",
         ),
@@ -328,8 +325,9 @@ TABLE = {
             said="the template if the maps are in MNI space",
         ),
         "allow_mixed": texts(
-            "accept that subjects differ in these, such as runs, smoothing_fwhm or "
-            "radius, by the names that the refusal says; without a name, in anything",
+            "accept that subjects differ in these parameters, such as runs, "
+            "smoothing_fwhm or radius, named as in the error message; without a name, "
+            "in any parameter",
             False,
         ),
         "allow_native_space": flag(

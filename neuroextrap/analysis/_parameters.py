@@ -22,7 +22,7 @@ class Parameter(NamedTuple):
     "group" (``analyze_group``). `role` is "result" (it changes what the numbers of a
     map mean), "identity" (which data or draws they are made of, as every subject has
     its own) or "resource" (no number depends on it). `option` is its word on the
-    command line, None where only Python has it or another row declares it; `section`
+    command line, None if only Python has it or another row declares it; `section`
     is where help lists it, and "regions" are those that together choose the regions.
     `own` values may be each subject's own, but are given for all or for none. `extra`
     ones ask for more, or for less, than all maps of one labeling.
@@ -38,7 +38,7 @@ class Parameter(NamedTuple):
 
     @property
     def word(self):
-        """The option's name on the command line, None where it has none."""
+        """The option's name on the command line, None if it has none."""
         return None if self.option is None else self.option.word or self.name
 
 

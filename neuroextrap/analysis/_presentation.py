@@ -15,7 +15,7 @@ from neuroextrap.images._maskers import is_surface_masker
 def feature_images(values, masker):
     """Turn numbers of features, a dict of (n_features,), into images.
 
-    The arrays stay what they are where there is no masker (plain arrays).
+    The arrays stay what they are if there is no masker (plain arrays).
     """
     if masker is None:
         return values
@@ -84,7 +84,7 @@ def region_table(results, values, standard_errors=None):
 def joined_standard_errors(parts):
     """Join the standard errors in the tables of fitted parts, (n_regions, n_set_sizes).
 
-    None where a part has no table, or other set sizes.
+    None if a part has no table, or other set sizes.
     """
     tables = [part.table_ for part in parts]
     if any(table is None for table in tables):
@@ -109,7 +109,7 @@ def find_region(region, choice, masker, radius):
 
     `region` is an index, a name, or a place (x, y, z) in mm; `choice` (RegionChoice)
     and the fitted `masker` (None for arrays) are those of the analysis, `radius` is
-    that of its spheres in mm, None where regions have other shapes. ValueError or
+    that of its spheres in mm, None if regions have other shapes. ValueError or
     TypeError when no region, or more than one, is meant.
     """
     if isinstance(region, np.ndarray) and region.ndim == 0:

@@ -1,4 +1,4 @@
-"""What an analysis of regions publishes, and what can be asked of it afterwards."""
+"""Published attributes of an analysis of regions, and its methods afterwards."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
-    :class:`~neuroextrap.encoding.EncodingIdentification`. An analysis of one's own is a
-    subclass that names its :attr:`kind`, has the parameters that describe regions and
-    runs, and calls ``self._complete(run)`` with a planned run. These attributes, and
+    :class:`~neuroextrap.encoding.EncodingIdentification`. To write your own analysis,
+    subclass this class: the subclass names its :attr:`kind`, has the parameters that
+    describe regions and runs, and calls ``self._complete(run)`` with a planned run.
+    These attributes, and
     ``null_maxima_, n_permutations_, tail_fit_accepted_, classes_, set_sizes_, masker_,
     n_elements_, notes_``, are set then, and when results are read from a folder.
 
@@ -46,14 +47,14 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     table_ : pandas.DataFrame or None
-        The same as a tidy table, where there are few regions.
+        The same as a tidy table, if there are few regions.
     wins_ : ndarray of shape (n_regions, K)
         Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
         classes.
     bg_img_ : image or None
         Mean of the images as gray levels, which reports draw under maps that do not lie
         in MNI space. None in MNI space (the template is drawn), on surfaces, for
-        arrays, and where samples are signed, such as betas, and show no anatomy.
+        arrays, and if samples are signed, such as betas, and show no anatomy.
     test_codes_ : ndarray of int of shape (n_test,), or None
         Index into ``classes_`` of every row of :meth:`region_margins`; None for results
         read from a folder, which holds no data.
@@ -360,7 +361,7 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
         Returns
         -------
         extrapolator : AccuracyExtrapolator
-            Fitted to the region's margins; to its wins where results come from a
+            Fitted to the region's margins; to its wins if results come from a
             folder. ``set_size_at(accuracy=0.10)`` is where accuracy falls to 0.10.
             For classifiers that see all classes in training ("ridge", "lda", "qda",
             "svc", "logistic") ``predict_interval`` refuses, and ``notes_`` say why.

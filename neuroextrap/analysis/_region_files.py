@@ -141,7 +141,7 @@ class RegionFiles(FittedAttributes, ABC):
         Returns
         -------
         arrays : dict of str to ndarray
-            Written beside the results; empty where no run is kept.
+            Written beside the results; empty if no run is kept.
         """
         return {}
 

@@ -38,13 +38,13 @@ class RegionMaps(dict):
         What each map is, and the name of its file. If None, those of
         ``MAPS`` (``maps/_registry.py``).
     masker : NiftiMasker, SurfaceMasker or None, default=None
-        Fitted masker of the images; None where maps are arrays.
+        Fitted masker of the images; None if maps are arrays.
     region_scores : dict of ndarray of shape (n_regions,) or None, default=None
-        The same numbers by region, where maps are images.
+        The same numbers by region, if maps are images.
     table : pandas.DataFrame or None, default=None
         The same numbers, a row for every region.
     parameters : dict or None, default=None
-        What was asked for, for the sidecars.
+        What was requested, for the sidecars.
     random_state : int or None, default=None
         Seed, for the sidecars.
     inputs : dict of ndarray or None, default=None
@@ -147,7 +147,7 @@ class RegionMaps(dict):
         overwrite: bool = False,
         bids: dict[str, str] | None = None,
     ) -> None:
-        """Write the maps with sidecars where they are images, and the table.
+        """Write the maps with sidecars if they are images, and the table.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class RegionMaps(dict):
         Returns
         -------
         described : list of (MapRecord, image)
-            Empty where maps are arrays.
+            Empty if maps are arrays.
         """
         if self.masker_ is None:
             return []

@@ -34,7 +34,7 @@ from neuroextrap.stats import resolution_information
 
 logger = logging.getLogger(__name__)
 
-# seconds from which somebody should know beforehand, and what to do about it
+# seconds from which users should know beforehand, and what to do about it
 _LONG = 300.0
 _FASTER = (
     "nearest_centroid, gaussian_nb, lda and ridge are not, and take seconds to minutes"
@@ -63,7 +63,7 @@ class RegionRun:
     set_sizes: np.ndarray
     notes: tuple
     doubts: tuple = ()  # of Doubt
-    bg_img: Any = None  # drawn under maps where there is no template
+    bg_img: Any = None  # drawn under maps if there is no template
 
     @cached_property
     def identity(self):
@@ -86,7 +86,7 @@ class RegionRun:
 
     @cached_property
     def n_workers(self):
-        """Workers asked for, or as many as the memory allows (ValueError if none)."""
+        """Workers requested, or as many as the memory allows (ValueError if none)."""
         return affordable_workers(
             *self._data,
             max_memory=self.parameters.max_memory,
@@ -103,7 +103,7 @@ class RegionRun:
         """Estimate time and memory by timing a few regions.
 
         A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`, of the
-        part of the run that is asked for), memory in bytes, and paths, the ways in
+        requested part of the run), memory in bytes, and paths, the ways in
         which margins are made.
         """
         n_workers = self.n_workers  # what would not fit is not tried
@@ -122,9 +122,9 @@ class RegionRun:
         return observed_margins(*self._data, region)
 
     def score(self):
-        """Score every region, with the checkpoint, shard and null file asked for.
+        """Score every region, with the requested checkpoint, shard and null file.
 
-        Returns RegionScores and what follows from null maps, where they are saved: a
+        Returns RegionScores and what follows from null maps, if they are saved: a
         dict of arrays (n_regions,), else empty.
         """
         asked = self.parameters

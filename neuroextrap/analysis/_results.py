@@ -44,7 +44,7 @@ class RegionResults:
     set_sizes: np.ndarray  # of curves and of the implied information
     n_repeats: Any  # an array, see BoundDesign; None: no bounds hold
     confidence_level: float  # of the bounds
-    notes: tuple = ()  # what a reader should know of the validity of the numbers
+    notes: tuple = ()  # what a reader should know about the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
     marginal: bool = True
     # why p-values may be too small ("because ..."), and whether bounds are too high too
@@ -71,7 +71,7 @@ class RegionResults:
     def n_units(self):
         """Number of test units, which may be blocks or runs: independent test points.
 
-        One for every class where the design does not tell.
+        One for every class if the design does not say.
         """
         n_classes = self.scores.wins.shape[1]
         repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
@@ -157,7 +157,7 @@ class RegionResults:
     def bound_curve(self, region):
         """Return the pre-declared set sizes, and a region's lower bound at each.
 
-        Bounds are on the average Bayes accuracy, each by itself. ValueError where the
+        Bounds are on the average Bayes accuracy, each by itself. ValueError if the
         design has none.
         """
         if self.n_repeats is None:
@@ -175,7 +175,7 @@ class RegionResults:
         return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
 
     def test_design(self, n_regions=1):
-        """Return the TestDesign behind the bounds, simultaneous for so many regions."""
+        """Return the TestDesign behind the bounds, simultaneous over `n_regions`."""
         return stats.TestDesign(
             self.scores.wins.shape[1],
             self.n_repeats,
@@ -190,7 +190,7 @@ class RegionResults:
 
     @property
     def partial_notes(self):
-        """What a reader should know where parts are missing, 0 or 1 texts."""
+        """What a reader should know if parts are missing, 0 or 1 texts."""
         return partial_note(self)
 
     def merge(self, *others):
@@ -248,10 +248,10 @@ def write_arrays(results, left_out=()):
 def read_arrays(arrays, kind):
     """Return the fields of `kind` (RegionResults) from what :func:`write_arrays` made.
 
-    KeyError where an array is missing.
+    KeyError if an array is missing.
     """
     values = {name: _unpacked(array) for name, array in arrays.items()}
-    values.setdefault("n_repeats", None)  # not written where no bounds hold
+    values.setdefault("n_repeats", None)  # not written if no bounds hold
     members = np.ones(len(values["indices"]), dtype=bool)
     regions = scipy.sparse.csr_array(
         (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])

@@ -80,7 +80,7 @@ class RunParameters(SimpleNamespace):
         return usable_regions(choice.regions, usable, self.min_voxels)
 
     def resolve_set_sizes(self, n_classes):
-        """Return the set sizes asked for, or the default ones of so many classes."""
+        """Return the requested set sizes, or the defaults of `n_classes` classes."""
         if self.set_sizes is None:
             return np.asarray(stats.default_set_sizes(n_classes))
         try:

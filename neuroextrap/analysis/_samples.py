@@ -26,9 +26,9 @@ class Samples(NamedTuple):
     usable: np.ndarray
     #: Fitted masker; None for arrays.
     masker: Any
-    #: What a reader should know of the samples.
+    #: What a reader should know about the samples.
     notes: tuple
-    #: Their mean as gray levels, to be drawn under maps; None where there is none.
+    #: Their mean as gray levels, to be drawn under maps; None if there is none.
     bg_img: Any = None
 
 

@@ -43,23 +43,23 @@ class Bounds:
     Parameters
     ----------
     bounds : {"auto", "forward", "folds", None}, default="auto"
-        Where the lower bounds come from. "forward": further tests, trained on the runs
-        that precede and tested on the next, in every cyclic order of the runs, so that
+        Where the lower bounds come from. "forward": additional tests that train on the
+        earlier runs and test on the next, in every cyclic order of the runs, so that
         every run counts; runs that lack a class are joined with the next. "folds": the
-        folds of ``cv``, which share their training data and count as one. "auto" is
-        "forward" where folds leave whole runs out or part the samples, and "folds"
-        otherwise (``notes_`` say so); a single train/test split is tested as it is.
-        None computes no bounds.
+        folds of ``cv``, which count as a single test because they share training data.
+        "auto" is "forward" if folds leave out whole runs or partition the samples, and
+        "folds" otherwise (``notes_`` says so); a single train/test split is tested as
+        it is. None computes no bounds.
     test_units : {"samples", "runs"}, default="samples"
-        What the bounds treat as independent given the classes: every test sample (or
-        block), or only whole runs, for trials that depend on others of their run. With
-        ``within_runs``, whole runs are always used.
+        Units that the bounds treat as independent given the classes: every test sample
+        (or block), or only whole runs, for trials that depend on others of their run.
+        With ``within_runs``, whole runs are always used.
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
-        Orders of the runs behind ``e_value``: the mean over all cyclic ones, or the
-        order of the samples alone. There every run but the first is tested, however
-        many there are (the first runs that together hold every class count as one), so
-        that e-values stay valid when more runs are added after looking. It needs
-        ``groups`` and, with a penalty, ``shrinkage`` that is a number.
+        Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
+        the order of the samples. In the latter every run but the first is tested,
+        however many there are (the first runs that together hold every class count as
+        one), so that e-values stay valid when more runs are added after looking. It
+        needs ``groups`` and, with a penalty, a number as ``shrinkage``.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
 
@@ -86,8 +86,8 @@ class Keep:
         A .npy file for every region's permuted statistics, float32 of shape
         (n_permutations, n_regions), for group inference and for the maps that need them
         (p_value_fwe_step_down and others); 280 MB for 70,000 regions and 1,000
-        permutations, of which a few rows at a time are in memory. What is beside it
-        (``null.npy.json``) says which run they are of; keep the two together.
+        permutations, of which a few rows at a time are in memory. The file beside it
+        (``null.npy.json``) identifies the analysis; keep the two together.
     per_fold : bool, default=False
         Whether to keep every fold's wins in ``fold_wins_``.
 

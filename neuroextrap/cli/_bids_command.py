@@ -40,7 +40,11 @@ examples:
 """
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
-_CONFIG = {"config": path("options from a file; words given here win", "TOML")}
+_CONFIG = {
+    "config": path(
+        "options from a file; options given on the command line take precedence", "TOML"
+    )
+}
 _ANALYSIS = {
     "analysis": one_of(
         "what is done with every participant: conditions are identified from "
@@ -62,9 +66,7 @@ _SAMPLES = {
         "help": "repetition time in seconds",
         "said": "from headers, or RepetitionTime in the .json beside each image",
     },
-    "check_t_r": {
-        "help": "take --t-r, or else the .json, even if others say otherwise"
-    },
+    "check_t_r": {"help": "use --t-r, or else the .json, even if headers disagree"},
     "confounds": {
         "help": "confounds of fMRIPrep that are regressed out, by nilearn's names: "
         "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
@@ -179,7 +181,7 @@ def _run_group(args):
 
 
 def _read_configuration(args):
-    """Take options from --config, where the command line does not say otherwise.
+    """Take options from --config, unless the command line says otherwise.
 
     Returns the options that either gives, as words.
     """
@@ -196,7 +198,7 @@ def _read_configuration(args):
         words.add(f"--{name.replace('_', '-')}")
         if name not in known:
             raise ValueError(
-                f"{args.config}: {key} is no option of neuroextrap bids; see --help"
+                f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
         if isinstance(value, dict):
             raise ValueError(f"{args.config}: {key} is a table; give a value")
@@ -224,7 +226,7 @@ def make_analysis(args):
 
 
 def _check_given(args):
-    """Raise where an option belongs to the other analysis."""
+    """Raise if an option belongs to the other analysis."""
     other = "encoding" if args.analysis == "searchlight" else "searchlight"
     own = {row.word for row in parameters(args.analysis)}
     rows = parameters(other, "stimuli") if other == "encoding" else parameters(other)
@@ -259,7 +261,7 @@ class _Reader(CommandParser):
 
 
 def typed_values(path, options, add_options):
-    """Return values by name, in a list where an option takes several.
+    """Return values by name, in a list if an option takes several.
 
     `options` are those of the file at `path`, by name; `add_options` adds the options
     of the command to a parser. ValueError, one line, if a value is not of the type of

@@ -197,8 +197,8 @@ _WHAT_IS_TRUE = (
     "from.",
     "The classifier knows the patterns from few noisy training responses only. Usable "
     "information is what a test response shares with the training mean. True accuracy "
-    "is that to be expected, over stimuli drawn anew, of the nearest-centroid "
-    "classifier trained as here, and true implied information what its curve implies. "
+    "is the expected accuracy, over random stimuli, of a nearest-centroid classifier "
+    "trained in this way; true implied information is that of its accuracy curve. "
     "These stimuli are one draw: their own accuracy scatters about the expectation by "
     "the standard error.",
     "The true curve called Bayes is that of a classifier that knows the patterns, "

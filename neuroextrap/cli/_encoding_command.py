@@ -32,7 +32,7 @@ _EXAMPLES = """\
   stim_file; or .npy (n_volumes x height x width, or x 3 for color). They are
   turned into --model features.
 Maps voxel_r2 and voxel_correlation say how well test responses are predicted;
-where test stimuli are repeated, also as shares of the noise ceiling.
+if test stimuli are repeated, also as proportions of the noise ceiling.
 Results of images with BIDS names are BIDS derivatives, as of searchlight.
 
 examples:
@@ -54,7 +54,7 @@ _INPUT = {
 }
 _EXTRAPOLATION = {
     "extrapolate": texts(
-        "predict accuracy among so many candidates, with intervals, in "
+        "predict accuracy among these numbers of candidates, with intervals, in "
         "extrapolation.tsv: for the strongest regions, or all of an atlas",
         None,
         "K",
@@ -123,7 +123,7 @@ def run(args):
 
 
 def _check_folds(args):
-    """Raise before any work where --folds cannot be, or has no p-values."""
+    """Raise before any work if --folds cannot be, or has no p-values."""
     if args.folds is None:
         return
     if args.folds < 2:
@@ -170,9 +170,9 @@ def check_extrapolation(args):
 def extrapolation_table(fitted, set_sizes, confidence_level):
     """Return predicted accuracies and the ends of their intervals as a DataFrame.
 
-    One row for every set size of the strongest regions, or of all where a fitted
+    One row for every set size of the strongest regions, or of all if a fitted
     analysis has a table. Of classifiers that see all classes in training the ends are
-    unknown (NaN). None where no set sizes are asked for.
+    unknown (NaN). None if no set sizes are requested.
     """
     if set_sizes is None:
         return None

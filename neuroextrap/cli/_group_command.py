@@ -27,7 +27,7 @@ from neuroextrap.cli._results import (
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
-the smallest score over subjects tells in how many of the population there is
+the smallest score over subjects shows how many of the population carry
 information.
 
 Results of maps with BIDS names go to OUT/group, and their names say of what
@@ -280,7 +280,7 @@ def _check_kind(args):
 
 
 def _tested(args, n_permutations=None):
-    """Run the test that was asked for; return its maps and its options."""
+    """Run the requested test; return its maps and its options."""
     from neuroextrap import group
 
     kind = _kind(args)
@@ -345,7 +345,7 @@ def _read_design(path, imgs):
     """Return the design of a table as numbers, rows in the order of the images.
 
     With a column participant_id, rows are matched to the subject of each image's name;
-    ValueError where one is missing or twice. Without, rows are in the order of `imgs`.
+    ValueError if one is missing or twice. Without, rows are in the order of `imgs`.
     """
     from neuroextrap.images._opening import image_files
     from neuroextrap.images._tables import numbers, read_text_table

@@ -245,7 +245,7 @@ def _read_scans(args):
 
 
 def _classifier(args):
-    """Return canonical variates as asked for."""
+    """Return canonical variates as requested."""
     from neuroextrap.learning_curves import CanonicalVariates
 
     return CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})

@@ -49,7 +49,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _NamesOrAll(argparse.Action):
-    """Keep the names that follow an option, or True where none do."""
+    """Keep the names that follow an option, or True if none do."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Note the names."""
@@ -117,9 +117,9 @@ DRY_RUN = flag(
 OVERWRITE = flag("replace results that are already in the output folder")
 DASK = {
     "dask": text(
-        "do the work on the Dask cluster of this scheduler instead of --n-jobs "
-        "workers: an address such as tcp://host:8786, or its scheduler file; work "
-        "whose worker dies is done again",
+        "run on the Dask cluster of this scheduler instead of --n-jobs workers: an "
+        "address such as tcp://host:8786, or its scheduler file; the work of a worker "
+        "that dies is repeated",
         None,
         "ADDRESS",
     )
@@ -187,7 +187,7 @@ def _encoder_of(args):
 def take_last_as_output(args):
     """Let OUT follow an option that takes several values, as in ``--events C D OUT``.
 
-    ``args.out`` is None where the option took OUT as a value of its own; `args` is
+    ``args.out`` is None if the option took OUT as a value of its own; `args` is
     changed in place. ``args.argv`` holds the words of the command.
     """
     if args.out is not None:

@@ -175,7 +175,7 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
     """Return the entities that name the results of images (or None), and their files.
 
     ``args.bids`` is True, False, or None for "if the images have BIDS names"; True
-    raises where an image has none. Patterns in `imgs` stand for the files they match.
+    raises if an image has none. Patterns in `imgs` stand for the files they match.
     With `keep_desc`, the ``desc`` of the images (maps of results) stays beside that of
     the results; otherwise ("preproc") it is dropped.
     """

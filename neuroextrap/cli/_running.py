@@ -70,7 +70,7 @@ def ending_on_sigterm():
     """Raise `Terminated` on SIGTERM while a command runs.
 
     Without it the process would end at once and leave unfinished files behind. A
-    handler that somebody has set stays, and only a main thread can have one. A second
+    handler that was set before stays, and only a main thread can have one. A second
     SIGTERM ends the process.
     """
     in_main = threading.current_thread() is threading.main_thread()

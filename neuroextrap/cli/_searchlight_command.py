@@ -24,9 +24,9 @@ _EXAMPLES = """\
 events: tab-separated text, one table for each image or one for all volumes.
   BIDS events have columns onset, duration (seconds) and trial_type. Otherwise
   one row for each volume, with columns trial_type and run. Rows whose
-  trial_type is n/a give no sample; 1, 01 and 1.0 are three conditions. Where
-  names of images and tables hold BIDS entities (sub, ses, task, run), tables
-  are matched to images by them, and refused where they disagree.
+  trial_type is n/a are left out; 1, 01 and 1.0 are three different conditions.
+  If names of images and tables hold BIDS entities (sub, ses, task, run), tables
+  are matched to images by them, and refused if they disagree.
 
 names: when all images have BIDS names, results are BIDS derivatives, such as
   OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
@@ -144,9 +144,9 @@ def _check_runs(args, samples):
     """Raise unless there are runs to leave out, or some to test on are named."""
     if len(set(samples.runs.tolist())) < 2 and not args.test_runs:
         raise ValueError(
-            f"--events {' '.join(args.events[:2])}: all samples are of one run, and "
-            "one run is left out at a time; give one image and table for each run, or "
-            "add a column run"
+            f"--events {' '.join(args.events[:2])}: all samples belong to one "
+            "run, but one run is left out at a time; give one image and table for each "
+            "run, or add a column run"
         )
 
 
@@ -168,7 +168,7 @@ def _read(args, files):
 
 
 def _sample_options(args):
-    """Return the SampleOptions of a command; ValueError where they do not fit."""
+    """Return the SampleOptions of a command; ValueError if they do not fit."""
     from neuroextrap.images._sample_options import SampleOptions
 
     return SampleOptions(**parameters_of(args, "samples"))

@@ -69,7 +69,7 @@ def stimulus_rows(request, participant, y):
 
     `y` are the stimuli of the samples. The third array has the rows that are tested,
     in the order in which they are: with folds a random one, the same for everyone, so
-    that no fold holds a single category. ValueError where nothing is left to test.
+    that no fold holds a single category. ValueError if nothing is left to test.
     """
     design = request.stimuli
     rows = rows_of_features(design, y)
@@ -144,7 +144,7 @@ def _runs_of_tests(request, participant, stimuli, runs):
 
 
 def _seed(request):
-    """Return the seed of the analysis, or a fixed one where there is none."""
+    """Return the seed of the analysis, or a fixed one if there is none."""
     seed = request.analysis.random_state
     return seed if isinstance(seed, (int, np.integer)) else 0
 
@@ -178,7 +178,7 @@ class StimulusDesign:
 
 
 def read_stimuli(features, column, n_folds):
-    """Return a StimulusDesign; ValueError before any work where it cannot be.
+    """Return a StimulusDesign; ValueError before any work if it cannot be.
 
     `features` is a DataFrame, the path of a table or of a folder of images, or a
     StimulusDesign without column and folds (of images and a model, say).
@@ -269,7 +269,7 @@ def rows_of_features(design, names):
 def sets_of_stimuli(design, events):
     """Return which stimuli are tested, a dict of bool by name, by the column `set`.
 
-    `events` are the paths of a participant's tables. ValueError where a stimulus is in
+    `events` are the paths of a participant's tables. ValueError if a stimulus is in
     both sets.
     """
     found: dict[str, str] = {}
@@ -312,7 +312,7 @@ def analysis_of(analysis, features, stimulus_column, n_folds, samples):
     """Return the analysis, and the StimulusDesign of an EncodingIdentification.
 
     Arguments are those of ``analyze_participants``. ValueError (TypeError for something
-    else than an analysis) before any work where they do not go together.
+    else than an analysis) before any work if they do not go together.
     """
     analysis = IdentificationSearchLight() if analysis is None else analysis
     if isinstance(analysis, IdentificationSearchLight):

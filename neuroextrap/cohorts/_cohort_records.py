@@ -110,7 +110,7 @@ def read_configuration(path):
 
 
 def read_toml(path):
-    """Return what a TOML file says; ValueError where it is none."""
+    """Return what a TOML file says; ValueError if it is none."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"no file {path}; check the path of the configuration")
@@ -287,7 +287,7 @@ def _of_stimuli(stimuli):
 
 
 def _encoder_word(encoder):
-    """Return the command line's word for an encoder, None where it has none."""
+    """Return the command line's word for an encoder, None if it has none."""
     for word, known in (
         ("elastic-net", ElasticNetEncoder()),
         ("ridge", RidgeEncoder()),

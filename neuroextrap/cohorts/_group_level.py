@@ -55,7 +55,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     """Put the results of all participants of a cohort together.
 
     Information over participants with its lower bounds, a permutation test of the mean
-    accuracy against chance and, where all participants' permuted maps were saved, the
+    accuracy against chance and, if all participants' permuted maps were saved, the
     prevalence of information in the population. Participants who failed, or whose
     conditions are not those of the majority, are left out; the group's page and
     ``index.html`` say why.
@@ -80,7 +80,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     tfce : bool, default=False
         Whether to test threshold-free cluster enhancement.
     n_permutations : int, default=10_000
-        Number of sign flips; all of them where there are fewer.
+        Number of sign flips; all of them if there are fewer.
     confidence_level : float, default=0.95
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5
@@ -111,7 +111,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         Those of :func:`neuroextrap.group.group_information`, those of
         :func:`neuroextrap.group.second_level_test` of the accuracy minus chance and,
         with saved permuted maps, those of :func:`neuroextrap.group.prevalence_test`,
-        whose names begin with "prevalence" where they would be the same.
+        whose names begin with "prevalence" if they would be the same.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
 
 
 def _files(out, entities, overwrite):
-    """Return the ResultFiles of every kind of maps; ValueError where they cannot go."""
+    """Return the ResultFiles of every kind of maps; ValueError if they cannot go."""
     files = {kind: ResultFiles.below(out, entities | {"desc": kind}) for kind in _KINDS}
     for each in files.values():
         each.check(overwrite=overwrite)

@@ -20,7 +20,7 @@ def members_of(out, participants, wanted):
     """Return index file and classes of everyone in the group, and who is left out.
 
     Both are dicts by participant, the second one of reasons. `wanted` are entities,
-    None for any. ValueError where fewer than two are left.
+    None for any. ValueError if fewer than two are left.
     """
     found, left_out = _analyses(out, participants, wanted)
     found = of_majority(found, left_out)
@@ -120,11 +120,11 @@ def _difference(classes, usual):
     """Say in which conditions a participant differs from most."""
     if max(len(classes), len(usual)) <= _FEW:
         return (
-            f"its conditions are {' '.join(map(str, classes))}, those of most "
+            f"its conditions are {' '.join(map(str, classes))}, but most subjects have "
             f"{' '.join(map(str, usual))}"
         )
     own, common = set(classes), set(usual)
     return (
-        f"of its {len(own)} conditions {len(own - common)} are not those of most, who "
-        f"have {len(common)}"
+        f"{len(own - common)} of its {len(own)} conditions differ from those of most "
+        f"subjects, who have {len(common)}"
     )

@@ -95,7 +95,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         for an EncodingIdentification. A folder and a suffix that features lack do not
         count.
     n_folds : int or None, default=None
-        Test every stimulus once, in so many folds (random ones, the same for all
+        Test every stimulus once, in this many folds (random, the same for all
         participants), by models trained on the others; without p-values. If None, the
         column ``set`` of the events says which stimuli train and which test the
         EncodingIdentification.
@@ -130,7 +130,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         "i/N" analyzes every N-th participant from the i-th on: one job of N.
     work_dir : path-like or None, default=None
         Folder for work in progress, from which a participant that was interrupted
-        continues. If None, interrupted participants begin anew.
+        continues. If None, interrupted participants start again.
     overwrite : bool, default=False
         Whether to replace results of other files or options.
     dry_run : bool, default=False
@@ -152,8 +152,8 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     Raises
     ------
     ValueError
-        If `derivatives` has no participants, options do not go together, or `out`
-        belongs to somebody else.
+        If `derivatives` has no participants, options do not go together, or
+        another program made `out`.
 
     See Also
     --------
@@ -208,7 +208,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
 
 
 def _labels(participants, present):
-    """Return the labels that are asked for; ValueError if one is not there."""
+    """Return the requested labels; ValueError if one is not there."""
     if participants is None:
         return present
     given = [participants] if isinstance(participants, str) else participants

@@ -36,7 +36,7 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What every participant's analysis is asked for.
+    """The analysis of every participant, as it was requested.
 
     `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign), an
     EncodingIdentification, is not fitted; its mask None stands for the brain masks
@@ -73,8 +73,8 @@ class Request:
 class Participant:
     """One participant's runs, and what makes the results what they are.
 
-    `conditions` are pairs of condition and run, one for each beta image, None where
-    tables tell. `left_out` says why further runs are not among them, a sentence each;
+    `conditions` are pairs of condition and run, one for each beta image, None if
+    tables say it. `left_out` says why further runs are not among them, a sentence each;
     `made_of` what must be the same in all members of a group.
     """
 
@@ -275,7 +275,7 @@ def sample_options(request, participant):
 
 
 def mask_of(request, participant):
-    """Return the voxels to analyze: as asked for, or those in all runs' brain masks."""
+    """Return the voxels to analyze: as requested, or those in all runs' brain masks."""
     if request.analysis.mask is not None:
         return request.analysis.mask
     masks = [run.mask for run in participant.runs]
@@ -312,7 +312,7 @@ def _identity(request, runs):
 
 
 def _made_of(request, runs):
-    """Return what no sidecar tells otherwise of how samples were made, JSON values."""
+    """Return what no sidecar says about how samples were made, JSON values."""
     mask, told = request.analysis.mask, described_value(request.analysis.mask)
     if mask is None:
         beside = all(run.mask is not None for run in runs)
@@ -338,7 +338,7 @@ def _made_of(request, runs):
 
 
 def _runs_in(run, of_betas):
-    """Return what tells the runs apart that a BidsRun has; betas are of one or more."""
+    """Return what identifies the runs that a BidsRun has; betas are of one or more."""
     if not of_betas:
         return [run.bold]
     if run.events is None:

@@ -28,7 +28,7 @@ from neuroextrap.stats._warn import warn
 
 _PENALTY = "penalty of "  # before the names of penalties among stored arrays
 _FAR_FEWER = 2
-"""Residuals are far fewer than voxels where so many times them are not more."""
+"""Residuals are far fewer than voxels if this many times them are not more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def _candidates(features, distractors, training):
     if distractors is not None:
         more = check_features(distractors, "distractors", n_columns)
         candidates = np.concatenate([tested, more])
-    # candidates that differ in dropped columns alone are the same to the model
+    # candidates that differ only in dropped columns are the same to the model
     check_candidates(scaling.varying(candidates), len(tested), training.keys)
     return tested, candidates
 

@@ -46,7 +46,7 @@ class Experiment(NamedTuple):
     of responses and of residuals, (n_folds, 2), are identified among the K candidates
     of their fold; None is a single test set. ``rule`` is that of the margins. Of the
     residuals of each fold the first ``n_stimuli`` (n_folds or 1,) are those of stimuli,
-    see `separate_repeats`; None where repeats were not separated.
+    see `separate_repeats`; None if repeats were not separated.
     """
 
     rows: np.ndarray
@@ -164,12 +164,12 @@ def stack_folds(paired, parts, usable, n_candidates):
 
 
 def _separated(n_stimuli, n_residuals):
-    """Return the numbers of stimuli; None where every residual is one."""
+    """Return the numbers of stimuli; None if every residual is one."""
     return None if tuple(n_stimuli) == tuple(n_residuals) else np.array(n_stimuli)
 
 
 def refuse_folds(experiment):
-    """Raise ValueError where test points come from folds, for which no test holds."""
+    """Raise ValueError if test points come from folds, for which no test holds."""
     if experiment.folds is not None:
         raise ValueError(
             "stimuli were tested in folds (identify_folds), whose outcomes depend on "
@@ -197,7 +197,7 @@ def make_plan(estimator, experiment, set_sizes):
 
 
 def observed_plan(estimator, experiment, set_sizes):
-    """Plan margins and their statistic for the observed pairing alone."""
+    """Plan margins and their statistic for the observed pairing only."""
     n_classes = experiment.n_candidates
     return Plan(
         kernel=EncodingMargins(
@@ -263,7 +263,8 @@ def _notes(estimator, experiment):
             notes.append(
                 "average_bayes_accuracy_bound is at chance everywhere: with "
                 f"{experiment.n_candidates} stimuli even perfect accuracy says too "
-                "little of stimuli that were not drawn"
+                "little about stimuli that were not shown; use bayes_accuracy_bound, "
+                "which holds for the given stimuli"
             )
     if estimator.n_permutations:
         notes.append(

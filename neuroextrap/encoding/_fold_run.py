@@ -35,7 +35,7 @@ _N_FOLDS = 5
 _FEWEST_STIMULI = 4
 _MOST_REGIONS = 100
 _SHARE = 0.5
-"""Regions count that are explained at least so well, as a share of the best one."""
+"""Regions count that are explained at least this well, relative to the best one."""
 
 
 def plan_folds(model, features, imgs, *, stimuli, n_folds):
@@ -108,7 +108,7 @@ def _candidates_per_fold(n_stimuli, n_folds):
 
 
 def _check_complete(codes, n_stimuli):
-    """Raise where a stimulus has no response."""
+    """Raise if a stimulus has no response."""
     missing = np.setdiff1d(np.arange(n_stimuli), codes)
     if missing.size:
         raise ValueError(
@@ -173,7 +173,7 @@ def training_rule(model, X, samples, groups, residuals):
 
     `X` are features of the training responses `samples`, `residuals` (n_samples,
     n_usable) those of the encoder. The stimuli are divided into folds, and those of
-    each are identified by an encoder and a noise covariance of the others alone:
+    each are identified by an encoder and a noise covariance of only the others:
     predictions and residuals of the encoder's own folds would not do, as a residual
     depends on the responses that its encoder was trained on, and a covariance of them
     knows the noise of the response to be identified. The rule that identifies more

@@ -46,7 +46,7 @@ class EncodingIdentification(ResponsePredictions):
     between the response and the prediction, with the region's noise covariance Sigma
     estimated from training residuals: that of the encoder's misfit plus that of the
     noise, divided by the number of responses averaged, where training stimuli are
-    repeated and tell the two apart. Margins give wins, and wins the identification
+    repeated and separate the two. Margins give wins, and wins the identification
     accuracy for any number of candidates, implied information, bounds and tests, as
     in a decoding searchlight.
 
@@ -85,7 +85,7 @@ class EncodingIdentification(ResponsePredictions):
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
         Folds of the default encoder and of the residuals. An int is their number:
-        stimuli (or `groups` of ``fit``) are drawn for them at random or, where they are
+        stimuli (or `groups` of ``fit``) are drawn for them at random or, if they are
         fewer than twice as many, left out one by one.
     repeats : {"average", "keep"}, default="average"
         Whether test responses to one stimulus are averaged or kept apart.
@@ -111,7 +111,7 @@ class EncodingIdentification(ResponsePredictions):
         Identify in the i-th of N parts of the regions only, counting from 1; parts are
         joined by :meth:`merge`. Every part fits the whole encoder.
     memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (a changed file is read anew), of a
+        Cache of what is read from image files (a changed file is read again), of a
         computed mask, and of surface discs by mesh and radius. If None, nothing is
         cached. Does not affect results.
     n_jobs : int, default=1
@@ -128,7 +128,7 @@ class EncodingIdentification(ResponsePredictions):
     encoder_ : estimator
         Encoder fitted on the usable voxels.
     feature_names_in_ : ndarray of object of shape (n_columns,)
-        Names of the feature columns, where a DataFrame in :meth:`fit` had them.
+        Names of the feature columns, if a DataFrame in :meth:`fit` had them.
     usable_ : ndarray of bool of shape (n_elements_,)
         Voxels that are finite and vary in training.
     residuals_ : ndarray of float32 of shape (n_observations, n_elements_)
@@ -161,12 +161,12 @@ class EncodingIdentification(ResponsePredictions):
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
-        Number of permutations done (all distinct ones if fewer than asked).
+        Number of permutations done (all distinct ones if these are fewer).
     tail_fit_accepted_ : bool or None
         Whether a generalized Pareto tail was fitted to the permuted maxima (else
         ``p_value_fwe_tail`` is ``p_value_fwe``). None without permutations.
     notes_ : tuple of str
-        What a reader should know of the validity of the numbers.
+        What a reader should know about the validity of the numbers.
 
     References
     ----------
@@ -270,7 +270,7 @@ class EncodingIdentification(ResponsePredictions):
         ------
         ValueError
             When rows do not match, a feature is not finite, there are too few samples
-            or groups, groups part repeats, or the encoder cannot keep groups together.
+            or groups, groups split repeats, or the encoder cannot keep groups together.
         """
         check_choices(self)
         RunParameters.of(self)
@@ -427,7 +427,7 @@ class EncodingIdentification(ResponsePredictions):
         Raises
         ------
         ValueError
-            When permutations are asked for, there are fewer than two stimuli in a fold,
+            When permutations are requested, there are fewer than two stimuli in a fold,
             stimuli are identical or have no response, or rows do not match.
         """
         check_choices(self)

@@ -11,7 +11,7 @@ from neuroextrap.margins._kernel import Batch, MarginSource
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _FEWEST_WITHIN = 10
-"""Noise is told from misfit by at least so many repeats beyond the first."""
+"""Noise is separated from misfit by at least this many repeats beyond the first."""
 _PANEL = 48  # rows that are solved for together
 RULES = ("mahalanobis", "correlation")
 """How a response is compared with predictions."""
@@ -52,11 +52,11 @@ def separate_repeats(residuals, stimuli=None):
 
 
 def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
-    """Estimate the covariance L + N / `repeats` of an average of so many responses.
+    """Estimate the covariance L + N / `repeats` of an average of `repeats` responses.
 
     `residuals` and `n_stimuli` are as `separate_repeats` returns them, `method` is one
     of `noise_covariance`: both parts are shrunk, each by its own number of rows. In
-    directions in which noise alone explains the means of stimuli, L is zero. Where
+    directions in which noise by itself explains the means of stimuli, L is zero. Where
     repeats were not separated, the covariance of the residuals as they are.
     """
     if n_stimuli == len(residuals) or method == "identity":
@@ -67,7 +67,7 @@ def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
     weight = 1 / repeats - 1 / shown
     if weight >= 0:
         return stimuli / shown + weight * noise
-    cholesky(stimuli)  # an error that says what to do where it is singular
+    cholesky(stimuli)  # an error that says what to do if it is singular
     stimuli = stimuli.astype(np.float64)
     values, vectors = eigh(noise.astype(np.float64), stimuli)
     values, back = np.maximum(values, 0), stimuli @ vectors
@@ -130,7 +130,7 @@ def mahalanobis_margins(responses, predictions, covariance):
     the model's prediction for candidate j, intercepts included; at most zero, and
     larger is better. `responses` are (n_responses, n_features), `predictions`
     (n_candidates, n_features), `covariance` (n_features, n_features) is positive
-    definite; ValueError where it is not, or shapes do not match. Returns float64
+    definite; ValueError if it is not, or shapes do not match. Returns float64
     (n_responses, n_candidates). (Zheng & Benjamini 2016, "Estimating mutual information
     in high dimensions via classification error"; Kay et al. 2008.)
 
@@ -205,7 +205,7 @@ class ResponseRows:
     of numbers of responses and of residuals, each of the three is a stack of folds: a
     response is identified among the ``n_candidates`` of its own fold. Of a fold's
     residuals, as `separate_repeats` returns them, the first ``n_stimuli`` are those of
-    stimuli: one number for each fold, or () where all are.
+    stimuli: one number for each fold, or () if all are.
     """
 
     n_responses: int

@@ -156,7 +156,7 @@ class ComparedPairs(dict):
         Raises
         ------
         ValueError
-            When ``pair`` was not compared, or is None where there are several.
+            When ``pair`` was not compared, or is None if there are several.
         """
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
         if pair is None and len(self) != 1:
@@ -169,7 +169,7 @@ class ComparedPairs(dict):
         return self[pair].generate_report(title, names=pair, **options)
 
     def to_directory(self, path, *, overwrite=False, report=False):
-        """Write the table, and maps with sidecars where there are images.
+        """Write the table, and maps with sidecars if there are images.
 
         Parameters
         ----------

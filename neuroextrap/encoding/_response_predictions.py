@@ -1,4 +1,4 @@
-"""What an identified test set tells besides identification: voxel by voxel."""
+"""What an identified test set shows besides identification: voxel by voxel."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def prediction_scores(
         r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
 
     With the variance of the noise in the responses, known from repeats, the noise
-    ceiling is the share of the responses' variance that a perfect model explains, and
-    scores are divided by what that model would reach ::
+    ceiling is the proportion of the responses' variance that a perfect model would
+    explain, and scores are divided by what that model would reach ::
 
         noise_ceiling = max(0, 1 - noise_variance / Var(y))
         r2_normalized = r2 / noise_ceiling
@@ -44,8 +44,8 @@ def prediction_scores(
     Where the noise ceiling is small, normalized scores say little: they are not
     limited to 1.
 
-    The permutation test asks whether predictions go with responses at all: which
-    prediction goes with which response is permuted, the same in every voxel, and
+    The permutation test asks whether predictions are related to responses at all:
+    predictions are permuted over responses, in the same way in every voxel, and
     the largest correlation over voxels gives the family-wise p-value. It holds where
     the rows are exchangeable under the null hypothesis (stimuli in random order,
     ``groups`` within runs), not in a continuous recording such as a film or a story,
@@ -256,7 +256,7 @@ class ResponsePredictions(RegionAnalysis):
         -------
         images : dict of images (dict of ndarray for array input)
             Maps named r2 and correlation. Where test stimuli were repeated also
-            noise_ceiling (the share of variance that a perfect model explains),
+            noise_ceiling (the proportion of variance that a perfect model explains),
             r2_normalized and correlation_normalized, see `prediction_scores`.
             With permutations p_value and p_value_fwe of the correlation.
         """

@@ -60,10 +60,10 @@ def feature_names(features):
 
 
 def check_feature_names(features, known, name="features"):
-    """Raise ValueError where columns have other names, or another order, than in fit.
+    """Raise ValueError if columns have other names, or another order, than in fit.
 
     `known` (n_columns,) are names in ``fit``; without them, or `features`, nothing is
-    checked. A warning tells where `features` are an array without names.
+    checked. Warns if `features` are an array without names.
     """
     if known is None or features is None:
         return
@@ -89,7 +89,7 @@ def check_feature_names(features, known, name="features"):
 def stimulus_names(features):
     """Return the names of stimuli, the index of a DataFrame if it is text, else None.
 
-    Numbers in an index are none: they could be taken for rows. ValueError where two
+    Numbers in an index are none: they could be taken for rows. ValueError if two
     stimuli have the same name.
     """
     if not hasattr(features, "columns"):
@@ -110,7 +110,7 @@ def stimulus_names(features):
 def candidate_names(features, distractors=None):
     """Return the names of test stimuli and distractors, or None without any.
 
-    Distractors without names are called distractor0, distractor1, ... ValueError where
+    Distractors without names are called distractor0, distractor1, ... ValueError if
     a distractor has the name of a test stimulus.
     """
     names = stimulus_names(features)
@@ -193,7 +193,7 @@ class FeatureScaling(NamedTuple):
 
     @property
     def notes(self):
-        """What a reader should know of the features, a tuple of str."""
+        """What a reader should know about the features, a tuple of str."""
         dropped = np.flatnonzero(~self.kept)
         if not dropped.size:
             return ()
@@ -292,7 +292,7 @@ def single_response_variance(responses, place, counts):
     """Noise variance of single responses, from the spread of repeats; (n_features,).
 
     `place` (n_responses,) numbers the stimuli and `counts` (n_stimuli,) are their
-    repeats. None where no stimulus is repeated.
+    repeats. None if no stimulus is repeated.
 
     >>> Y = np.array([[1.0], [3.0], [5.0]])
     >>> single_response_variance(Y, np.array([0, 0, 1]), np.array([2, 1]))
@@ -331,7 +331,7 @@ def _codes(stimuli, n_responses, n_stimuli):
     codes = np.asarray(stimuli)
     if codes.shape != (n_responses,) or codes.dtype.kind not in "ui":
         raise ValueError(
-            f"stimuli must be {n_responses} integers, one a response, got shape "
+            f"stimuli must be {n_responses} integers, one per response, got shape "
             f"{codes.shape} of dtype {codes.dtype}"
         )
     if codes.min() < 0 or codes.max() >= n_stimuli:

@@ -42,8 +42,8 @@ def training_groups(X, groups=None):
     """Return groups that keep repeats of a stimulus together, and notes.
 
     Repeats are equal rows of the features `X` (n_samples, n_columns). Given `groups`
-    (n_samples,) stay as they are, and a ValueError tells if they part repeats; without
-    them repeated stimuli are groups (else None).
+    (n_samples,) stay as they are, ValueError if they split repeats; without them
+    repeated stimuli are groups (else None).
 
     >>> training_groups(np.array([[1.0], [2.0], [1.0]]))[0].tolist()
     [0, 1, 0]
@@ -64,7 +64,7 @@ def training_groups(X, groups=None):
     parted = np.unique(stimuli[codes != first[stimuli]]).size
     if parted:
         raise ValueError(
-            f"groups part the repeats of {parted} training stimuli, so that penalties "
+            f"groups split the repeats of {parted} training stimuli, so that penalties "
             "would be chosen on stimuli that were trained on; give the stimuli as "
             "groups, or groups=None"
         )
@@ -76,7 +76,7 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
 
     An encoder whose ``fit`` has a parameter ``groups`` gets them. In any other, every
     parameter named ``cv`` is replaced by folds that keep `groups` (n_samples,)
-    together; where it is None (as in RidgeCV, which would leave single rows out), by
+    together; if it is None (as in RidgeCV, which would leave single rows out), by
     `cv` of them, drawn by the seed `random_state`. ValueError for encoders in which
     that cannot be done. Without groups an encoder is fitted as it is.
     """
@@ -97,7 +97,7 @@ def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0)
     """Predict every sample by an encoder that was trained on other groups.
 
     `random_state` is the seed of the folds where `cv` is their number. In the training
-    rows of a fold the encoder's own folds are made anew, of at most as many groups as
+    rows of a fold the encoder's own folds are made again, of at most as many groups as
     are left.
     """
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))
@@ -131,7 +131,7 @@ def _is_cv(name):
 
 
 def _cv_parameters(encoder):
-    """Return the folds of an encoder by name; ValueError where they cannot be set."""
+    """Return the folds of an encoder by name; ValueError if they cannot be set."""
     parameters = encoder.get_params(deep=True)
     found = {name: value for name, value in parameters.items() if _is_cv(name)}
     for name in found:
@@ -171,7 +171,7 @@ def _check_owners(name, encoder, parameters):
 
 
 class TrainedModel(NamedTuple):
-    """A fitted encoder, its residuals, and what a reader should know of them."""
+    """A fitted encoder, its residuals, and what a reader should know about them."""
 
     encoder: Any  # fitted on the usable voxels
     residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
@@ -197,7 +197,7 @@ def some_responses(samples, usable):
 
 
 def check_choices(model):
-    """Raise ValueError where a parameter of a model is none of the names allowed."""
+    """Raise ValueError if a parameter of a model is none of the names allowed."""
     allowed = {
         "covariance": tuple(COVARIANCES),
         "rule": (*RULES, "auto"),
@@ -297,7 +297,7 @@ def voxel_penalties(fitted, usable):
 def noise_rows(noise_covariance, residuals, usable, masker):
     """Return centered residuals of all voxels, from the user or from the model.
 
-    `noise_covariance` is the user's parameter; where it is None the model's
+    `noise_covariance` is the user's parameter; if it is None the model's
     `residuals` of shape (n_samples, n_usable) are taken. Returns float32 of shape
     (n_observations, n_features), 0 where a voxel is not `usable`.
     """

@@ -173,7 +173,7 @@ def _subject(item, number):
 
 
 def _check_distinct(analyses):
-    """Raise where two analyses are of the same data; warn where of one subject."""
+    """Raise if two analyses are of the same data; warn if of one subject."""
     files = [subject.name if subject.is_saved else None for subject in analyses]
     check_distinct(files, "subjects")
     seen: dict[Any, Any] = {}

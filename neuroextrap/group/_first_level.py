@@ -93,7 +93,7 @@ class FirstLevels(NamedTuple):
     def observed(self):
         """Return subjects' own scores (n_subjects, n_usable), as precise as the others.
 
-        They are rounded to float32 where the permuted maps are.
+        They are rounded to float32 if the permuted maps are.
         """
         rows = zip(self.subjects.values[:, self.usable], self.nulls, strict=True)
         return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
@@ -136,7 +136,7 @@ def read_columns(nulls, subject, features):
 
 
 def _reopened(null):
-    """Map a file anew: what is read of it does not stay in this process's memory."""
+    """Map a file again: what is read of it does not stay in this process's memory."""
     if not isinstance(null, np.memmap) or null.filename is None:
         return null
     return np.memmap(

@@ -36,10 +36,10 @@ def group_information(
 ) -> RegionMaps:
     """Summarize how much information several subjects' brains carry, with bounds.
 
-    Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` speaks
-    of *these* subjects: the mean Bayes accuracy of the given classes over them is at
-    least that. It comes from the product of their e-values by forward testing, and
-    grows with every trial. ``population_bayes_accuracy_bound`` speaks of the
+    Two different means are bounded from below. ``subjects_bayes_accuracy_bound`` is
+    about *these* subjects only: the mean Bayes accuracy of the given classes over them
+    is at least that. It comes from the product of their e-values by forward testing,
+    and grows with every trial. ``population_bayes_accuracy_bound`` is about the
     *population* from which the subjects were drawn at random; it grows with the number
     of subjects only. By Fano's inequality each gives a bound on the mean information
     about the given classes.
@@ -68,8 +68,8 @@ def group_information(
         ``implied_information`` and ``accuracy``, means over subjects; their bootstrap
         interval ``implied_information_lower`` and ``_upper`` (bits), widened for few
         subjects; ``implied_information_sd``, the standard deviation between subjects;
-        ``accuracy_heterogeneity``, the share of the variance of accuracies that is not
-        the chance of single trials (I squared, by the binomial error);
+        ``accuracy_heterogeneity``, the proportion of the variance of accuracies that is
+        not due to the noise of single trials (I squared, by the binomial error);
         ``population_bayes_accuracy_bound`` and ``population_class_information_bound``;
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
         forward tests of equal design were stored for all subjects. Every bound also
@@ -90,7 +90,7 @@ def group_information(
 
     Notes
     -----
-    Bounds need what those of a subject need; see the guide. Where a subject's design
+    Bounds need what those of a subject need; see the guide. If a subject's design
     has no bound, the bounds are left out.
 
     The bootstrap interval is approximate. Of simulated 95% intervals .05 missed the

@@ -16,7 +16,7 @@ class GroupSummary:
 
     `test` is "second_level", "prevalence", "permutation" or "information". `values`
     (n_subjects, n_features) are the subjects' own maps, `quantity` what these are
-    (accuracy, say, "" where it is not known), `subjects` the names and `masker` what
+    (accuracy, say, "" if it is not known), `subjects` the names and `masker` what
     places features in an image, None for arrays. `null_maxima` holds, by
     the map whose family-wise p-values they give, the largest statistic of every
     permutation. `options` are those of the call that differ between analyses, `notes`

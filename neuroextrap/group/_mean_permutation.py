@@ -40,9 +40,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     For each second-level permutation one map of every subject is drawn (the observed
     one is one of them) and the maps are averaged, as in Stelzer et al. 2013. Nothing is
     assumed of the distribution of accuracies, and clusters are formed by a threshold of
-    each voxel's own. What is tested is the global null hypothesis: that nobody carries
-    information. Where true accuracies cannot lie below chance, its rejection says that
-    somebody does; :func:`prevalence_test` tells in how many.
+    each voxel's own. What is tested is the global null hypothesis: that no subject
+    carries information. Where true accuracies cannot lie below chance, its rejection
+    shows that some subject does; :func:`prevalence_test` estimates how many.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
         Where to test. If None, every voxel that is finite in all subjects is tested.
     cluster_threshold : float or None, default=None
-        Cluster-forming threshold as a p-value (0.001): voxels whose mean lies above
-        this share of their own permuted means. If None, clusters are not tested.
+        Cluster-forming threshold as a p-value (0.001): voxels whose mean exceeds
+        all but this proportion of their own permuted means. If None, none is tested.
     adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
         Which features are neighbors, for clusters of arrays; images have theirs.
     allow_mixed : bool or sequence of str, default=False
@@ -81,7 +81,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     ------
     ValueError
         If subjects, features or options do not fit, permuted scores are NaN where the
-        observed ones are not, files tell that they are of other runs, subjects or
+        observed ones are not, files show that they are of other runs, subjects or
         statistics than the observed ones, or there are too few permutations for the
         threshold.
 
@@ -154,7 +154,7 @@ class _Marks:
     def keep(self, means, batch, level):
         """Mark the means (n_maps, n) of a batch that begins at a multiple of 8."""
         n_above = max(1, int(level * len(means)))
-        # a mean is above when fewer than a share `level` of all are as large
+        # a mean is above if fewer than a proportion `level` of all are as large
         cut = np.partition(means, -n_above - 1, axis=0)[-n_above - 1]
         bits = np.packbits(means > cut, axis=1)
         first = batch.start // _BYTE
@@ -184,7 +184,7 @@ def _cluster_maps(above, neighbors):
 
 
 def _check_threshold(level, n_maps):
-    """Check that the threshold can be told from so many second-level permutations."""
+    """Check that the threshold can be estimated from `n_maps` second-level maps."""
     check_fraction(level, "cluster_threshold")
     if level * n_maps < 1:
         raise ValueError(

@@ -18,7 +18,7 @@ _N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
 
 
 def check_distinct(files, name, *, repeated=False):
-    """Raise where two of several files are one; warn where two are of one subject.
+    """Raise if two of several files are one; warn if two are of one subject.
 
     `files` may hold None, for what is not from a file. With `repeated` a subject may
     have several. `name` is the argument's.
@@ -38,7 +38,7 @@ def check_distinct(files, name, *, repeated=False):
 
 
 def check_different(values, name):
-    """Raise where two rows of maps (n_subjects, n_features) hold the same numbers.
+    """Raise if two rows of maps (n_subjects, n_features) hold the same numbers.
 
     Copies in another precision are found too: compared are float32.
     """
@@ -59,7 +59,7 @@ def in_order_of(files, values, name):
 
     A column or index level participant_id names the rows, else the index does, unless
     it counts 0, 1, 2 ...; without names on either side, and for anything that is no
-    DataFrame or Series, the order is right. ValueError where names disagree.
+    DataFrame or Series, the order is right. ValueError if names disagree.
     """
     if not isinstance(values, (pd.DataFrame, pd.Series)):
         return values
@@ -92,8 +92,8 @@ def order_of_pairs(files, others, names):
 def matching_order(first, second, names):
     """Return where in `second` the subject of each entry of `first` is.
 
-    Both are labels of subjects, None where one is not known. Returns None if the order
-    is right as it is, or nothing tells; ValueError where it is wrong and cannot be made
+    Both are labels of subjects, None if one is not known. Returns None if the order
+    is right as it is, or unknown; ValueError if it is wrong and cannot be made
     right, because subjects differ or come several times.
     """
     first, second = _keys(first, second)
@@ -105,12 +105,12 @@ def matching_order(first, second, names):
         return [second.index(label) for label in first]
     one, two = next((one, two) for one, two in pairs if one != two)
     alone = [
-        ", ".join(x for x in these if x not in {None, *those}) or "nobody"
+        ", ".join(x for x in these if x not in {None, *those}) or "none"
         for these, those in ((first, second), (second, first))
     ]
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ({one!r}"
-        f" stands beside {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f" is paired with {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
         f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
         "right, an array or a table without names (reset_index(drop=True))"
     )
@@ -128,10 +128,10 @@ def _keys(*lists):
 
 
 def check_nulls(nulls, null_files, files):
-    """Raise where permuted maps are not those of the map at the same place.
+    """Raise if permuted maps are not those of the map at the same place.
 
-    Names tell (``sub-<label>``), and what ``keep`` wrote beside the permuted maps
-    together with what stands beside the map. Where neither does, a warning says that
+    Names say it (``sub-<label>``), or the file that ``keep`` wrote beside the permuted
+    maps together with the sidecar of the map. If neither does, a warning says that
     the order counts. `nulls` are arrays, `null_files` and `files` their paths or None;
     of images among `null_files` only the names are looked at.
     """
@@ -161,7 +161,7 @@ def check_nulls(nulls, null_files, files):
 
 
 def _check_labels(number, file, null_file):
-    """Raise where two paths name different subjects."""
+    """Raise if two paths name different subjects."""
     [(one,), (two,)] = _keys([_label(file)], [_label(null_file)])
     if None not in (one, two) and one != two:
         raise ValueError(
@@ -174,7 +174,7 @@ def _check_labels(number, file, null_file):
 def _check_run(number, observed, permuted):
     """Raise unless a map and permuted maps are of one run and one statistic.
 
-    `observed` and `permuted` are pairs of a file and what is told of it.
+    `observed` and `permuted` are pairs of a file and its sidecar.
     """
     (file, beside), (null_file, own) = observed, permuted
     if own["run"] != beside["run"]:
@@ -193,7 +193,7 @@ def _check_run(number, observed, permuted):
 
 
 def sidecar_of(file):
-    """Return what stands beside a map, empty where nothing does."""
+    """Return the sidecar of a map, empty if there is none."""
     for extension in _EXTENSIONS:
         beside = Path(file.removesuffix(extension) + ".json")
         if file.endswith(extension) and beside.is_file():
@@ -207,7 +207,7 @@ def _label(file):
 
 
 def _warn_of_repeats(files, name):
-    """Warn where two files name the same subject."""
+    """Warn if two files name the same subject."""
     labels = np.array([_label(file) or "" for file in files])
     for label in dict.fromkeys(labels[labels != ""].tolist()):
         numbers = np.flatnonzero(labels == label)

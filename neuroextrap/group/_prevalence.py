@@ -37,9 +37,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     """Infer which fraction of the population carries information.
 
     An accuracy above chance on average can come from few subjects; and where true
-    accuracies cannot lie below chance, a test of the mean only shows that somebody
-    carries information. Whether anybody does (the global null) is tested by the
-    smallest score over subjects: its distribution when nobody does comes from combining
+    accuracies cannot lie below chance, a test of the mean only shows that some subject
+    carries information. Whether any subject does (the global null) is tested by the
+    smallest score over subjects: its distribution if none does comes from combining
     the subjects' own permuted maps, one drawn from each (with the observed map as one
     of them). The null that at most a fraction gamma of the population carries
     information (gamma = 0.5: not a majority) is tested by the largest of the N
@@ -81,15 +81,15 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         ``prevalence_bound``, the largest prevalence whose null is rejected (0 where
         not even the global null is). ``p_value_fwe`` holds for all voxels at once.
         So do ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe``: with the
-        confidence asked for, no bound in the map is above the prevalence at its voxel,
-        whichever voxels carry information in whom. NaN where a subject has no value. Of
-        images, ``maps.generate_report()`` makes a page.
+        given confidence, no bound in the map is above the prevalence at its voxel,
+        whatever the pattern of voxels and subjects. NaN where a subject has no value.
+        Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
     ValueError
         If subjects, features or options do not fit, permuted scores are NaN where the
-        observed ones are not, or files tell that they are of other runs, subjects or
+        observed ones are not, or files show that they are of other runs, subjects or
         statistics than the observed ones.
 
     Warns
@@ -106,7 +106,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     those who carry information and those who do not.
 
     The prevalence is corrected for V voxels by Bonferroni. The correction in Allefeld
-    et al. is for voxels in which nobody carries information, and does not cover many
+    et al. is for voxels in which no subject does, and does not cover many
     voxels in which a minority does, as there are in a brain. Bounds over V voxels need
     subjects: none is larger than (alpha / V)^(1/N), which is 0.35 for 8 subjects and
     200 voxels and 0.55 for 24 subjects and 70,000 voxels at 95% confidence.
@@ -233,7 +233,7 @@ def _bound(largest, level, n_subjects):
 class AlignedNull:
     """A file of permuted statistics of regions, its columns in the group's order.
 
-    `columns` (n_columns,) are region numbers. Nothing is read but what is asked for,
+    `columns` (n_columns,) are region numbers. Nothing is read but what is requested,
     and nothing of it is kept.
     """
 
@@ -299,7 +299,7 @@ def saved_prevalence(
 
 
 def _check_regions(null, subject):
-    """Raise where a file has other regions than the analysis that it belongs to."""
+    """Raise if a file has other regions than the analysis that it belongs to."""
     n_regions = subject.results.choice.n_regions
     n_columns = load_array(null.path, mmap_mode="r").shape[1]
     if n_columns != n_regions:

@@ -87,10 +87,10 @@ def second_level_test(  # noqa: PLR0913
         What is tested: a column, or an expression of columns, numbers, ``+ - * /`` and
         parentheses (names that are no plain words in backticks); weights by the names
         of columns, 0 for those that are not named; or one weight per column, in their
-        order. May be None where the design has one column.
+        order. May be None if the design has one column.
     paired_imgs : like `imgs`, default=None
         A second map of each subject, subtracted from the first. Pairs go by the
-        ``sub-<label>`` in names, in whatever order; by the order where names are
+        ``sub-<label>`` in names, in whatever order; by the order if names are
         lacking, or share no subject (patients and the controls matched to them).
     mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
         Where to test. If None, every voxel that is finite in all subjects (or in
@@ -112,10 +112,10 @@ def second_level_test(  # noqa: PLR0913
         residuals cannot be exchanged; else "exchangeable".
     variance_groups : array-like of shape (n_subjects,) or None, default=None
         Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
-        change their sign (`errors`). A Series goes by its labels, as `blocks` do. Every
-        group wants ten subjects or more; fewer are warned about. Of null voxels, .008
-        had p <= .001 with 6 subjects of 4 times the noise of 14 others, .003 with 8 and
-        12, .002 with 10 and 10, .0013 with 15 and 15.
+        change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
+        Every group needs ten subjects or more; fewer cause a warning. Of null voxels,
+        .008 had p <= .001 with 6 subjects of 4 times the noise of 14 others, .003 with
+        8 and 12, .002 with 10 and 10, .0013 with 15 and 15.
     statistic : {"t", "mean", "median"}, default="t"
         What is compared: Student's t (v with `variance_groups`), the estimate of the
         contrast, or the median over subjects (without a design only).
@@ -136,8 +136,8 @@ def second_level_test(  # noqa: PLR0913
         Which features are neighbors, for clusters of arrays. Images have theirs:
         voxels that share a face, vertices that share an edge.
     min_subjects : int or None, default=None
-        Test voxels that are finite in at least so many subjects, each over the
-        subjects that it has (without a design only). If None, all subjects.
+        Test voxels that are finite in at least this many subjects, each voxel using the
+        subjects that have data there (only without a design). If None, all subjects.
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among subjects, such as ``["radius", "bounds"]``:
         parameters of the analysis, and options of ``fit_events`` by which samples were

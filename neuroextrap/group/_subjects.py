@@ -49,8 +49,8 @@ def read_subjects(
     """Read one map of each subject from an array, one 4-D image, or an image each.
 
     Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
-    them, is usable. `name` is the argument's, for messages. Unless `allow_mixed`, what
-    stands beside the files must not tell of different analyses; unless
+    them, is usable. `name` is the argument's, for messages. Unless `allow_mixed`,
+    sidecars of the files must not be of different analyses; unless
     `allow_native_space`, images must lie in one space; unless `repeated`, files of one
     subject are warned about. No file may come twice.
     """
@@ -110,7 +110,7 @@ def _usable(values, name, min_subjects):
 def name_subjects(files):
     """Name subjects by the sub-<label> of their files or folders, or their names.
 
-    Numbers where a file is None, or two subjects would have one name.
+    Numbers if a file is None, or two subjects would have one name.
     """
     numbers = tuple(str(number) for number in range(1, len(files) + 1))
     if None in files:
@@ -124,7 +124,7 @@ def name_subjects(files):
 
 
 def _entities(file):
-    """Return what a file's name tells, by key."""
+    """Return what a file's name says, by key."""
     from neuroextrap.images._bids_names import loose_entities
 
     return loose_entities(file)

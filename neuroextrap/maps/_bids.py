@@ -37,11 +37,11 @@ The JSON file beside each map says what it is (Description, Units) and how it wa
 The suffix "stat" is not in the BIDS standard, which has none for such maps yet.
 """
 BESIDE = {".bidsignore": _IGNORED, "README": _README}
-"""Files that stand beside the description of a data set, and what is in them."""
+"""Files beside the description of a data set, and what is in them."""
 
 
 def shared_entities(paths):
-    """Return the entities that all of several BIDS files share, in BIDS order.
+    """Return the entities that several BIDS files have in common, in BIDS order.
 
     None when a name is no BIDS name, or there is none.
 
@@ -80,7 +80,7 @@ def check_dataset(root, *, overwrite):
     """Check that an existing folder is a data set of this package, or empty.
 
     With `overwrite` it may also hold files without a description. Raises ValueError if
-    it describes itself as somebody else's data.
+    it describes itself as another program's data.
     """
     path = root / DESCRIPTION
     if not path.is_file():
@@ -105,7 +105,7 @@ def describe_dataset(root, sources=()):
 
     The folder is created when missing, with a ``README``, and a ``.bidsignore`` for
     what the standard has no name for. Of the data sets that the files `sources` belong
-    to, the DOI is named where they tell it, and a relative path leads to the first of
+    to, the DOI is named if they state it, and a relative path leads to the first of
     them. Returns the file's path.
     """
     root = Path(root).expanduser()

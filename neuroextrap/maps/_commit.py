@@ -68,9 +68,9 @@ def is_committed(staging):
 
 
 def finish_interrupted(folder, *, below=False):
-    """Finish moves that a killed process began in a folder; warn where there are some.
+    """Finish moves that a killed process began in a folder; warn if there are some.
 
-    With `below`, in all folders below it too. ValueError where they cannot be finished.
+    With `below`, in all folders below it too. ValueError if they cannot be finished.
     """
     pattern = f"{STAGING}*/{_LIST}"
     lists = Path(folder).rglob(pattern) if below else Path(folder).glob(pattern)

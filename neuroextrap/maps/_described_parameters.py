@@ -38,7 +38,7 @@ def nested_parameters(kind, flat):
 
 
 def _plain(value):
-    """Return the first field of a value where the others have their defaults."""
+    """Return the first field of a value if the others have their defaults."""
     first, *others = fields(value)
     for other in others:
         given = getattr(value, other.name)

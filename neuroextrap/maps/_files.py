@@ -65,7 +65,7 @@ def write_maps(
     Everything is first written to a hidden folder in the output folder and takes its
     place at the end, all or none (see :func:`replaced_results`): a failure leaves the
     folder as it was. With `overwrite` the files of earlier results (of the same names)
-    are removed, other files left alone.
+    are removed, other files are kept.
 
     `images` and `sidecars` are dicts with the same keys, which become file names;
     sidecars hold at least ``description`` and ``unit``, arrays in them become lists,
@@ -93,7 +93,7 @@ def write_maps(
 def check_maps(images, sidecars, files):
     """Raise unless maps and sidecars can be written to ResultFiles under their names.
 
-    TypeError where a sidecar is no JSON, ValueError otherwise.
+    TypeError if a sidecar is not JSON, ValueError otherwise.
     """
     _check_names(images, sidecars)
     _check_labels(images, files)

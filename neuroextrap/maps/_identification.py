@@ -117,7 +117,7 @@ def _e_values(forward, n_correct, n_classes):
 
 
 def _given_classes_bound(accuracy, design, n_best):
-    """Bound the Bayes accuracy by the folds, a method chosen by the design alone.
+    """Bound the Bayes accuracy by the folds, a method chosen only by the design.
 
     With one split and equal repeats by Clopper and Pearson, where a tie counts as wrong
     (what is strictly right is right of a classifier that breaks its ties anyhow), or,
@@ -180,7 +180,7 @@ def null_statistics(score, null, *, most=None):
     """Compute what needs the permuted statistics of every region, each (n_regions,).
 
     `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
-    and ``p_value_fwe_step_down``, and, where the statistic is the implied information,
+    and ``p_value_fwe_step_down``, and, if the statistic is the implied information,
     of which the data resolve at most `most`, its mean over permutations (bits) as
     ``null_information``.
     """

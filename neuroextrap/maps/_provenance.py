@@ -119,7 +119,7 @@ def file_hash(path):
 
 
 def file_stamp(path):
-    """Return what tells two states of a file apart: size, time and inode."""
+    """Return what distinguishes two states of a file: size, time and inode."""
     status = os.stat(path)
     return status.st_size, status.st_mtime_ns, status.st_ino
 
@@ -131,7 +131,7 @@ def source_hash(path):
 
 @functools.lru_cache(maxsize=4096)
 def _hash_of_state(path, stamp):
-    """Fingerprint a file in the state that its stamp (size, time, inode) tells."""
+    """Fingerprint a file in the state that its stamp (size, time, inode) identifies."""
     del stamp
     return file_hash(path)
 

@@ -11,7 +11,7 @@ from neuroextrap.stats._validation import check_flags_of
 class MapRecord:
     """Describe one map: its unit, its chance level, and which values are strong.
 
-    Files, reports and viewers learn what a map means from its record alone, never
+    Files, reports and viewers learn what a map means only from its record, never
     from its name. The maps of an analysis are listed in the dict ``MAPS``
     (``maps/_registry.py``); a map of your own is described in reports once its record
     is there, ``MAPS[record.name] = record``.
@@ -26,7 +26,7 @@ class MapRecord:
         Unit of the numbers, such as "bits", "proportion" or "p".
     chance : float, callable or None, default=None
         Value that guessing gives: a number, or a function of the number of classes;
-        None where guessing has no value.
+        None if guessing has no value.
     tail : {"upper", "lower"}, default="upper"
         Which values are strong: large ones, or (p-values) small ones.
     threshold : float or None, default=None
@@ -106,7 +106,7 @@ class MapRecord:
         Returns
         -------
         chance : float, fractions.Fraction or None
-            In the map's unit; None where guessing has no value. A fraction prints as
+            In the map's unit; None if guessing has no value. A fraction prints as
             such, 1/8.
         """
         return self.chance(n_classes) if callable(self.chance) else self.chance

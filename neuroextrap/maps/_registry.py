@@ -87,7 +87,7 @@ _RECORDS = (
         chance=0.0,
         note="Implied information (bits) is the information at which the "
         "Gaussian-limit accuracy curve lies closest to the observed one. It is an "
-        "index of the curve, right in the limit of many voxels; it is not a bound. "
+        "index of the curve, exact in the limit of many voxels; it is not a bound. "
         "With fewer than ten classes high values depend on which classes were chosen; "
         "the notes of the run count regions above what the classes resolve.",
         overview=True,
@@ -97,8 +97,8 @@ _RECORDS = (
         "Lower confidence bound on the Bayes accuracy for the given classes",
         "proportion",
         chance=_one_in,
-        note="The bound on Bayes accuracy for the given classes speaks of exactly "
-        "these classes and no others; they need not be a sample of anything.",
+        note="The bound on Bayes accuracy is about exactly the given classes; they "
+        "need not be a random sample.",
         overview=True,
     ),
     *_bound(
@@ -118,25 +118,25 @@ _RECORDS = (
         "classes of the same kind",
         "proportion",
         chance=_one_in,
-        note="The bound on average Bayes accuracy speaks of as many classes drawn "
-        "anew from the population that the given ones come from. It needs classes "
-        "that are an independent sample of that population, and test points "
-        "independent of the training data and of each other given the classes.",
+        note="The bound on average Bayes accuracy is about as many other classes from "
+        "the same population. It needs classes that are a random sample of that "
+        "population, and test points independent of the training data and of each "
+        "other given the classes.",
     ),
     *_bound(
         "information_bound",
         "Lower confidence bound on the mutual information of stimulus and response "
         "in the population of stimuli that the given ones were drawn from at random, "
-        "the best over several set sizes with the correction; no bound for stimuli "
-        "that were chosen",
+        "the best over several set sizes, corrected for the choice; not valid for "
+        "hand-picked stimuli",
         "bits",
         chance=0.0,
         note="The bound on information (bits) follows from the average Bayes "
-        "accuracy bounds at set sizes fixed in advance, with the correction for "
-        "taking the best; it needs what they need. It speaks of a population of "
-        "stimuli from which the given ones were drawn at random, and may exceed log2 "
-        "of their number; for stimuli that were chosen (far apart, say) it is false. "
-        "For the given classes read the bound on information about the given classes.",
+        "accuracy bounds at set sizes fixed in advance, corrected for taking the best, "
+        "and makes the same assumptions. It is about the population of stimuli from "
+        "which the given ones were drawn at random, and may exceed log2 of their "
+        "number; it does not hold for hand-picked stimuli (far apart, say). For the "
+        "classes actually shown, use `class_information_bound`.",
         overview=True,
     ),
     MapRecord(
@@ -148,12 +148,12 @@ _RECORDS = (
         chance=1.0,
         threshold=20.0,
         threshold_meaning="evidence of 20 to 1 (p at most .05)",
-        note="An e-value is the factor by which a bet against chance multiplied its "
-        "stake: its mean is at most 1 where nothing tells the classes apart, so that "
-        "20 comes up once in twenty times at most. With e_value_order='chronological' "
-        "(not in the default, cyclic orders) testing begins after the first run, "
-        "however many there are, and runs may be added after looking; a penalty must "
-        "then be fixed beforehand.",
+        note="An e-value is betting evidence against chance; 20 is about as strong as "
+        "p = .05. Its mean is at most 1 if nothing tells the classes apart, so that a "
+        "value of 20 or more occurs at most once in twenty experiments. With "
+        "e_value_order='chronological' (not in the default, cyclic orders) testing "
+        "begins after the first run, however many there are, and runs may be added "
+        "after looking; a penalty must then be fixed beforehand.",
     ),
     _p_value(
         "e_value_fdr",
@@ -163,8 +163,8 @@ _RECORDS = (
     _p_value(
         "p_value",
         "Permutation p-value of the statistic, every region by itself",
-        note="p_value treats every region by itself; it is small in one region of "
-        "twenty by chance alone at .05.",
+        note="p_value treats every region by itself; by chance, one region in twenty "
+        "is at or below .05.",
         tabulated=True,
     ),
     _p_value(
@@ -172,9 +172,8 @@ _RECORDS = (
         "Permutation p-value of the statistic against the maximum over regions "
         "(family-wise error)",
         note="p_value_fwe compares with the largest permuted statistic over all "
-        "regions: the chance of one false region anywhere is at most the level. It "
-        "needs labels that are exchangeable within groups (runs) under the null "
-        "hypothesis.",
+        "regions: the probability of any false positive is at most the level. It needs "
+        "labels that are exchangeable within groups (runs) under the null hypothesis.",
         simultaneous=True,
         tabulated=True,
     ),
@@ -195,15 +194,15 @@ _RECORDS = (
     ),
     _p_value(
         "p_value_fwe_step_down",
-        "As p_value_fwe, each region against the maximum over the regions left once "
-        "all with larger values are set aside",
+        "As p_value_fwe, each region against the maximum over the remaining regions, "
+        "after those with larger values were removed",
         note="p_value_fwe_step_down controls the family-wise error as p_value_fwe "
         "does, and is never larger.",
         simultaneous=True,
     ),
     MapRecord(
         name="neg_log10_p_fwe",
-        description="-log10 of p_value_fwe",
+        description="Corrected p-values (-log10 of p_value_fwe)",
         unit="-log10(p)",
         # rounded down, so that a p-value of .05 itself lies above
         threshold=math.floor(-1000 * math.log10(LEVEL)) / 1000,
@@ -269,8 +268,8 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     "tfce": ("Threshold-free cluster enhancement of t", "t"),
     "accuracy": ("Mean identification accuracy over subjects", "proportion"),
     "accuracy_heterogeneity": (
-        "Share of the variance of accuracies between subjects that is not the chance "
-        "of single trials",
+        "Proportion of the between-subject variance of accuracies that is not due to "
+        "the noise of single trials",
         "proportion",
     ),
     "implied_information": ("Mean implied information over subjects", "bits"),
@@ -355,8 +354,8 @@ GROUP_MAPS = {record.name: record for record in _group_records()}
 _VOXEL_SCORES = {
     "r2": "Explained variance of the test responses by the prediction",
     "correlation": "Correlation of test responses and prediction",
-    "noise_ceiling": "Share of the variance of test responses that a perfect model "
-    "explains, from repeats",
+    "noise_ceiling": "Noise ceiling: proportion of the variance of test responses that "
+    "a perfect model would explain, estimated from repeats",
     "r2_normalized": "Explained variance divided by the noise ceiling",
     "correlation_normalized": "Correlation divided by the square root of the noise "
     "ceiling",
@@ -377,8 +376,8 @@ def record_of(name):
 def voxel_record(name):
     """Return the record of a number of single voxels that an encoding model has.
 
-    The record's name, of letters, digits and underscores, says that it is no number of
-    regions.
+    The record's name, of letters, digits and underscores, says that it is not a number
+    of regions.
     """
     plain = "".join(c if c.isalnum() else "_" for c in name)
     other = f"{name.replace('_', ' ')}, chosen by cross-validation"
@@ -390,7 +389,7 @@ def voxel_record(name):
 
 
 def extrapolation_record(set_size, end=""):
-    """Return the record of the accuracy predicted among so many classes.
+    """Return the record of the accuracy predicted among `set_size` classes.
 
     `end` is "lower" or "upper" for an end of its interval.
     """

@@ -121,7 +121,7 @@ class ResultFiles:
         check_flags(overwrite=overwrite)
         if self.bids is None:
             check_writable(self.root)
-            # new files that nobody finished do not count
+            # unfinished new files do not count
             content = self.root.iterdir() if self.root.is_dir() else ()
             if not overwrite and not all(p.name.startswith(STAGING) for p in content):
                 raise ValueError(

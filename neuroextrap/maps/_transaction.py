@@ -33,7 +33,7 @@ def replaced_results(
     When the block ends well they take their places in the ResultFiles `files`, all or
     none, with a record of `provenance` (a dict), the date, and the hash of every file;
     files of the results that were there and have no successor are removed, those of
-    others left alone. Whatever happens before leaves the folder as it was. `sources`
+    others are kept. Whatever happens before leaves the folder as it was. `sources`
     are the files that were analyzed, whose data set a BIDS data set names. Plain names
     in `elsewhere` (a dict) go to the paths there, in the same data set, over what is
     there, and belong to no results.
@@ -97,7 +97,7 @@ def _take_places(staging, staged, elsewhere, stale, *, overwrite):
         for files in [*(files for _, files, _ in staged), *stale]:
             gone |= _written_before(files)
         for _, files, _ in staged:
-            files.check(overwrite=overwrite)  # nobody else wrote meanwhile
+            files.check(overwrite=overwrite)  # nothing else wrote meanwhile
         commit(staging, moves, gone - targets)
     finally:
         lock.release()

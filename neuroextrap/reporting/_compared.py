@@ -25,7 +25,7 @@ class Compared:
 
     `scores` holds arrays (n_regions,) by name, `maps` images by the same names (empty
     for arrays), which lie in the mask of `masker`, and `values` these images' values
-    (n_features,); `places` (n_regions, 3) in mm and `names` are None where unknown;
+    (n_features,); `places` (n_regions, 3) in mm and `names` are None if unknown;
     `words` is what one region and several are called.
     """
 

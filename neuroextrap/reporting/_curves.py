@@ -114,7 +114,7 @@ def curve_axes(fitted, region):
 def _extrapolated(fitted, region):
     """Predict the accuracy of one region up to ten times as many classes.
 
-    From its margins, or from its wins where results were read from a folder. Returns
+    From its margins, or from its wins if results were read from a folder. Returns
     set sizes, accuracy, and the ends of the interval as a pair; None for classifiers
     that see all classes in training.
     """

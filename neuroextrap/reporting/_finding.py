@@ -124,6 +124,6 @@ def place_words(row):
 
 
 def named_place(row):
-    """Name one row of a peak table, with the label of an atlas where there is one."""
+    """Name one row of a peak table, with the label of an atlas if there is one."""
     label = row.get("atlas_label", "")
     return f"{place_words(row)}, {label}" if label else place_words(row)

@@ -143,7 +143,7 @@ def _who(result, peak, left_out, links):
 
 
 def _options(abouts):
-    """Tabulate what was asked for."""
+    """Tabulate what was requested."""
     tables = []
     for about in abouts:
         items = {

@@ -23,7 +23,7 @@ class GroupResult:
     """One analysis over subjects, on a masker that several analyses share.
 
     `about` is its ``GroupSummary``, `scores` holds its maps' values (n_features,) by
-    name, `shown` the name of the one that tells how strong features are. `view` are the
+    name, `shown` the name of the one that shows how strong features are. `view` are the
     maps of all analyses, with the finding of this one; `names` are what its maps are
     called there. `places` (n_features, 3) are in mm, `labels` (n_features,) names of
     atlas regions, None without an atlas.
@@ -205,7 +205,7 @@ def _contrast_words(contrast):
 
 
 def _agreement(about, feature):
-    """Count the subjects above the baseline, and all; None where there is none."""
+    """Count the subjects above the baseline, and all; None if there is none."""
     if "baseline" not in about.options or not about.options["of_mean"]:
         return None
     own = about.values[:, feature]

@@ -20,7 +20,7 @@ _P_VALUES = {
     "p_value_fwe_cluster_extent": "p of the cluster's extent",
     "p_value_fwe_cluster_mass": "p of the cluster's mass",
     "p_value_fwe_tfce": "p (TFCE)",
-    "p_value_prevalence": "p (prevalence), this place alone",
+    "p_value_prevalence": "p (prevalence), uncorrected",
 }
 _T_LIKE = ("t", "v", "pseudo_t")
 _NUMBERS = (
@@ -39,7 +39,7 @@ def group_clusters(result):
 
     Features of one sign that touch (voxels that share a face) are one cluster. Without
     survivors the rows are the strongest trends. A data frame: ``feature`` of the peak,
-    x, y, z (mm), ``region`` where there is an atlas, ``size`` (cubic mm, or vertices),
+    x, y, z (mm), ``region`` if there is an atlas, ``size`` (cubic mm, or vertices),
     the map that is shown, then others.
     """
     import pandas as pd

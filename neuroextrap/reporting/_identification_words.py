@@ -125,7 +125,7 @@ def methods(fitted):
 
 
 def _permuted_labels(fitted):
-    """Return the labels that moved, None where the analysis does not know them."""
+    """Return the labels that moved, None if the analysis does not know them."""
     try:
         return fitted.run_.labels
     except (AttributeError, ValueError):  # read from a folder, or no labels

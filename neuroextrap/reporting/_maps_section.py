@@ -43,7 +43,7 @@ class PageMaps:
     `maps` are images and `scores` their values (n_regions,) by name, `records` what
     they mean; `masker` is None for arrays. `choice` says which features of the masker
     carry the regions' values, `words` what one region and several are called.
-    `n_classes` gives chance levels, None where maps have none; `two_sided` maps are
+    `n_classes` gives chance levels, None if maps have none; `two_sided` maps are
     strong on both sides of zero. `looks` are those of maps of a comparison.
     """
 
@@ -130,7 +130,7 @@ def fitted_background(fitted, bg_img):
 
 
 def background_note(background):
-    """Return a note, as HTML, where maps are drawn without the template."""
+    """Return a note, as HTML, if maps are drawn without the template."""
     why = background.why
     return paragraphs(f"{why[:1].upper()}{why[1:]}." if why else "", note=True)
 
@@ -156,7 +156,7 @@ class Pictures:
         return Markup("\n").join(part for part in [*parts, paragraphs(*words)] if part)
 
     def figure(self, name):
-        """Return a map as HTML; "" where there is no image, or nothing to draw."""
+        """Return a map as HTML; "" if there is no image, or nothing to draw."""
         view = self._view
         if name not in view.maps:
             return Markup("")

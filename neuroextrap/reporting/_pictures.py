@@ -19,7 +19,7 @@ _TRANSPARENT = 1e-9
 FAINT = 0.25
 TREND = 0.5
 TREND_SHARE = 0.05
-"""Share of the regions that is drawn first where none survives correction."""
+"""Proportion of the regions that is drawn first if none survives correction."""
 
 
 def brain_figure(  # noqa: PLR0913 - what a picture is made of

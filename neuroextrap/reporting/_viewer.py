@@ -67,8 +67,8 @@ def interactive_viewer(
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
         Image drawn under the maps. Volumes: an anatomy in the space of the maps;
         "mni152" is the MNI152 template that nilearn ships, with a glass brain; None is
-        the template where the mask's header says that it lies in MNI space (code 4),
-        otherwise the subject's own mean image ``bg_img_`` or, where there is none, the
+        the template if the mask's header says that it lies in MNI space (code 4),
+        otherwise the subject's own mean image ``bg_img_`` or, if there is none, the
         mask's outline; False is the mask's outline. Surfaces: a
         SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
         mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
@@ -218,7 +218,7 @@ def _volume_views(view, first, data, background):
 
 
 def or_note(draw, *args, **options):
-    """Return a viewer, or a note where the installed nilearn draws its own otherwise.
+    """Return a viewer, or a note if the installed nilearn draws its own otherwise.
 
     The other sections of a report still hold.
     """

@@ -122,7 +122,7 @@ def test_without_repeats_encoders_are_fitted_as_they_are(repeated):
 def test_groups_that_part_repeats_are_refused(repeated):
     X, Y, _ = repeated
     model = EncodingIdentification(encoder=RidgeEncoder())
-    with pytest.raises(ValueError, match="groups part the repeats of 24 training"):
+    with pytest.raises(ValueError, match="groups split the repeats of 24 training"):
         model.fit(X, Y, groups=np.arange(120) // 24)
     with pytest.raises(ValueError, match=r"one entry for every sample \(120\)"):
         model.fit(X, Y, groups=np.arange(24))

@@ -272,7 +272,7 @@ def test_what_has_no_names_goes_by_its_order(study, table):
 def test_names_that_disagree_are_refused(study, table):
     other = [*table.index[:-1], "sub-09"]
     options = {"contrast": "age", **FLIPS}
-    message = "'8' stands beside '9'; only in imgs: 8; only in design_matrix: 9.; give"
+    message = "'8' is paired with '9'; only in imgs: 8; only in design_matrix: 9.; give"
     with pytest.raises(ValueError, match=message):
         second_level_test(study["a"], table.set_axis(other), **options)
     with pytest.raises(ValueError, match="only in imgs: 8; only in blocks: 9"):
@@ -280,7 +280,7 @@ def test_names_that_disagree_are_refused(study, table):
     sorted_rows = table.reset_index(drop=True).sort_values("age")
     with pytest.raises(ValueError, match=r"reset_index\(drop=True\)"):
         second_level_test(study["a"], sorted_rows, **options)
-    with pytest.raises(ValueError, match="'1' stands beside '7'"):
+    with pytest.raises(ValueError, match="'1' is paired with '7'"):
         second_level_test(study["a"], table.reset_index(drop=True)[::-1], **options)
     twice = table.set_axis([*table.index[:-1], "sub-01"])
     with pytest.raises(ValueError, match="only in imgs: 8; only in design_matrix: no"):

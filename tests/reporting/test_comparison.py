@@ -93,7 +93,7 @@ def test_decoders_are_compared_sphere_by_sphere(spheres):
     assert n_better > 0
     n_analyzed = np.isfinite(spheres.region_scores_["accuracy_difference"]).sum()
     assert f"in {n_better:,} of {n_analyzed:,} spheres" in text
-    assert "were exchanged at random 100 times" in text
+    assert "were swapped at random 100 times" in text
     assert f"of {spheres.n_units_} samples" in text
     assert page.html.count("<figure>") == 5  # three maps, the answer, the scatter
     row = spheres.table_.loc[spheres.table_["accuracy_difference"].abs().idxmax()]
