@@ -81,7 +81,7 @@ def test_text_is_no_boolean(name, value, tmp_path, capsys):
         ('mask = ["a.nii", "b.nii"]', "unrecognized arguments: b.nii"),
         ('mask = ["a.nii"]', "write one value, without brackets"),
         ("radius = []", "write one value"),
-        ("no_report = true", "no_report is no option"),
+        ("no_report = true", "no_report is not an option"),
     ],
 )
 def test_other_slips(text, message, tmp_path, capsys):

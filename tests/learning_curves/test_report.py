@@ -78,7 +78,10 @@ def test_the_table_is_saved_whole(curves):
         ([0.1, 0.3, 0.5, 0.7], "still rises: more subjects would help"),
         ([0.7, 0.7, 0.7, 0.7], "is flat: more subjects are not expected to help"),
         ([0.7, 0.99, 1.0, 1.0], "has reached the entropy of the labels"),
-        ([-0.3, -0.2, -0.1, -0.05], "is nowhere shown to be above 0"),
+        (
+            [-0.3, -0.2, -0.1, -0.05],
+            "does not exceed 0 by two standard errors anywhere",
+        ),
         (
             [-0.3, -0.2, -0.1, -0.05],
             "show no information about its label (\N{MINUS SIGN}0.05 bits)",
