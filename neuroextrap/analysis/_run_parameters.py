@@ -1,5 +1,6 @@
 """The parameters that every analysis of regions shares, and their checks."""
 
+from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,14 +40,15 @@ class RunParameters(SimpleNamespace):
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
-        return cls(**{name: given[name] for name in shared_parameters()})
+        parameters = cls(**{name: given[name] for name in shared_parameters()})
+        parameters.check()
+        return parameters
 
-    def __init__(self, **values):
+    def check(self):
         """Raise ValueError if a parameter is out of range or two exclude each other."""
-        super().__init__(**values)
         for row in PARAMETERS:
-            if row.option is not None and row.name in values:
-                row.option.check(row.name, values[row.name])
+            if row.option is not None and hasattr(self, row.name):
+                row.option.check(row.name, getattr(self, row.name))
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
@@ -59,6 +61,11 @@ class RunParameters(SimpleNamespace):
     def _check_paths(self):
         """Raise if the null maps or the checkpoint cannot be where they should."""
         if self.save_null is not None:
+            if not isinstance(self.save_null, (str, PathLike)):
+                raise TypeError(
+                    f"keep (save_null) is {self.save_null!r}; give the path of a .npy "
+                    "file for the permuted maps, or neuroextrap.analysis.Keep(...)"
+                )
             path = Path(self.save_null).expanduser()
             if path.is_dir() or not path.parent.is_dir():
                 raise ValueError(

@@ -1,10 +1,14 @@
 """Parameters of runs: the same checks, sizes and regions for every analysis."""
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from neuroextrap import stats
-from neuroextrap.analysis import Regions
+from neuroextrap.analysis import Bounds, Keep, Regions
 from neuroextrap.analysis._parameters import shared_parameters
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._run_parameters import RunParameters
@@ -85,3 +89,35 @@ def test_places_that_cannot_be_are_refused_before_any_work(tmp_path):
         light = searchlight_of(n_permutations=3, **options)
         with pytest.raises(ValueError, match=message):
             light.fit(*data)
+
+
+def test_fitted_analyses_are_copied_and_pickled_with_their_values():
+    rng = np.random.default_rng(0)
+    y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
+    light = IdentificationSearchLight(
+        regions=Regions(np.eye(6, dtype=bool), min_voxels=1),
+        bounds=Bounds("folds", confidence_level=0.9),
+        keep=Keep(per_fold=True),
+    )
+    fitted = clone(light).fit(rng.normal(size=(12, 6)), y, groups=runs)
+    assert fitted.fold_wins_.shape == (4, 6, 3)
+    for again in (deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(again.fold_wins_, fitted.fold_wins_)
+        assert again.standard_error(0).tolist() == fitted.standard_error(0).tolist()
+        assert again.bounds == light.bounds
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+@pytest.mark.parametrize("keep", [True, 5, {"per_fold": True}, Regions()])
+def test_what_is_no_file_is_not_kept(analysis, keep):
+    with pytest.raises(TypeError, match=r"keep \(save_null\) is .*; give the path"):
+        RunParameters.of(analysis(keep=keep, n_permutations=9))
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_values_say_the_same_as_plain_words(analysis):
+    plain = flat_parameters(analysis())
+    assert flat_parameters(analysis(regions=Regions(), keep=Keep())) == plain
+    assert nested_parameters(analysis, plain) == analysis().get_params(deep=False)
+    changed = nested_parameters(analysis, plain | {"stride": True, "save_null": "x"})
+    assert (changed["regions"].stride, changed["keep"]) == (True, "x")
