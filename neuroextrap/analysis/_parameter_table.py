@@ -148,6 +148,12 @@ TABLE = {
             said="0, no p-values",
             least=0,
         ),
+        "exchange": one_of(
+            "how pairings are permuted: row by row, or, for films, stories and other "
+            "series of responses in time, by circular shifts of whole runs",
+            "rows shifts",
+            "rows",
+        ),
     },
     ("analysis", "searchlight encoding group", "identity"): {
         "random_state": whole("seed of the permutations", 0, "SEED"),

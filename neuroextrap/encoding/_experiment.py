@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._values import Keep
 from neuroextrap.design._doubts import Doubt, tell
+from neuroextrap.design._series import doubts_of_series, exchanged
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import (
     EncodingMargins,
@@ -31,6 +32,21 @@ REPEATS_NOTE = (
     "encoder misses: margins and posteriors take an average to be as noisy as one of "
     "them, and are too cautious if that is noisier"
 )
+
+
+_EXCHANGE_NOTES = {
+    "rows": (
+        "p-values permute which stimulus goes with which test response; they are "
+        "exact if the model and the noise covariance come from other data and "
+        "responses are exchangeable within groups (stimuli in random order)"
+    ),
+    "shifts": (
+        "p-values shift the series of test responses of every group (run) against the "
+        "stimuli; they hold if the model and the noise covariance come from other data "
+        "and the series are stationary (no trends) and long compared with the time "
+        "over which they correlate"
+    ),
+}
 
 
 class Experiment(NamedTuple):
@@ -211,29 +227,55 @@ def observed_plan(estimator, experiment, set_sizes):
 
 
 def doubts_of_pairing(estimator, experiment):
-    """Return the Doubt that no runs were given, and warn of it; else nothing."""
-    if experiment.groups is not None or not estimator.n_permutations:
+    """Return Doubts about exchanging responses in the pairing test, and warn of them.
+
+    That no runs were given, and that responses depend on their neighbors.
+    """
+    if not estimator.n_permutations:
         return ()
-    doubt = Doubt(
-        "no runs were given (groups=None), so that responses were exchanged between "
-        "all stimuli as if none belonged together",
-        "groups=None: responses and stimuli are paired anew over the whole test "
-        "set; if responses were acquired in runs, give groups so that the pairing "
-        "is permuted within runs",
-        of_bounds=False,
+    doubts = ()
+    if experiment.groups is None and estimator.exchange == "rows":
+        doubts = (
+            Doubt(
+                "no runs were given (groups=None), so that responses were exchanged "
+                "between all stimuli as if none belonged together",
+                "groups=None: responses and stimuli are paired anew over the whole "
+                "test set; if responses were acquired in runs, give groups so that the "
+                "pairing is permuted within runs",
+                of_bounds=False,
+            ),
+        )
+    doubts += doubts_of_series(
+        *_one_per_stimulus(experiment), exchange=estimator.exchange
     )
-    tell([doubt])
-    return (doubt,)
+    tell(doubts)
+    return doubts
+
+
+def _one_per_stimulus(experiment):
+    """Return responses, predictions and groups, those of one stimulus averaged.
+
+    In the order of the first responses, of usable voxels.
+    """
+    _, first, member = np.unique(
+        experiment.codes, return_index=True, return_inverse=True
+    )
+    shown = np.sort(first)
+    place = np.argsort(np.argsort(first))[member]
+    responses = np.zeros((len(shown), int(experiment.usable.sum())))
+    np.add.at(responses, place, experiment.responses[:, experiment.usable])
+    responses /= np.bincount(place)[:, np.newaxis]
+    predictions = experiment.true_predictions[shown][:, experiment.usable]
+    groups = experiment.groups
+    return responses, predictions, None if groups is None else groups[shown]
 
 
 def _permuted(estimator, experiment):
     """Other pairings of responses and stimuli, within groups."""
-    repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
-    return stats.permute_labels(
+    return exchanged(
         experiment.codes,
+        exchange=estimator.exchange,
         groups=experiment.groups,
-        # repeats of a stimulus move together
-        blocks=experiment.codes if repeated else None,
         n_permutations=estimator.n_permutations,
         random_state=estimator.random_state,
     )
@@ -267,9 +309,5 @@ def _notes(estimator, experiment):
                 "which holds for the given stimuli"
             )
     if estimator.n_permutations:
-        notes.append(
-            "p-values permute which stimulus goes with which test response; they are "
-            "exact if the model and the noise covariance come from other data and "
-            "responses are exchangeable within groups (stimuli in random order)"
-        )
+        notes.append(_EXCHANGE_NOTES[estimator.exchange])
     return tuple(notes)

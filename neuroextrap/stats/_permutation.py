@@ -140,6 +140,55 @@ def permute_rows(
     return units.labels[codes[:, units.of_sample]]
 
 
+def shift_rows(
+    n: int,
+    groups: ArrayLike | None,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> Codes:
+    """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
+
+    The rows of each of `groups` (n,) are a series of their own, in their order: what
+    leaves it at the end comes back at its beginning. All orders differ, and none is the
+    given one. If fewer exist than are requested, each is returned once.
+    """
+    n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
+    runs = [np.flatnonzero(group == g) for g in np.unique(group)]
+    sizes = [len(run) for run in runs]
+    others = math.prod(sizes) - 1
+    if others == 0:
+        raise ValueError(
+            "nothing can be shifted: every group has a single row; give groups of rows "
+            "that follow each other in time (or none)"
+        )
+    if others < n_permutations:
+        warn(
+            f"only {others} other shifts of the series exist, {n_permutations} were "
+            "requested; all are used and no p-value can be below "
+            f"{1 / (others + 1):.3g}"
+        )
+    rng = random_generator(random_state)
+    if others <= _LISTED * n_permutations:
+        chosen = 1 + rng.choice(others, min(others, n_permutations), replace=False)
+        offsets = np.stack(np.unravel_index(np.sort(chosen), sizes), axis=1)
+    else:
+        offsets = _distinct_offsets(sizes, n_permutations, rng)
+    orders = np.empty((len(offsets), n), dtype=np.intp)
+    for run, offset in zip(runs, offsets.T, strict=True):
+        orders[:, run] = run[(np.arange(len(run)) - offset[:, None]) % len(run)]
+    return orders
+
+
+def _distinct_offsets(sizes: list[int], n: int, rng: np.random.Generator) -> Codes:
+    """Draw n distinct offsets of series of these sizes, not all of them zero."""
+    drawn: dict[tuple[int, ...], None] = {}
+    while len(drawn) < n:
+        offsets = rng.integers(sizes, size=(n - len(drawn), len(sizes)))
+        drawn |= {tuple(row): None for row in offsets.tolist() if any(row)}
+    return np.array(list(drawn), dtype=np.intp)
+
+
 def _labelings(
     units: _Units,
     n_permutations: int,
