@@ -183,10 +183,15 @@ class RegionRun:
             )
         return null_statistics(score, null, most=most)
 
+    def doubts_of_outcomes(self):
+        """Return Doubts that only outcomes can raise, and warn of them."""
+        return ()
+
     def results(self):
         """Score every region and return RegionResults."""
         identity = self.identity  # before the work: what cannot be hashed fails now
         scores, from_null = self.score()
+        doubts = (*self.doubts, *self.doubts_of_outcomes())
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(
@@ -200,8 +205,8 @@ class RegionRun:
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
-            notes=(*(doubt.note for doubt in self.doubts), *self.notes),
-            doubts=tuple((doubt.clause, doubt.of_bounds) for doubt in self.doubts),
+            notes=(*(doubt.note for doubt in doubts), *self.notes),
+            doubts=tuple((doubt.clause, doubt.of_bounds) for doubt in doubts),
             marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,

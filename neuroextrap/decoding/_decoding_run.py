@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
+from neuroextrap.design._overdispersion import overdispersed_runs
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.margins._engine import why_untrainable
+from neuroextrap.margins._engine import region_outcomes, why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
@@ -18,12 +22,37 @@ from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
+_MOST_REGIONS = 500  # tested for outcomes that depend on their run
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingRun(RegionRun):
     """A run whose classifiers are cross-validated on labeled samples."""
 
     labels: Labels
+    #: folds in which one classifier is tested on several runs, None if they do not
+    #: matter: without bounds, or if whole runs are their units
+    shared: Design | None
+
+    def doubts_of_outcomes(self):
+        """Return a Doubt where accuracy differs between runs, and warn of it.
+
+        Some regions are tested once more, by classifiers of half of the runs. They are
+        the same in all parts of a run.
+        """
+        if self.shared is None:
+            return ()
+        rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
+        plan = replace(self.plan, design=self.shared, codes=self.plan.codes[:1])
+        X, regions, _ = self._data
+        parts = region_outcomes(X, regions, plan, rows, plan.design.n_classes)
+        try:
+            outcomes = np.concatenate([chances for _, chances in parts])
+        except ValueError:  # half of the runs are too few for the classifier
+            return ()
+        doubts = overdispersed_runs(outcomes, self.labels, self.shared)
+        tell(doubts)
+        return doubts
 
 
 def plan_decoding(searchlight, imgs, y, groups, order=None):
@@ -90,4 +119,5 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         doubts=doubts,
         bg_img=samples.bg_img,
         labels=labels,
+        shared=tests.shared_classifiers(),
     )

@@ -1,0 +1,115 @@
+"""Whether outcomes of a run depend on one another: run accuracies that differ."""
+
+import numpy as np
+import scipy.sparse
+
+from neuroextrap.design._design import Design
+from neuroextrap.design._doubts import Doubt
+from neuroextrap.design._labels import row_codes
+
+_SHUFFLES = 199
+_MOST_REACHED = 1  # of the shuffles: a level of 0.01
+_MOST_REGIONS = 64
+_SMALLEST_DISPERSION = 1.5
+
+
+def shared_classifiers(labels, design):
+    """Return folds in which one classifier is tested on several runs; None if not any.
+
+    These are the fold of a single split, or else every other run, tested by a
+    classifier of the others. Outcomes then differ between the runs of a fold by chance
+    only, unless outcomes of a run depend on one another.
+    """
+    if labels.groups is None:
+        return None
+    if len(design.folds) > 1:
+        _, first, run = np.unique(labels.groups, return_index=True, return_inverse=True)
+        odd = (np.argsort(np.argsort(first))[run.ravel()] % 2).astype(bool)
+        halves = np.flatnonzero(odd), np.flatnonzero(~odd)
+        design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
+    trained = [np.unique(labels.codes[train]) for train, _ in design.folds]
+    several = [len(np.unique(labels.groups[test])) > 1 for _, test in design.folds]
+    complete = all(len(classes) == design.n_classes for classes in trained)
+    return design if complete and any(several) else None
+
+
+def overdispersed_runs(outcomes, labels, design):
+    """Return Doubts, 0 or 1, where outcomes of a run depend on one another.
+
+    `outcomes` (n_regions, n_test) are chances to be right, of the test points of the
+    `design` that :func:`shared_classifiers` returned.
+    """
+    dispersion = run_dispersion(outcomes, labels, design)
+    if dispersion is None or dispersion < _SMALLEST_DISPERSION:
+        return ()
+    return (
+        Doubt(
+            "accuracy differs between runs by more than chance",
+            "accuracy differs between runs by more than chance (its variance is "
+            f"{dispersion:.1f} times that of independent test samples), as if "
+            "attention came and went with them: outcomes of a run depend on one "
+            "another, and lower bounds, which count them one by one, are too large; "
+            "give test_units='runs'",
+        ),
+    )
+
+
+def run_dispersion(outcomes, labels, design):
+    """Return the variance of run accuracies over that of independent outcomes.
+
+    The mean outcome of a class in a fold is first subtracted; a block counts as one
+    outcome. The reference exchanges outcomes of a class between the runs of a fold, in
+    the same way in all regions: exact if they are independent. Averaged over the most
+    accurate regions, which the exchange does not change. None if 2 of 199 exchanges
+    give as much, or nothing can be exchanged.
+    """
+    e, run, cell = _units(outcomes, labels, design)
+    for members in _members(cell):
+        e[members] -= e[members].mean(axis=0)
+    size = np.bincount(run)[:, np.newaxis]
+    order = np.argsort(cell, kind="stable")
+    edges = np.flatnonzero(np.diff(cell[order])) + 1
+    total = np.square(e).sum(axis=0)
+    e = e[:, total > 1e-9] / np.sqrt(total[total > 1e-9])
+    if not e.size:
+        return None
+
+    def variance(rows):
+        sums = scipy.sparse.csr_array((ones, (run, rows)), (len(size), len(e))) @ e
+        return (sums**2 / size).sum(axis=0).mean()
+
+    rng, ones = np.random.default_rng(0), np.ones(len(e))
+    observed, chance = variance(np.arange(len(e))), np.empty(_SHUFFLES)
+    for shuffle in range(_SHUFFLES):
+        rows = np.empty(len(e), dtype=int)
+        rows[order] = np.concatenate(
+            [rng.permutation(m) for m in np.split(order, edges)]
+        )
+        chance[shuffle] = variance(rows)
+    reached = (chance >= observed * (1 - 1e-10)).sum()
+    return float(observed / chance.mean()) if reached <= _MOST_REACHED else None
+
+
+def _units(outcomes, labels, design):
+    """Return outcomes of test units (n_units, n_regions), with their runs and cells.
+
+    Of the regions with the best outcomes: at least half as much above the worst as the
+    best one has. Outcomes of a cell, a class in a fold, are exchangeable.
+    """
+    point = design.test if labels.units is None else labels.units[design.test]
+    codes, fold = labels.codes[design.test], design.fold_of_test
+    unit = row_codes(fold, codes, point)
+    _, first, size = np.unique(unit, return_index=True, return_counts=True)
+    means = outcomes.mean(axis=1)
+    chance = 1 / design.n_classes
+    best = np.argsort(-means, kind="stable")[:_MOST_REGIONS]
+    best = best[means[best] - chance >= (means.max() - chance) / 2]
+    sums = np.zeros((len(size), len(best)))
+    np.add.at(sums, unit, outcomes[best].T)
+    runs = row_codes(fold, labels.groups[design.test])
+    return sums / size[:, np.newaxis], runs[first], row_codes(fold, codes)[first]
+
+
+def _members(cell):
+    """Return the rows of every cell."""
+    return [np.flatnonzero(cell == number) for number in range(cell.max() + 1)]
