@@ -7,8 +7,7 @@ from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import Doubt
 from neuroextrap.design._labels import row_codes
 
-_SHUFFLES = 199
-_MOST_REACHED = 1  # of the shuffles: a level of 0.01
+_SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
 _SMALLEST_DISPERSION = 1.5
 
@@ -60,15 +59,14 @@ def run_dispersion(outcomes, labels, design):
     The mean outcome of a class in a fold is first subtracted; a block counts as one
     outcome. The reference exchanges outcomes of a class between the runs of a fold, in
     the same way in all regions: exact if they are independent. Averaged over the most
-    accurate regions, which the exchange does not change. None if 2 of 199 exchanges
-    give as much, or nothing can be exchanged.
+    accurate regions, which the exchange does not change. None if one of 199
+    exchanges gives as much, or nothing can be exchanged.
     """
     e, run, cell = _units(outcomes, labels, design)
-    for members in _members(cell):
+    size, order = np.bincount(run)[:, np.newaxis], np.argsort(cell, kind="stable")
+    cells = np.split(order, np.flatnonzero(np.diff(cell[order])) + 1)
+    for members in cells:
         e[members] -= e[members].mean(axis=0)
-    size = np.bincount(run)[:, np.newaxis]
-    order = np.argsort(cell, kind="stable")
-    edges = np.flatnonzero(np.diff(cell[order])) + 1
     total = np.square(e).sum(axis=0)
     e = e[:, total > 1e-9] / np.sqrt(total[total > 1e-9])
     if not e.size:
@@ -82,34 +80,26 @@ def run_dispersion(outcomes, labels, design):
     observed, chance = variance(np.arange(len(e))), np.empty(_SHUFFLES)
     for shuffle in range(_SHUFFLES):
         rows = np.empty(len(e), dtype=int)
-        rows[order] = np.concatenate(
-            [rng.permutation(m) for m in np.split(order, edges)]
-        )
+        rows[order] = np.concatenate([rng.permutation(members) for members in cells])
         chance[shuffle] = variance(rows)
-    reached = (chance >= observed * (1 - 1e-10)).sum()
-    return float(observed / chance.mean()) if reached <= _MOST_REACHED else None
+    reached = (chance >= observed * (1 - 1e-10)).any()
+    return None if reached else float(observed / chance.mean())
 
 
 def _units(outcomes, labels, design):
     """Return outcomes of test units (n_units, n_regions), with their runs and cells.
 
-    Of the regions with the best outcomes: at least half as much above the worst as the
-    best one has. Outcomes of a cell, a class in a fold, are exchangeable.
+    Of at most 64 regions that are at least half as much above chance as the best one.
+    Outcomes of a cell, a class in a fold, are exchangeable.
     """
     point = design.test if labels.units is None else labels.units[design.test]
     codes, fold = labels.codes[design.test], design.fold_of_test
     unit = row_codes(fold, codes, point)
     _, first, size = np.unique(unit, return_index=True, return_counts=True)
-    means = outcomes.mean(axis=1)
-    chance = 1 / design.n_classes
-    best = np.argsort(-means, kind="stable")[:_MOST_REGIONS]
-    best = best[means[best] - chance >= (means.max() - chance) / 2]
+    above = outcomes.mean(axis=1) - 1 / design.n_classes
+    best = np.argsort(-above, kind="stable")[:_MOST_REGIONS]
+    best = best[above[best] >= above.max() / 2]
     sums = np.zeros((len(size), len(best)))
     np.add.at(sums, unit, outcomes[best].T)
     runs = row_codes(fold, labels.groups[design.test])
     return sums / size[:, np.newaxis], runs[first], row_codes(fold, codes)[first]
-
-
-def _members(cell):
-    """Return the rows of every cell."""
-    return [np.flatnonzero(cell == number) for number in range(cell.max() + 1)]

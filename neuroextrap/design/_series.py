@@ -4,6 +4,7 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._doubts import Doubt
@@ -176,12 +177,14 @@ def _scaled(values, runs):
 
 def _autocorrelation(values, runs, n_lags):
     """Return the autocorrelation of every column within runs, (n_lags, n_columns)."""
-    return np.stack(
-        [
-            sum((values[run[lag:]] * values[run[:-lag]]).sum(axis=0) for run in runs)
-            for lag in range(1, n_lags + 1)
-        ]
-    )
+    total = np.zeros((n_lags, values.shape[1]))
+    for run in runs:
+        n_lags_of_run = min(n_lags, len(run) - 1)
+        size = scipy.fft.next_fast_len(len(run) + n_lags_of_run, real=True)
+        spectrum = scipy.fft.rfft(values[run], size, axis=0)
+        lagged = scipy.fft.irfft(np.abs(spectrum) ** 2, size, axis=0)
+        total[:n_lags_of_run] += lagged[1 : n_lags_of_run + 1]
+    return total
 
 
 def _inflation(first, second):
