@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.design._doubts import tell
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
@@ -184,14 +185,16 @@ class RegionRun:
         return null_statistics(score, null, most=most)
 
     def doubts_of_outcomes(self):
-        """Return Doubts that only outcomes can raise, and warn of them."""
+        """Return Doubts that only outcomes can raise."""
         return ()
 
     def results(self):
         """Score every region and return RegionResults."""
         identity = self.identity  # before the work: what cannot be hashed fails now
         scores, from_null = self.score()
-        doubts = (*self.doubts, *self.doubts_of_outcomes())
+        seen = self.doubts_of_outcomes()
+        tell(seen)
+        doubts = (*self.doubts, *seen)
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(

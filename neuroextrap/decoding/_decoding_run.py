@@ -8,10 +8,9 @@ from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
-from neuroextrap.design._overdispersion import overdispersed_runs
+from neuroextrap.design._overdispersion import overdispersed_runs, shared_classifiers
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._engine import region_outcomes, why_untrainable
@@ -30,29 +29,27 @@ class DecodingRun(RegionRun):
     """A run whose classifiers are cross-validated on labeled samples."""
 
     labels: Labels
-    #: folds in which one classifier is tested on several runs, None if they do not
-    #: matter: without bounds, or if whole runs are their units
-    shared: Design | None
+    whole_runs: bool  # whether these are the test units
 
     def doubts_of_outcomes(self):
-        """Return a Doubt where accuracy differs between runs, and warn of it.
+        """Return Doubts, 0 or 1, if bounds count outcomes that depend on their run.
 
-        Some regions are tested once more, by classifiers of half of the runs. They are
-        the same in all parts of a run.
+        Some regions, the same in all parts of a run, are tested once more, by
+        classifiers of half of the runs.
         """
-        if self.shared is None:
+        unaffected = self.whole_runs or self.bounds.n_repeats is None
+        shared = shared_classifiers(self.labels, self.plan.design)
+        if unaffected or shared is None:
             return ()
+        X, regions, plan = self._data
+        plan = replace(plan, design=shared, codes=plan.codes[:1])
         rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
-        plan = replace(self.plan, design=self.shared, codes=self.plan.codes[:1])
-        X, regions, _ = self._data
-        parts = region_outcomes(X, regions, plan, rows, plan.design.n_classes)
         try:
-            outcomes = np.concatenate([chances for _, chances in parts])
+            parts = list(region_outcomes(X, regions, plan, rows, shared.n_classes))
         except ValueError:  # half of the runs are too few for the classifier
             return ()
-        doubts = overdispersed_runs(outcomes, self.labels, self.shared)
-        tell(doubts)
-        return doubts
+        outcomes = np.concatenate([chances for _, chances in parts])
+        return overdispersed_runs(outcomes, self.labels, shared)
 
 
 def plan_decoding(searchlight, imgs, y, groups, order=None):
@@ -119,5 +116,5 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         doubts=doubts,
         bg_img=samples.bg_img,
         labels=labels,
-        shared=tests.shared_classifiers(),
+        whole_runs=tests.options.whole_runs,
     )

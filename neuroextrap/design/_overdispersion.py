@@ -13,23 +13,24 @@ _SMALLEST_DISPERSION = 1.5
 
 
 def shared_classifiers(labels, design):
-    """Return folds in which one classifier is tested on several runs; None if not any.
+    """Return folds in which one classifier is tested on several runs, or None.
 
     These are the fold of a single split, or else every other run, tested by a
-    classifier of the others. Outcomes then differ between the runs of a fold by chance
-    only, unless outcomes of a run depend on one another.
+    classifier of the others. Independent outcomes then differ between the runs of a
+    fold by chance only.
     """
     if labels.groups is None:
         return None
     if len(design.folds) > 1:
         _, first, run = np.unique(labels.groups, return_index=True, return_inverse=True)
-        odd = (np.argsort(np.argsort(first))[run.ravel()] % 2).astype(bool)
-        halves = np.flatnonzero(odd), np.flatnonzero(~odd)
+        odd = np.argsort(np.argsort(first))[run.ravel()] % 2
+        halves = np.flatnonzero(odd), np.flatnonzero(odd == 0)
         design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
-    trained = [np.unique(labels.codes[train]) for train, _ in design.folds]
-    several = [len(np.unique(labels.groups[test])) > 1 for _, test in design.folds]
-    complete = all(len(classes) == design.n_classes for classes in trained)
-    return design if complete and any(several) else None
+    for train, _ in design.folds:
+        if len(np.unique(labels.codes[train])) < design.n_classes:
+            return None
+    tested = [np.unique(labels.groups[test]) for _, test in design.folds]
+    return design if max(map(len, tested)) > 1 else None
 
 
 def overdispersed_runs(outcomes, labels, design):
@@ -41,16 +42,15 @@ def overdispersed_runs(outcomes, labels, design):
     dispersion = run_dispersion(outcomes, labels, design)
     if dispersion is None or dispersion < _SMALLEST_DISPERSION:
         return ()
-    return (
-        Doubt(
-            "accuracy differs between runs by more than chance",
-            "accuracy differs between runs by more than chance (its variance is "
-            f"{dispersion:.1f} times that of independent test samples), as if "
-            "attention came and went with them: outcomes of a run depend on one "
-            "another, and lower bounds, which count them one by one, are too large; "
-            "give test_units='runs'",
-        ),
+    because = (
+        "accuracy differs between runs by more than chance (its variance is "
+        f"{dispersion:.1f} times that of independent outcomes)"
     )
+    note = (
+        f"{because}: lower bounds, which count outcomes of a run as independent, may be "
+        "too large; give test_units='runs'"
+    )
+    return (Doubt(because, note),)
 
 
 def run_dispersion(outcomes, labels, design):

@@ -17,7 +17,6 @@ from neuroextrap.design._forward_tests import (
     forward_parts,
 )
 from neuroextrap.design._labels import Labels, row_codes
-from neuroextrap.design._overdispersion import shared_classifiers
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward_design import ForwardDesign
@@ -333,15 +332,6 @@ class Tests:
             return self.bounds.weighting
         folds, _ = fold_weightings(self.labels.codes, self.design)
         return np.concatenate([self.bounds.weighting, folds])
-
-    def shared_classifiers(self) -> Design | None:
-        """Return folds that show whether the outcomes of a run depend on one another.
-
-        None if nothing rests on it: without bounds, or if their units are whole runs.
-        """
-        if self.bounds.n_repeats is None or self.options.whole_runs:
-            return None
-        return shared_classifiers(self.labels, self.design)
 
     @property
     def test_codes(self) -> np.ndarray:

@@ -229,7 +229,8 @@ def observed_plan(estimator, experiment, set_sizes):
 def doubts_of_pairing(estimator, experiment):
     """Return Doubts about exchanging responses in the pairing test, and warn of them.
 
-    That no runs were given, and that responses depend on their neighbors.
+    That no runs were given, and that responses, the first to every stimulus, depend on
+    their neighbors.
     """
     if not estimator.n_permutations:
         return ()
@@ -245,29 +246,15 @@ def doubts_of_pairing(estimator, experiment):
                 of_bounds=False,
             ),
         )
+    rows = np.sort(np.unique(experiment.codes, return_index=True)[1])
     doubts += doubts_of_series(
-        *_one_per_stimulus(experiment), exchange=estimator.exchange
+        experiment.responses[rows][:, experiment.usable],
+        experiment.true_predictions[rows][:, experiment.usable],
+        None if experiment.groups is None else experiment.groups[rows],
+        exchange=estimator.exchange,
     )
     tell(doubts)
     return doubts
-
-
-def _one_per_stimulus(experiment):
-    """Return responses, predictions and groups, those of one stimulus averaged.
-
-    In the order of the first responses, of usable voxels.
-    """
-    _, first, member = np.unique(
-        experiment.codes, return_index=True, return_inverse=True
-    )
-    shown = np.sort(first)
-    place = np.argsort(np.argsort(first))[member]
-    responses = np.zeros((len(shown), int(experiment.usable.sum())))
-    np.add.at(responses, place, experiment.responses[:, experiment.usable])
-    responses /= np.bincount(place)[:, np.newaxis]
-    predictions = experiment.true_predictions[shown][:, experiment.usable]
-    groups = experiment.groups
-    return responses, predictions, None if groups is None else groups[shown]
 
 
 def _permuted(estimator, experiment):

@@ -148,9 +148,10 @@ def shift_rows(
 ) -> Codes:
     """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
 
-    The rows of each of `groups` (n,) are a series of their own, in their order: what
-    leaves it at the end comes back at its beginning. All orders differ, and none is the
-    given one. If fewer exist than are requested, each is returned once.
+    The rows of each of `groups` (n,) are a series of their own: what leaves it at the
+    end comes back at its beginning. If fewer other shifts exist than are requested,
+    each is returned once. Otherwise they are drawn with replacement, the given order
+    among them, which keeps a test exact under the +1 rule.
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
@@ -168,25 +169,15 @@ def shift_rows(
             "requested; all are used and no p-value can be below "
             f"{1 / (others + 1):.3g}"
         )
-    rng = random_generator(random_state)
-    if others <= _LISTED * n_permutations:
-        chosen = 1 + rng.choice(others, min(others, n_permutations), replace=False)
-        offsets = np.stack(np.unravel_index(np.sort(chosen), sizes), axis=1)
+    if others <= n_permutations:
+        offsets = np.stack(np.unravel_index(np.arange(1, others + 1), sizes), axis=1)
     else:
-        offsets = _distinct_offsets(sizes, n_permutations, rng)
+        rng = random_generator(random_state)
+        offsets = rng.integers(sizes, size=(n_permutations, len(sizes)))
     orders = np.empty((len(offsets), n), dtype=np.intp)
     for run, offset in zip(runs, offsets.T, strict=True):
         orders[:, run] = run[(np.arange(len(run)) - offset[:, None]) % len(run)]
     return orders
-
-
-def _distinct_offsets(sizes: list[int], n: int, rng: np.random.Generator) -> Codes:
-    """Draw n distinct offsets of series of these sizes, not all of them zero."""
-    drawn: dict[tuple[int, ...], None] = {}
-    while len(drawn) < n:
-        offsets = rng.integers(sizes, size=(n - len(drawn), len(sizes)))
-        drawn |= {tuple(row): None for row in offsets.tolist() if any(row)}
-    return np.array(list(drawn), dtype=np.intp)
 
 
 def _labelings(

@@ -131,12 +131,12 @@ def test_shifts_are_circular_within_runs():
 
 
 def test_many_runs_are_drawn():
-    """Distinct shifts, none of which is the given order."""
+    """Each run has an offset of its own."""
     codes, groups = np.arange(400), np.repeat(np.arange(10), 40)
     shifted = exchanged(
         codes, exchange="shifts", groups=groups, n_permutations=50, random_state=0
     )
-    assert len(np.unique(shifted, axis=0)) == 50
+    assert len(np.unique(shifted, axis=0)) == len(shifted) == 50
     for row in shifted:
         offsets = (row - codes) % 40
         assert (groups[row] == groups).all()
