@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.design._doubts import tell
+from neuroextrap.design._findings import tell
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
@@ -63,7 +63,7 @@ class RegionRun:
     test_codes: np.ndarray
     set_sizes: np.ndarray
     notes: tuple
-    doubts: tuple = ()  # of Doubt
+    findings: tuple = ()  # of Finding
     bg_img: Any = None  # drawn under maps if there is no template
 
     @cached_property
@@ -184,17 +184,17 @@ class RegionRun:
             )
         return null_statistics(score, null, most=most)
 
-    def doubts_of_outcomes(self):
-        """Return Doubts that only outcomes can raise."""
+    def findings_of_outcomes(self):
+        """Return Findings that are made of the outcomes, after the work."""
         return ()
 
     def results(self):
         """Score every region and return RegionResults."""
         identity = self.identity  # before the work: what cannot be hashed fails now
         scores, from_null = self.score()
-        seen = self.doubts_of_outcomes()
+        seen = self.findings_of_outcomes()
         tell(seen)
-        doubts = (*self.doubts, *seen)
+        findings = (*self.findings, *seen)
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(
@@ -208,8 +208,8 @@ class RegionRun:
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
-            notes=(*(doubt.note for doubt in doubts), *self.notes),
-            doubts=tuple((doubt.clause, doubt.of_bounds) for doubt in doubts),
+            notes=(*(finding.note for finding in findings), *self.notes),
+            findings=findings,
             marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,

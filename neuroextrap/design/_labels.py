@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from neuroextrap.stats._labels import check_labels
 
@@ -32,6 +33,28 @@ def row_codes(*columns):
     """Return one code per distinct combination of values, shape (n_samples,)."""
     coded = [np.unique(column, return_inverse=True)[1] for column in columns]
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
+
+
+def means_of(values, codes):
+    """Return the mean rows of codes 0, 1, ..., shape (n_codes, n_columns)."""
+    member = scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
+    return (member @ values) / np.bincount(codes)[:, np.newaxis]
+
+
+def without_means(X, codes, groups=None):
+    """Return samples without the means of their run and class, in standard deviations.
+
+    `X` has shape (n_samples, n_features); features that are then constant are left out.
+    Without `groups` all samples are one run.
+    """
+    rest = np.asarray(X, dtype=np.float64)
+    for column in (np.zeros(len(rest), dtype=int) if groups is None else groups, codes):
+        _, member, size = np.unique(column, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(size), rest.shape[1]))
+        np.add.at(sums, member, rest)
+        rest = rest - (sums / size[:, None])[member]
+    spread = rest.std(axis=0)
+    return rest[:, spread > 0] / spread[spread > 0]
 
 
 def code_labels(y, classes, groups, blocks, order=None):

@@ -1,11 +1,10 @@
 """Whether outcomes of a run depend on one another: run accuracies that differ."""
 
 import numpy as np
-import scipy.sparse
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import Doubt
-from neuroextrap.design._labels import row_codes
+from neuroextrap.design._findings import BOUNDS, Finding
+from neuroextrap.design._labels import means_of, row_codes
 
 _SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
@@ -23,18 +22,16 @@ def shared_classifiers(labels, design):
         return None
     if len(design.folds) > 1:
         _, first, run = np.unique(labels.groups, return_index=True, return_inverse=True)
-        odd = np.argsort(np.argsort(first))[run.ravel()] % 2
+        odd = np.argsort(np.argsort(first))[run] % 2
         halves = np.flatnonzero(odd), np.flatnonzero(odd == 0)
         design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
-    for train, _ in design.folds:
-        if len(np.unique(labels.codes[train])) < design.n_classes:
-            return None
-    tested = [np.unique(labels.groups[test]) for _, test in design.folds]
-    return design if max(map(len, tested)) > 1 else None
+    n_trained = [len(np.unique(labels.codes[train])) for train, _ in design.folds]
+    n_tested = [len(np.unique(labels.groups[test])) for _, test in design.folds]
+    return design if min(n_trained) == design.n_classes and max(n_tested) > 1 else None
 
 
 def overdispersed_runs(outcomes, labels, design):
-    """Return Doubts, 0 or 1, where outcomes of a run depend on one another.
+    """Return Findings, 0 or 1, where outcomes of a run depend on one another.
 
     `outcomes` (n_regions, n_test) are chances to be right, of the test points of the
     `design` that :func:`shared_classifiers` returned.
@@ -46,60 +43,41 @@ def overdispersed_runs(outcomes, labels, design):
         "accuracy differs between runs by more than chance (its variance is "
         f"{dispersion:.1f} times that of independent outcomes)"
     )
-    note = (
-        f"{because}: lower bounds, which count outcomes of a run as independent, may be "
-        "too large; give test_units='runs'"
+    effect = (
+        "lower bounds and e-values, which count outcomes of a run as independent, may "
+        "be too large"
     )
-    return (Doubt(because, note),)
+    seen = ("overdispersed_runs", "doubtful", dispersion, BOUNDS)
+    return (Finding(*seen, because, effect, "give test_units='runs'"),)
 
 
 def run_dispersion(outcomes, labels, design):
     """Return the variance of run accuracies over that of independent outcomes.
 
     The mean outcome of a class in a fold is first subtracted; a block counts as one
-    outcome. The reference exchanges outcomes of a class between the runs of a fold, in
-    the same way in all regions: exact if they are independent. Averaged over the most
-    accurate regions, which the exchange does not change. None if one of 199
-    exchanges gives as much, or nothing can be exchanged.
+    outcome. The variance is averaged over at most 64 regions that are at least half as
+    much above chance as the best one. The reference exchanges outcomes of a class
+    between the runs of a fold, in the same way in all regions: exact if outcomes are
+    independent. None if one of 199 exchanges gives as much.
     """
-    e, run, cell = _units(outcomes, labels, design)
-    size, order = np.bincount(run)[:, np.newaxis], np.argsort(cell, kind="stable")
-    cells = np.split(order, np.flatnonzero(np.diff(cell[order])) + 1)
-    for members in cells:
-        e[members] -= e[members].mean(axis=0)
-    total = np.square(e).sum(axis=0)
-    e = e[:, total > 1e-9] / np.sqrt(total[total > 1e-9])
-    if not e.size:
-        return None
-
-    def variance(rows):
-        sums = scipy.sparse.csr_array((ones, (run, rows)), (len(size), len(e))) @ e
-        return (sums**2 / size).sum(axis=0).mean()
-
-    rng, ones = np.random.default_rng(0), np.ones(len(e))
-    observed, chance = variance(np.arange(len(e))), np.empty(_SHUFFLES)
-    for shuffle in range(_SHUFFLES):
-        rows = np.empty(len(e), dtype=int)
-        rows[order] = np.concatenate([rng.permutation(members) for members in cells])
-        chance[shuffle] = variance(rows)
-    reached = (chance >= observed * (1 - 1e-10)).any()
-    return None if reached else float(observed / chance.mean())
-
-
-def _units(outcomes, labels, design):
-    """Return outcomes of test units (n_units, n_regions), with their runs and cells.
-
-    Of at most 64 regions that are at least half as much above chance as the best one.
-    Outcomes of a cell, a class in a fold, are exchangeable.
-    """
-    point = design.test if labels.units is None else labels.units[design.test]
-    codes, fold = labels.codes[design.test], design.fold_of_test
-    unit = row_codes(fold, codes, point)
-    _, first, size = np.unique(unit, return_index=True, return_counts=True)
+    test, fold = design.test, design.fold_of_test
+    cell = row_codes(fold, labels.codes[test])
+    point = row_codes(cell, test if labels.units is None else labels.units[test])
     above = outcomes.mean(axis=1) - 1 / design.n_classes
     best = np.argsort(-above, kind="stable")[:_MOST_REGIONS]
-    best = best[above[best] >= above.max() / 2]
-    sums = np.zeros((len(size), len(best)))
-    np.add.at(sums, unit, outcomes[best].T)
-    runs = row_codes(fold, labels.groups[design.test])
-    return sums / size[:, np.newaxis], runs[first], row_codes(fold, codes)[first]
+    rest = means_of(outcomes[best[above[best] >= above.max() / 2]].T, point)
+    first = np.unique(point, return_index=True)[1]
+    cell, run = cell[first], row_codes(fold, labels.groups[test])[first]
+    rest -= means_of(rest, cell)[cell]
+    total = np.square(rest).sum(axis=0)
+    rest = rest[:, total > 1e-9] / np.sqrt(total[total > 1e-9])
+    if not rest.size:
+        return None
+    rng, place, size = np.random.default_rng(0), np.argsort(cell), np.bincount(run)
+    order, variances = np.arange(len(cell)), []
+    for _ in range(1 + _SHUFFLES):
+        variances.append((size @ means_of(rest[order], run) ** 2).mean())
+        order[place] = np.lexsort((rng.random(len(cell)), cell))
+    observed, *chance = variances
+    reached = max(chance) >= observed * (1 - 1e-10)
+    return None if reached else float(observed / np.mean(chance))

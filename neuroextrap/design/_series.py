@@ -1,10 +1,11 @@
-"""Test responses that follow each other in time: how they are exchanged, and doubts."""
+"""Test responses that follow each other in time: their exchange, and findings."""
 
 import numpy as np
 import scipy.fft
 
 from neuroextrap import stats
-from neuroextrap.design._doubts import Doubt
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
+from neuroextrap.design._labels import means_of, row_codes
 from neuroextrap.stats._permutation import shift_rows
 
 EXCHANGES = ("rows", "shifts")
@@ -19,63 +20,52 @@ def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     `codes` (n_test,) are the stimuli. By "rows" stimuli change places within groups,
     all repeats of one together; by "shifts" the series of each group as a whole.
     """
-    if exchange not in EXCHANGES:
-        raise ValueError(f"exchange={exchange!r} must be one of {EXCHANGES}")
+    given = {"n_permutations": n_permutations, "random_state": random_state}
     repeated = len(np.unique(codes)) < len(codes)
     if exchange == "rows":
-        return stats.permute_labels(
-            codes,
-            groups=groups,
-            blocks=codes if repeated else None,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
+        blocks = codes if repeated else None
+        return stats.permute_labels(codes, groups=groups, blocks=blocks, **given)
+    if exchange != "shifts":
+        raise ValueError(f"exchange={exchange!r} must be one of {EXCHANGES}")
     if repeated:
         raise ValueError(
             "exchange='shifts' needs one response to each stimulus, because repeats of "
             "a series must move together; give repeats='average' (and groups=None if "
             "the repeats are the runs)"
         )
-    return codes[shift_rows(len(codes), groups, n_permutations, random_state)]
+    return codes[shift_rows(len(codes), groups, **given)]
 
 
-def doubts_of_series(responses, predictions, groups, *, exchange):
-    """Return Doubts, 0 or 1, about exchanging rows that depend on their neighbors.
+def findings_of_series(responses, predictions, groups, *, exchange):
+    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors.
 
     The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`.
     """
     inflation = neighbor_inflation(responses, predictions, groups) or 1.0
-    if exchange == "rows":
-        if inflation < _SMALLEST_INFLATION:
-            return ()
-        return (
-            Doubt(
-                "test responses that follow each other depend on each other beyond "
-                "what is predicted, and so do their predictions",
-                "test responses that follow each other depend on each other beyond "
-                "what is predicted, and so do their predictions, as in recordings of "
-                f"a film or a story (correlations have {inflation:.1f} times the "
-                "variance that they have in independent rows): p-values are too small; "
-                "give exchange='shifts', with responses in the order of acquisition",
-            ),
+    shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
+    if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
+        because = (
+            "test responses that follow each other depend on each other beyond what is "
+            "predicted, and so do their predictions, as in a film or a story "
+            f"(correlations have {inflation:.1f} times the variance that they have in "
+            "independent rows)"
         )
-    shortest = len(responses) if groups is None else np.unique_counts(groups)[1].min()
-    if inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
-        clause = (
+        remedy = "give exchange='shifts', with responses in the order of acquisition"
+    elif exchange == "rows":
+        return ()
+    elif inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
+        because = (
             f"runs of {shortest} test responses are short for how long neighbors "
-            "depend on each other"
+            "depend on each other, and circular shifts join their ends"
         )
         remedy = "test longer runs"
-    elif all(_has_trend(rows, groups) for rows in (responses, predictions)):
-        clause = (
-            "test responses and their predictions both have trends in the course of "
-            "a run"
-        )
+    elif all(_has_trend(values, groups) for values in (responses, predictions)):
+        because = "test responses and predictions both have trends, which shifts break"
         remedy = "remove trends (detrend the responses, or high-pass filter them)"
     else:
         return ()
-    note = f"{clause}: p-values by circular shifts are too small; {remedy}"
-    return (Doubt(clause, note, of_bounds=False),)
+    seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
+    return (Finding(*seen, because, TOO_SMALL, remedy),)
 
 
 def neighbor_inflation(responses, predictions, groups=None):
@@ -132,17 +122,15 @@ def _has_trend(values, groups):
 
 def _by_run(n_rows, groups):
     """Return the rows ordered by run, and the run of each, as codes."""
-    codes = np.zeros(n_rows) if groups is None else groups
-    codes = np.unique(codes, return_inverse=True)[1]
+    codes = row_codes(np.zeros(n_rows) if groups is None else groups)
     rows = np.argsort(codes, kind="stable")
     return rows, codes[rows]
 
 
 def _scaled(values, run):
     """Return some columns, without the means of runs, of length one or zero."""
-    rest = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
-    for number in range(run[-1] + 1):
-        rest[run == number] -= rest[run == number].mean(axis=0)
+    some = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
+    rest = some - means_of(some, run)[run]
     length = np.sqrt(np.square(rest).sum(axis=0))
     return rest / np.where(length > 0, length, 1)
 

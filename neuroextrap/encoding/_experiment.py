@@ -7,8 +7,9 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._values import Keep
-from neuroextrap.design._doubts import Doubt, tell
-from neuroextrap.design._series import doubts_of_series, exchanged
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import (
     EncodingMargins,
@@ -18,6 +19,7 @@ from neuroextrap.encoding._margins import (
 from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
@@ -32,21 +34,6 @@ REPEATS_NOTE = (
     "encoder misses: margins and posteriors take an average to be as noisy as one of "
     "them, and are too cautious if that is noisier"
 )
-
-
-_EXCHANGE_NOTES = {
-    "rows": (
-        "p-values permute which stimulus goes with which test response; they are "
-        "exact if the model and the noise covariance come from other data and "
-        "responses are exchangeable within groups (stimuli in random order)"
-    ),
-    "shifts": (
-        "p-values shift the series of test responses of every group (run) against the "
-        "stimuli; they hold if the model and the noise covariance come from other data "
-        "and the series are stationary (no trends) and long compared with the time "
-        "over which they correlate"
-    ),
-}
 
 
 class Experiment(NamedTuple):
@@ -226,35 +213,40 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
-def doubts_of_pairing(estimator, experiment):
-    """Return Doubts about exchanging responses in the pairing test, and warn of them.
+def findings_of_pairing(estimator, experiment, n_others):
+    """Return Findings about the exchange of stimuli, and warn of them.
 
-    That no runs were given, and that responses, the first to every stimulus, depend on
-    their neighbors.
+    `n_others` is the number of other pairings that were found. Neighbors are those of
+    the first responses to every stimulus.
     """
     if not estimator.n_permutations:
         return ()
-    doubts = ()
+    found = []
     if experiment.groups is None and estimator.exchange == "rows":
-        doubts = (
-            Doubt(
-                "no runs were given (groups=None), so that responses were exchanged "
-                "between all stimuli as if none belonged together",
-                "groups=None: responses and stimuli are paired anew over the whole "
-                "test set; if responses were acquired in runs, give groups so that the "
-                "pairing is permuted within runs",
-                of_bounds=False,
-            ),
-        )
+        found.append(_NO_GROUPS)
+    if n_others < estimator.n_permutations:
+        found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
     rows = np.sort(np.unique(experiment.codes, return_index=True)[1])
-    doubts += doubts_of_series(
+    found += findings_of_series(
         experiment.responses[rows][:, experiment.usable],
         experiment.true_predictions[rows][:, experiment.usable],
         None if experiment.groups is None else experiment.groups[rows],
         exchange=estimator.exchange,
     )
-    tell(doubts)
-    return doubts
+    tell(found)
+    return tuple(found)
+
+
+_NO_GROUPS = Finding(
+    "no_groups",
+    "doubtful",
+    0.0,
+    P_VALUES,
+    "no runs were given (groups=None) and stimuli were exchanged over the whole test "
+    "set",
+    f"{TOO_SMALL} if responses were acquired in runs",
+    "give groups, so that stimuli are exchanged within runs",
+)
 
 
 def _permuted(estimator, experiment):
@@ -296,5 +288,13 @@ def _notes(estimator, experiment):
                 "which holds for the given stimuli"
             )
     if estimator.n_permutations:
-        notes.append(_EXCHANGE_NOTES[estimator.exchange])
+        needed = {
+            "rows": "responses are exchangeable within groups (in random order)",
+            "shifts": "the series that were shifted as wholes are long and stationary",
+        }
+        notes.append(
+            "p-values permute which stimulus goes with which test response; they are "
+            "exact if the model and the noise covariance come from other data and "
+            f"{needed[estimator.exchange]}"
+        )
     return tuple(notes)

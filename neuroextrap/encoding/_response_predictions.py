@@ -11,8 +11,8 @@ from scipy.special import softmax
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_files import check_has_results
-from neuroextrap.design._doubts import tell
-from neuroextrap.design._series import doubts_of_series, exchanged
+from neuroextrap.design._findings import tell
+from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.maps._registry import voxel_record
@@ -48,16 +48,13 @@ def prediction_scores(
 
     The permutation test asks whether predictions are related to responses at all:
     predictions are permuted over responses, in the same way in every voxel, and
-    the largest correlation over voxels gives the family-wise p-value. If rows are
-    exchanged freely, it holds where they are exchangeable under the null hypothesis
-    (stimuli in random order, ``groups`` within runs), not in a continuous recording
-    such as a film or a story, whose rows depend on their neighbors in time: there
-    p-values are far too small, and a warning says so. For such series,
-    ``exchange="shifts"`` shifts the predictions of each run as a whole against its
-    responses; what leaves a run at the end comes back at its beginning. This holds for
-    stationary series (without trends) that are long compared with the time over which
-    they correlate. A run of n rows has n - 1 other shifts, so that no p-value of a
-    single run can be below 1 / n.
+    the largest correlation over voxels gives the family-wise p-value. It holds where
+    the rows are exchangeable under the null hypothesis (stimuli in random order,
+    ``groups`` within runs), not in a continuous recording such as a film or a story,
+    whose rows depend on their neighbors in time: there p-values are far too small, and
+    a warning says so. ``exchange="shifts"`` then shifts the predictions of each run
+    as a whole, circularly, against its responses. This holds for stationary series
+    (without trends) that are long compared with the time over which they correlate.
 
     Parameters
     ----------
@@ -95,8 +92,8 @@ def prediction_scores(
     Warns
     -----
     UserWarning
-        If neighboring rows depend on each other, so that p-values are too small; if
-        there are fewer permutations than requested.
+        If p-values are too small because neighboring rows depend on each other, or
+        cannot be small because there are few permutations.
 
     References
     ----------
@@ -136,7 +133,7 @@ def prediction_scores(
             n_permutations=n_permutations,
             random_state=random_state,
         )
-        tell(doubts_of_series(Y, F, groups, exchange=exchange))
+        tell(findings_of_series(Y, F, groups, exchange=exchange))
         scores |= _p_values(y, f, scores["correlation"], orders)
     return scores
 

@@ -122,7 +122,7 @@ def test_a_block_counts_once():
 
 
 def test_attentive_runs_are_found():
-    """At the end of a fit, in warning, notes and doubts; whole runs are the remedy."""
+    """At the end of a fit, in warning and notes; whole runs are the remedy."""
     data = recorded(0, attentive=True)
     light, warned = fitted(*data)
     assert SENTENCE in warned

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from neuroextrap.design._series import doubts_of_series, exchanged, neighbor_inflation
+from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
 
 
 def series(rng, n_rows, correlation, n_columns=6):
@@ -79,7 +79,7 @@ def test_exchangeable_rows_are_accepted(case):
     for number in range(60):
         f = series(rng, 40, of_predictions)
         y = series(rng, 40, of_responses) + (number % 2) * f
-        alarms += len(doubts_of_series(y, f, None, exchange="rows"))
+        alarms += len(findings_of_series(y, f, None, exchange="rows"))
     assert alarms <= 2
 
 
@@ -91,27 +91,27 @@ def test_constant_columns_and_short_tables_are_accepted():
     assert neighbor_inflation(y[:2], y[:2] + 1) is None
 
 
-def test_doubts_name_the_remedy():
+def test_findings_name_the_remedy():
     """Free exchange of a series, shifts of a short one, and shifts of trends."""
     rng = np.random.default_rng(5)
     y, f = series(rng, 40, 0.9), series(rng, 40, 0.9)
     time = np.linspace(-2, 2, 150)[:, None]
     drifts = rng.normal(size=(2, 150, 6)) + time
     cases = {
-        "exchange='shifts'": doubts_of_series(y, f, None, exchange="rows"),
-        "test longer runs": doubts_of_series(y, f, None, exchange="shifts"),
-        "high-pass filter": doubts_of_series(*drifts, None, exchange="shifts"),
+        "exchange='shifts'": findings_of_series(y, f, None, exchange="rows"),
+        "test longer runs": findings_of_series(y, f, None, exchange="shifts"),
+        "high-pass filter": findings_of_series(*drifts, None, exchange="shifts"),
     }
-    for remedy, (doubt,) in cases.items():
-        assert remedy in doubt.note
+    for remedy, (found,) in cases.items():
+        assert remedy in found.note
 
 
 def test_long_stationary_series_can_be_shifted():
-    """No doubt remains."""
+    """Nothing is found."""
     rng = np.random.default_rng(6)
     y, f = series(rng, 300, 0.7), series(rng, 300, 0.7)
-    assert doubts_of_series(y, f, None, exchange="rows")
-    assert not doubts_of_series(y, f, None, exchange="shifts")
+    assert findings_of_series(y, f, None, exchange="rows")
+    assert not findings_of_series(y, f, None, exchange="shifts")
 
 
 def test_shifts_are_circular_within_runs():

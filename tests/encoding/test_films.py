@@ -63,8 +63,8 @@ def test_free_exchange_of_a_film_is_marked_and_shifts_are_not():
     assert "test responses that follow each other" in str(model.generate_report())
     model, warned = fitted("shifts", n_test=200, correlation=0.5)
     assert not warned
-    assert not model.results_.doubts
-    assert any("shift the series" in note for note in model.notes_)
+    assert not model.findings_
+    assert any("shifted as wholes" in note for note in model.notes_)
 
 
 def test_random_order_is_not_marked():
