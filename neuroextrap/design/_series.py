@@ -71,18 +71,13 @@ def findings_of_series(responses, predictions, groups, *, exchange):
 def neighbor_inflation(responses, predictions, groups=None):
     """Return by how much dependence of rows inflates the variance of correlations.
 
-    Where responses y and predictions f do not depend on each other, but on their own
-    past, their correlation has ::
-
-        1 + 2 * sum_k r_y(k) r_f(k)
-
-    times the variance that it has in independent rows (Bartlett 1946), here averaged
-    over columns. What the predictions explain of a column is first subtracted from
-    the responses, and the means of runs from both. Lags stay within runs, and are at
-    most a third of the longest one. None if the inflation could be chance: if one of
-    99 free orders of the responses, or of the predictions, gives as much. Trials whose
-    stimuli came in random order are therefore accepted, however much their noise
-    depends on time.
+    Where responses y and predictions f depend on their own past only, their correlation
+    has 1 + 2 * sum_k r_y(k) r_f(k) times the variance that it has in independent rows
+    (Bartlett 1946), here averaged over columns. What the predictions explain of a
+    column is first subtracted from the responses, and the means of runs from both. Lags
+    stay within runs, and are at most a third of the longest one. None if one of 99 free
+    orders of the responses, or of the predictions, gives as much: trials whose stimuli
+    came in random order are accepted, however much their noise depends on time.
 
     `responses` and `predictions` have shape (n_rows, n_columns), in the order of
     acquisition within each of `groups` (n_rows,).
@@ -91,10 +86,6 @@ def neighbor_inflation(responses, predictions, groups=None):
     n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
     y, f = (_scaled(values[rows], run) for values in (responses, predictions))
     y = _scaled(y - f * (y * f).sum(axis=0), run)
-    varies = y.any(axis=0) & f.any(axis=0)
-    if n_lags < 1 or not varies.any():
-        return None
-    y, f = y[:, varies], f[:, varies]
     place = np.arange(len(y)) + n_lags * run  # zeros between runs
     of_y, of_f = (_autocorrelation(values, place, n_lags) for values in (y, f))
     observed, rng = _inflation(of_y, of_f), np.random.default_rng(0)

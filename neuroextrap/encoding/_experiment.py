@@ -214,19 +214,14 @@ def observed_plan(estimator, experiment, set_sizes):
 
 
 def findings_of_pairing(estimator, experiment, n_others):
-    """Return Findings about the exchange of stimuli, and warn of them.
-
-    `n_others` is the number of other pairings that were found. Neighbors are those of
-    the first responses to every stimulus.
-    """
+    """Return Findings about the `n_others` other pairings, and warn of them."""
     if not estimator.n_permutations:
         return ()
-    found = []
-    if experiment.groups is None and estimator.exchange == "rows":
-        found.append(_NO_GROUPS)
+    ungrouped = experiment.groups is None and estimator.exchange == "rows"
+    found = [_NO_GROUPS] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
-    rows = np.sort(np.unique(experiment.codes, return_index=True)[1])
+    rows = np.sort(np.unique(experiment.codes, return_index=True)[1])  # no repeats
     found += findings_of_series(
         experiment.responses[rows][:, experiment.usable],
         experiment.true_predictions[rows][:, experiment.usable],

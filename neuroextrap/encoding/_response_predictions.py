@@ -89,12 +89,6 @@ def prediction_scores(
     ValueError
         When shapes differ, a value is not finite, or `exchange` is unknown.
 
-    Warns
-    -----
-    UserWarning
-        If p-values are too small because neighboring rows depend on each other, or
-        cannot be small because there are few permutations.
-
     References
     ----------
     Nichols & Holmes 2002, "Nonparametric permutation tests for functional

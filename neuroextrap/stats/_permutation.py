@@ -196,10 +196,9 @@ def shift_rows(
 ) -> Codes:
     """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
 
-    The rows of each of `groups` (n,) are a series of their own: what leaves it at the
-    end comes back at its beginning. If fewer other shifts exist than are requested,
-    each is returned once. Otherwise they are drawn with replacement, the given order
-    among them, which keeps a test exact under the +1 rule.
+    The rows of each of `groups` (n,) are a series of their own. If fewer other shifts
+    exist than are requested, each is returned once; otherwise they are drawn with
+    replacement, the given order among them, which keeps tests exact by the +1 rule.
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
@@ -207,10 +206,7 @@ def shift_rows(
     sizes = [len(run) for run in runs]
     others = math.prod(sizes) - 1
     if others == 0:
-        raise ValueError(
-            "nothing can be shifted: every group has a single row; give groups of rows "
-            "that follow each other in time (or none)"
-        )
+        raise ValueError("nothing can be shifted: give groups of several rows, or none")
     if others < n_permutations:
         few = FewLabelings(others, 1, "shifts")
         warn(f"{few.exist}, {n_permutations} were requested; {few.limit}")
