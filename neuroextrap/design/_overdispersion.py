@@ -48,7 +48,7 @@ def overdispersed_runs(outcomes, labels, design):
         "be too large"
     )
     seen = ("overdispersed_runs", "doubtful", dispersion, BOUNDS)
-    return (Finding(*seen, because, effect, "give test_units='runs'"),)
+    return (Finding(*seen, because, effect, "give test_units='runs' (see Bounds)"),)
 
 
 def run_dispersion(outcomes, labels, design):
