@@ -44,8 +44,8 @@ def overdispersed_runs(outcomes, labels, design):
         f"{dispersion:.1f} times that of independent outcomes)"
     )
     effect = (
-        "lower bounds and e-values, which count outcomes of a run as independent, may "
-        "be too large"
+        "lower bounds and e-values, which count the outcomes of a run as independent, "
+        "may be too large"
     )
     seen = ("overdispersed_runs", "doubtful", dispersion, BOUNDS)
     return (Finding(*seen, because, effect, "give test_units='runs' (see Bounds)"),)

@@ -1,6 +1,8 @@
 """Runs whose accuracies differ by more than chance."""
 
+import re
 import warnings
+from html import unescape
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._overdispersion import run_dispersion, shared_classifiers
+from neuroextrap.reporting import identification_sections
 
 SENTENCE = "accuracy differs between runs by more than chance"
 
@@ -121,12 +124,21 @@ def test_a_block_counts_once():
     assert ratios[0] == pytest.approx(ratios[1])
 
 
-def test_attentive_runs_are_found():
-    """At the end of a fit, in warning and notes; whole runs are the remedy."""
+def test_attentive_runs_are_found(tmp_path):
+    """After the maps, in all places where findings are told; the remedy is silent."""
     data = recorded(0, attentive=True)
-    light, warned = fitted(*data)
-    assert SENTENCE in warned
-    assert any(note.startswith(SENTENCE) for note in light.notes_)
+    light, warned = fitted(*data, n_permutations=19)
+    (found,) = (f for f in light.findings_ if f.name == "overdispersed_runs")
+    assert found.grade == "doubtful"
+    assert found.touches("bayes_accuracy_bound_fwe")
+    assert not found.touches("p_value")
+    assert found.note in warned
+    assert found.note in light.notes_
+    light.to_directory(tmp_path)
+    assert type(light).from_directory(tmp_path).findings_ == light.findings_
+    answer = unescape(dict(identification_sections(light))["What was found"])
+    bounded = re.search(r"95% confidence.*?independent outcomes", answer, re.DOTALL)
+    assert found.effect in bounded.group()
     remedied, warned = fitted(*data, bounds=Bounds(test_units="runs"))
     assert SENTENCE not in warned
     bounds = [fit.region_scores_["bayes_accuracy_bound"] for fit in (light, remedied)]
