@@ -9,7 +9,7 @@ from neuroextrap.design._labels import means_of, row_codes
 from neuroextrap.stats._permutation import shift_rows
 
 EXCHANGES = ("rows", "shifts")
-_MOST_COLUMNS, _MOST_LAGS, _SHUFFLES = 32, 30, 99
+_MOST_COLUMNS, _MOST_LAGS, _SHUFFLES = 32, 30, 199
 _SMALLEST_INFLATION = 1.1
 _FEWEST_INDEPENDENT = 20  # rows of a run over the inflation, for shifts
 
@@ -75,9 +75,9 @@ def neighbor_inflation(responses, predictions, groups=None):
     has 1 + 2 * sum_k r_y(k) r_f(k) times the variance that it has in independent rows
     (Bartlett 1946), here averaged over columns. What the predictions explain of a
     column is first subtracted from the responses, and the means of runs from both. Lags
-    stay within runs, and are at most a third of the longest one. None if one of 99 free
-    orders of the responses, or of the predictions, gives as much: trials whose stimuli
-    came in random order are accepted, however much their noise depends on time.
+    stay within runs, and are at most a third of the longest one. None if one of 199
+    free orders of the responses, or of the predictions, gives as much: trials whose
+    stimuli came in random order are accepted, however much their noise depends on time.
 
     `responses` and `predictions` have shape (n_rows, n_columns), in the order of
     acquisition within each of `groups` (n_rows,).
