@@ -38,7 +38,7 @@ class DecodingRun(RegionRun):
         """
         unaffected = self.whole_runs or self.bounds.n_repeats is None
         shared = shared_classifiers(self.labels, self.plan.design)
-        if unaffected or shared is None:
+        if unaffected or shared is None or not len(self.analyzed):
             return ()
         X, regions, plan = self._data
         plan = replace(plan, design=shared, codes=plan.codes[:1])

@@ -41,6 +41,8 @@ def findings_of_series(responses, predictions, groups, *, exchange):
 
     The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`.
     """
+    if not responses.shape[1]:
+        return ()
     inflation = neighbor_inflation(responses, predictions, groups) or 1.0
     shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
     if exchange == "rows" and inflation >= _SMALLEST_INFLATION:

@@ -89,6 +89,7 @@ def test_constant_columns_and_short_tables_are_accepted():
     y = series(rng, 30, 0.9)
     assert neighbor_inflation(y, np.ones_like(y)) is None
     assert neighbor_inflation(y[:2], y[:2] + 1) is None
+    assert not findings_of_series(y[:, :0], y[:, :0], None, exchange="rows")
 
 
 def test_findings_name_the_remedy():
