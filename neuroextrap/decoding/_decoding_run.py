@@ -41,7 +41,7 @@ class DecodingRun(RegionRun):
         if unaffected or shared is None or not len(self.analyzed):
             return ()
         X, regions, plan = self._data
-        plan = replace(plan, design=shared, codes=plan.codes[:1])
+        plan = replace(plan, design=shared, codes=plan.codes[:1], by_sums=None)
         rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
         try:
             parts = list(region_outcomes(X, regions, plan, rows, shared.n_classes))
