@@ -34,18 +34,19 @@ from neuroextrap.cohorts._request import (
     working_folder,
 )
 from neuroextrap.images._bids_runs import find_participants, find_raw
-from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
+from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
 
-@takes_sample_options(without="samples confounds sample_mask label_column")
+@takes_options(SampleOptions, without="samples confounds sample_mask label_column")
 def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     derivatives: str | PathLike,
     out: str | PathLike,
@@ -135,7 +136,6 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Whether to replace results of other files or options.
     dry_run : bool, default=False
         Whether to find and check everything, estimate time, and write nothing.
-    **options
 
     Returns
     -------
@@ -170,7 +170,7 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     check_flags(overwrite=overwrite, dry_run=dry_run)
     of_betas = samples == "betas"
     made_as = "volumes" if of_betas else samples
-    made_by = as_sample_options(analyze_participants, options, samples=made_as)
+    made_by = as_options(SampleOptions, analyze_participants, options, samples=made_as)
     confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
     labels = _labels(participants, find_participants(derivatives))
     part = parse_shard(shard)

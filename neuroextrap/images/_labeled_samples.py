@@ -24,7 +24,8 @@ from neuroextrap.images._loading import cleans_over_time, load_samples
 from neuroextrap.images._mean_image import mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 _NOT_OF_VOLUMES = "samples smoothing_fwhm label_column"
 
@@ -50,7 +51,7 @@ class LabeledSamples:
     order: object = None
 
 
-@takes_sample_options(without=_NOT_OF_VOLUMES)
+@takes_options(SampleOptions, without=_NOT_OF_VOLUMES)
 def volume_samples(
     imgs: Any, events: Any, *, masker: Any, **options: Any
 ) -> LabeledSamples:
@@ -68,7 +69,6 @@ def volume_samples(
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
-    **options
 
     Returns
     -------
@@ -97,11 +97,11 @@ def volume_samples(
     >>> samples.y, samples.runs
     (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
     """
-    options = as_sample_options(volume_samples, options, samples="volumes")
+    options = as_options(SampleOptions, volume_samples, options, samples="volumes")
     return read_volumes(imgs, events, masker, options)
 
 
-@takes_sample_options(without=_NOT_OF_VOLUMES)
+@takes_options(SampleOptions, without=_NOT_OF_VOLUMES)
 def block_averages(
     imgs: Any, events: Any, *, masker: Any, **options: Any
 ) -> LabeledSamples:
@@ -116,7 +116,6 @@ def block_averages(
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
-    **options
 
     Returns
     -------
@@ -147,7 +146,7 @@ def block_averages(
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    options = as_sample_options(block_averages, options, samples="blocks")
+    options = as_options(SampleOptions, block_averages, options, samples="blocks")
     return read_blocks(imgs, events, masker, options)
 
 
