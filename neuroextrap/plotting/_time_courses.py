@@ -17,11 +17,10 @@ def plot_time_course(  # noqa: PLR0913
     level: float = 0.05,
     lower_bound: Any = None,
     chance: float | None = None,
-    label: str | None = None,
     xlabel: str = "time",
     ylabel: str = "identification accuracy",
-    color: Any = COLORS[0],
     ax: Any = None,
+    **line: Any,
 ) -> Any:
     """Plot a score over time, with the moments that survive correction.
 
@@ -40,16 +39,15 @@ def plot_time_course(  # noqa: PLR0913
         Lower confidence bound of the score, drawn dashed.
     chance : float or None, default=None
         Score of guessing, drawn as a line; None draws none.
-    label : str or None, default=None
-        Name of the curve in the legend; None is "observed".
     xlabel : str, default="time"
         Name of the time axis, with its unit.
     ylabel : str, default="identification accuracy"
         Name of the score, with its unit.
-    color : str or tuple, default="#0072B2"
-        Color of the curve, as matplotlib takes it.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None makes a new figure.
+    **line
+        Further options of matplotlib's ``plot`` for the curve, such as ``color`` and
+        ``label``, its name in the legend ("observed" if it is not given).
 
     Returns
     -------
@@ -79,7 +77,10 @@ def plot_time_course(  # noqa: PLR0913
         ("times", times), scores=scores, p_value=p_value, lower_bound=lower_bound
     )
     ax = resolve_axes(ax)
-    ax.plot(times, scores, color=color, label=label or "observed")
+    (curve,) = ax.plot(
+        times, scores, **({"color": COLORS[0], "label": "observed"} | line)
+    )
+    color = curve.get_color()
     if lower_bound is not None:
         ax.plot(times, lower_bound, "--", color=color, label="lower bound")
     if p_value is not None:

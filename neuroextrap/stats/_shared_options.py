@@ -11,8 +11,8 @@ Thing = TypeVar("Thing")
 _HEAD = "Parameters\n----------\n"
 
 
-def takes_options(kind: Any, *, without: str = "") -> Callable[[Thing], Thing]:
-    """Give a function that takes ``**options`` the fields of a dataclass as keywords.
+def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
+    """Give a function that takes ``**options`` the fields of dataclasses as keywords.
 
     Its signature shows them with their defaults and its docstring describes them, but
     for parameters of its own and those named in `without`, separated by blanks.
@@ -29,17 +29,19 @@ def takes_options(kind: Any, *, without: str = "") -> Callable[[Thing], Thing]:
                 default=own.empty if field.default is MISSING else field.default,
                 annotation=field.type,
             )
+            for kind in kinds
             for field in fields(kind)
             if field.name not in lacking
         ]
         function.__signature__ = own.replace(parameters=[*first, *words])
-        return described_by(*kind.__mro__[:-1])(function)
+        sources = [base for kind in kinds for base in kind.__mro__[:-1]]
+        return described_by(*sources)(function)
 
     return decorate
 
 
 def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) -> Any:
-    """Return options, a `kind`, of the words that such a function was given.
+    """Return options, a `kind`, of words that such a function was given.
 
     TypeError for words that it does not take; `fixed` are options that it sets itself.
     """
@@ -48,7 +50,8 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
         raise TypeError(
             f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
         )
-    return kind(**given, **fixed)
+    names = {field.name for field in fields(kind)} & given.keys()
+    return kind(**{name: given[name] for name in names}, **fixed)
 
 
 def described_by(*sources: Any) -> Callable[[Thing], Thing]:
