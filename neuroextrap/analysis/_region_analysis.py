@@ -23,8 +23,7 @@ from neuroextrap.analysis._region_files import (
 from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.reporting import identification_report
-from neuroextrap.reporting._identification_page import summary
+from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
 from neuroextrap.stats._wins import warn_if_reversed
 

@@ -50,7 +50,7 @@ def lesion_identification(
 
     Returns
     -------
-    lesions : neuroextrap.analysis.RegionMaps
+    lesions : dict of images, or of ndarray
         Its maps (arrays of regions for array input, and where a region of a matrix has
         no place in an image) are ``accuracy``, ``pairwise_accuracy`` and
         ``implied_information`` (bits) of all voxels but the region's;

@@ -53,7 +53,7 @@ def compare_encoding_models_pairwise(
 
     Returns
     -------
-    comparison : dict of (str, str) to neuroextrap.analysis.RegionMaps
+    comparison : dict of (str, str) to dict of images
         Maps by pair of names, ``comparison["gabor", "retinotopic"]["p_value_fwe"]``,
         with ``table_`` (one row for every pair and region),
         ``to_directory(path, overwrite=False, report=False)``, and

@@ -7,9 +7,8 @@ from neuroextrap.plotting._accuracy_curves import (
 from neuroextrap.plotting._brain_maps import plot_map
 from neuroextrap.plotting._canonical_coordinates import (
     plot_canonical_coordinates,
-    plot_sensitivity_map,
 )
-from neuroextrap.plotting._confusion import plot_confusion_discs, plot_confusion_matrix
+from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
     plot_model_comparison,
@@ -27,7 +26,6 @@ from neuroextrap.plotting._time_courses import (
 __all__ = [
     "plot_accuracy_curve",
     "plot_canonical_coordinates",
-    "plot_confusion_discs",
     "plot_confusion_matrix",
     "plot_extrapolation_fan",
     "plot_information_vs_reproducibility",
@@ -36,7 +34,6 @@ __all__ = [
     "plot_map",
     "plot_model_comparison",
     "plot_null_distribution",
-    "plot_sensitivity_map",
     "plot_temporal_generalization",
     "plot_time_course",
 ]

@@ -21,8 +21,9 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import Keep, RegionMaps
+from neuroextrap.analysis import Keep
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.stats._validation import check_flags
 
 
