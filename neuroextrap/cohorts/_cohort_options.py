@@ -90,19 +90,10 @@ class ParticipantOptions(CohortOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOptions(CohortOptions):
-    """How the group is tested.
+    """How the group is tested; options of ``second_level_test`` among others.
 
     Parameters
     ----------
-    two_sided : bool, default=False
-        Whether a mean below chance counts as evidence too.
-    cluster_threshold : float or None, default=None
-        Cluster-forming threshold, as the p-value of t at a voxel (0.001). If None,
-        clusters are not tested.
-    tfce : bool, default=False
-        Whether to test threshold-free cluster enhancement.
-    n_permutations : int, default=10_000
-        Number of sign flips; all of them if there are fewer.
     confidence_level : float, default=0.95
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5

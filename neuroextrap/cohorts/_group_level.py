@@ -22,7 +22,7 @@ from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_together
-from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ _PAGE = "report.html"
 _KINDS = ("accuracy", "information", "prevalence")
 
 
+@described_by(second_level_test)
 @takes_options(GroupOptions)
 def analyze_group(
     out: str | PathLike,
@@ -62,8 +63,6 @@ def analyze_group(
         Names of what may differ among participants, such as ``["runs",
         "smoothing_fwhm"]``: options and parameters by their names, or runs (how many of
         every session), task, mask, confounds, features. If True, anything.
-    allow_native_space : bool, default=False
-        Whether maps in the participants' own spaces are tested voxel by voxel.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
         Atlas whose regions name the clusters on the group's page.
     names : list, dict, DataFrame or None, default=None

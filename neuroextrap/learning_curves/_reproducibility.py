@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
-from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 
 
+@described_by(information_learning_curve)
 @takes_options(CurveOptions)
 def pattern_reproducibility(
     X: Any,
@@ -31,12 +33,6 @@ def pattern_reproducibility(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or images
-        Scans; images (4-D, list of 3-D, paths) are read through ``mask``.
-    y : array-like of shape (n_samples,)
-        Label of every scan.
-    groups : array-like of shape (n_samples,)
-        Subject of every scan.
     pattern : {"sensitivity", "log_sensitivity", "canonical"}, default="sensitivity"
         Map compared: the sensitivity of p(g|x) or of log p(g|x) on the training
         scans, or the first canonical map, its sign set by the class means.

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
 
 
+@draws_on_axes
 def plot_canonical_coordinates(
     coordinates: ArrayLike,
     labels: ArrayLike,
@@ -36,13 +37,6 @@ def plot_canonical_coordinates(
         ``coordinates``.
     directions : tuple of int, default=(0, 1)
         The two directions to draw.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

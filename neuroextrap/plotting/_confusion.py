@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, class_ticks, resolve_axes
+from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
 from neuroextrap.stats._validation import check_flags
 
 
+@draws_on_axes
 def plot_confusion_matrix(
     confusion: Any, class_names: Any = None, *, discs: bool = False, ax: Any = None
 ) -> Any:
@@ -27,13 +28,6 @@ def plot_confusion_matrix(
         Names of the classes; None numbers them.
     discs : bool, default=False
         Whether to draw probabilities as discs, as they are.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

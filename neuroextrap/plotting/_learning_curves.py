@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
 from neuroextrap.stats._validation import check_flags
 
 _PANELS = {
@@ -16,6 +16,7 @@ _PANELS = {
 }
 
 
+@draws_on_axes
 def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
     """Plot information against reproducibility, one line per data set or model.
 
@@ -26,13 +27,6 @@ def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
     ----------
     curves : dict of str to Bunch
         Results of ``information_learning_curve`` by their names in the legend.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
@@ -78,6 +72,7 @@ def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
     return ax
 
 
+@draws_on_axes
 def plot_learning_curves(
     curves: dict, *, panel: str = "information", spread: bool = True, ax: Any = None
 ) -> Any:
@@ -95,13 +90,6 @@ def plot_learning_curves(
     spread : bool, default=True
         Whether to draw one standard deviation over splits as a band. Splits share
         subjects: this is not a standard error.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes, same_length
+from neuroextrap.plotting._axes import (
+    COLORS,
+    add_legend,
+    draws_on_axes,
+    resolve_axes,
+    same_length,
+)
 
 
+@draws_on_axes
 def plot_time_course(  # noqa: PLR0913
     times: Any,
     scores: Any,
@@ -43,16 +50,9 @@ def plot_time_course(  # noqa: PLR0913
         Name of the time axis, with its unit.
     ylabel : str, default="identification accuracy"
         Name of the score, with its unit.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
     **line
         Further options of matplotlib's ``plot`` for the curve, such as ``color`` and
         ``label``, its name in the legend ("observed" if it is not given).
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
@@ -94,6 +94,7 @@ def plot_time_course(  # noqa: PLR0913
     return ax
 
 
+@draws_on_axes
 def plot_temporal_generalization(  # noqa: PLR0913
     times: Any,
     scores: Any,
@@ -122,13 +123,6 @@ def plot_temporal_generalization(  # noqa: PLR0913
         Names of the axes, with the unit.
     label : str, default="identification accuracy"
         Name of the score, with its unit.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
