@@ -9,8 +9,8 @@ from typing import Any
 
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.cohorts._cohort_options import GroupOptions
+from neuroextrap.cohorts._cohort_records import INDEX, index_text
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
-from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report

@@ -23,10 +23,10 @@ from neuroextrap.cohorts._cohort_records import (
     record_path,
     record_text,
     tell_missing_runs,
+    write_index,
     write_record,
 )
 from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._index_page import write_index
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,

@@ -13,7 +13,7 @@ from neuroextrap.decoding._member_sets import read_sample_set, score_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import value_of
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import random_generator
 

@@ -25,7 +25,7 @@ from neuroextrap.maps._identification import (
 )
 from neuroextrap.margins._engine import empty_scores
 from neuroextrap.margins._paths import with_path
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them

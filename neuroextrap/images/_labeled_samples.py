@@ -20,8 +20,7 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import cleans_over_time, load_samples
-from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions

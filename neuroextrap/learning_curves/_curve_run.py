@@ -11,8 +11,7 @@ from neuroextrap.design._doubts import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._scans import center_groups, read_scans, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._labels import check_labels
-from neuroextrap.stats._validation import check_numbers, random_generator
+from neuroextrap.stats._validation import check_labels, check_numbers, random_generator
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker
-from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._loading import mean_gray_levels
 from neuroextrap.images._opening import list_images
 
 AFFINE = np.diag([-3.0, 3, 4, 1])

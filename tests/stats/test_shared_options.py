@@ -58,7 +58,7 @@ def test_options_are_in_signature_and_docstring():
     assert function(3.0, seed=1) == Options(low=3.0, seed=1)
     with pytest.raises(TypeError, match=r"function\(\) got an unexpected .*'low'"):
         function(3.0, seed=1, low=2.0)
-    with pytest.raises(TypeError, match="missing 1 required .*'seed'"):
+    with pytest.raises(TypeError, match=r"missing 1 required .*'seed'"):
         function(3.0)
 
 
