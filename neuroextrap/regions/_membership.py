@@ -152,7 +152,7 @@ def label_regions(
 ) -> tuple[sparse.csr_array, np.ndarray]:
     """Make one region of every distinct label but the `background` (None: of all).
 
-    `labels` (n_features,) are numbers or strings. Returns regions, a sparse.csr_array of bool
+    `labels` (n_features,) are numbers or strings. Returns regions, a csr_array of bool
     (n_regions, n_features) whose row i holds the features labeled ``values[i]``, int32
     indices sorted, and the values (n_regions,), ascending. ValueError where labels are
     not one-dimensional, hold NaN, or nothing but the background.
