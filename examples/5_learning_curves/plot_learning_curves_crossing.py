@@ -71,5 +71,5 @@ for ax, i in zip(axes, (0, -1), strict=True):
 
 # %%
 # Information against the reproducibility of the sensitivity maps.
-plotting.plot_information_vs_reproducibility(curves)
+plotting.plot_learning_curves(curves, panel="information_vs_reproducibility")
 plt.show()

@@ -9,7 +9,6 @@ from sklearn.utils import Bunch
 from neuroextrap.plotting import (
     plot_canonical_coordinates,
     plot_confusion_matrix,
-    plot_information_vs_reproducibility,
     plot_learning_curves,
     plot_map,
 )
@@ -92,7 +91,7 @@ def test_reproducibility_panel_stops_at_half_of_the_subjects():
 
 
 def test_information_against_reproducibility():
-    ax = plot_information_vs_reproducibility({"two": _curve()})
+    ax = plot_learning_curves({"two": _curve()}, panel="information_vs_reproducibility")
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [0.2, 0.5])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.4, 0.3])
     assert [text.get_text() for text in ax.texts] == ["2", "3"]
@@ -136,7 +135,7 @@ def test_input_is_checked():
     nothing = _curve()
     nothing.reproducibility = np.full((3, 2), np.nan)
     with pytest.raises(ValueError, match="'two' has no reproducibility"):
-        plot_information_vs_reproducibility({"two": nothing})
+        plot_learning_curves({"two": nothing}, panel="information_vs_reproducibility")
     with pytest.raises(ValueError, match="must be square"):
         plot_confusion_matrix(np.ones((2, 3)), discs=True)
     with pytest.raises(ValueError, match="finite and not negative"):
