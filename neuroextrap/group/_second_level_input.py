@@ -26,7 +26,7 @@ _FEWEST = 10  # subjects of one variance
 
 @dataclass(frozen=True, kw_only=True)
 class SecondLevelOptions:
-    """The options of :func:`second_level_test` that are no data, checked.
+    """What :func:`second_level_test` is told beside maps, design and contrast, checked.
 
     Parameters
     ----------

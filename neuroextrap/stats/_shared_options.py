@@ -71,7 +71,7 @@ def described_by(*sources: Any) -> Callable[[Thing], Thing]:
             texts = [own.get(name, known.get(name, "")) for name in names]
             texts += [text for name, text in own.items() if name not in names]
             text = "\n".join(filter(None, dict.fromkeys(texts)))
-            thing.__doc__ = f"{before}{_HEAD}{text}\n{after}\n"
+            thing.__doc__ = f"{before}{_HEAD}{text}\n{after}".rstrip() + "\n"
         return thing
 
     return decorate

@@ -81,3 +81,12 @@ def test_a_description_of_its_own_counts():
         "Do.\n\nParameters\n----------\nseed : int\n    Seed of everything.\n"
         "low : int\n    Own.\n\n    In two paragraphs.\n*args\n    More.\n"
     )
+
+
+def test_a_docstring_of_one_line_gets_a_section():
+    @described_by(Options)
+    def other(low):
+        """Do."""
+
+    text = "low, high : float\n    Both ends,\n    in bits.\n"
+    assert other.__doc__ == f"Do.\n\nParameters\n----------\n{text}"

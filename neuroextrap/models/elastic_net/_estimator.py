@@ -162,13 +162,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.solver_ = choose_solver(options, X.shape[1])
         return self
 
+    @described_by(RidgeEncoder.predict)
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of new samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
 
         Returns
         -------
