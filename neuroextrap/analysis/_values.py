@@ -56,10 +56,17 @@ class Bounds:
         With ``within_runs``, whole runs are always used.
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
         Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
-        the order of the samples. In the latter every run but the first is tested,
-        however many there are (the first runs that together hold every class count as
-        one), so that e-values stay valid when more runs are added after looking. It
-        needs ``groups`` and, with a penalty, a number as ``shrinkage``.
+        the order of the samples. With "chronological" and ``first_tested_run`` fixed
+        beforehand more runs may be added after looking: the same e-value then goes on
+        as long as the earlier runs, the classes, the mask and all options stay as they
+        were. Runs that lack a class are joined with the next, and are tested once all
+        classes are present; do not decide by runs that are not tested yet. It needs
+        ``groups`` and an estimator that uses nothing of other runs: not "lda", "ridge",
+        "qda" or "gaussian_nb", but scikit-learn's classifiers of these kinds.
+    first_tested_run : int, default=2
+        First run, counted from 1, that the chronological e-values test, however many
+        runs there are; the earlier ones only train. A later one gives classifiers more
+        training before they are bet on, and spends runs that prove nothing.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
 
@@ -73,6 +80,7 @@ class Bounds:
     bounds: str | None = "auto"
     test_units: str = "samples"
     e_value_order: str = "cyclic"
+    first_tested_run: int = 2
     confidence_level: float = 0.95
 
 

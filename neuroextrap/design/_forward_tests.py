@@ -52,18 +52,23 @@ def forward_parts(
 
 
 def chronological_order(
-    codes: np.ndarray, n_classes: int, groups: np.ndarray
+    codes: np.ndarray,
+    n_classes: int,
+    groups: np.ndarray,
+    *,
+    first_tested_run: int = 2,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 
-    Testing begins after the first run, and no fold depends on how many runs there are,
-    so that e-values stay valid when runs are added. A run that lacks a class is joined
-    with the next ones; those at the end that still lack one are not tested yet.
+    Runs before `first_tested_run`, counted from 1, only train. No fold depends on later
+    runs or on how many there are, so that e-values stay valid when runs are added. A
+    run that lacks a class is joined with the next ones, and tested with them unless one
+    of them only trains; runs at the end that still lack a class are not tested yet.
     """
-    part, n_parts = _joined(_in_order(groups), codes, n_classes)
-    return [
-        (np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in range(1, n_parts)
-    ]
+    run = _in_order(groups)
+    part, n_parts = _joined(run, codes, n_classes)
+    tested = np.setdiff1d(np.arange(1, n_parts), part[run < first_tested_run - 1])
+    return [(np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in tested]
 
 
 def cyclic_orders(part: np.ndarray) -> tuple[Orders, np.ndarray]:

@@ -20,6 +20,7 @@ from neuroextrap.design._labels import Labels, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._validation import check_integer
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -59,6 +60,8 @@ class BoundOptions(NamedTuple):
     confidence_level: float
     automatic_penalty: bool  # whether test samples, too, determine the penalty
     within_runs: str | None
+    first_tested_run: int = 2  # of the chronological e-values, counted from 1
+    uses_all_samples: bool = False  # whether samples that are added change a margin
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
@@ -68,6 +71,15 @@ class BoundOptions(NamedTuple):
             if value not in known:
                 words = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name}={value!r} must be one of {words}")
+        order = given["e_value_order"]
+        first = check_integer(
+            given["first_tested_run"], "first_tested_run", minimum=2
+        )
+        if first != 2 and order != "chronological":
+            raise ValueError(
+                f"first_tested_run={first} is for e_value_order='chronological', got "
+                f"{order!r}; cyclic orders test every run"
+            )
         return cls(
             given["bounds"],
             given["test_units"],
@@ -75,6 +87,8 @@ class BoundOptions(NamedTuple):
             given["confidence_level"],
             kernel.shrinks and kernel.shrinkage == "auto",
             given["within_runs"],
+            first,
+            kernel.uses_all_samples,
         )
 
     @property
@@ -199,11 +213,25 @@ def _runs_in_time(
             "e_value_order='chronological' tests every run after the earlier ones, and "
             "needs the run of every sample; give groups=runs"
         )
-    folds = chronological_order(labels.codes, n_classes, labels.groups)
+    if options.uses_all_samples:
+        raise ValueError(
+            "e_value_order='chronological' needs tests that stay the same when runs "
+            "are added, but this estimator takes a penalty or a variance from all "
+            "runs; give 'nearest_centroid', 'nearest_neighbor' or a scikit-learn "
+            "classifier, such as LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
+        )
+    folds = chronological_order(
+        labels.codes,
+        n_classes,
+        labels.groups,
+        first_tested_run=options.first_tested_run,
+    )
     if not folds:
         raise ValueError(
             "e_value_order='chronological' needs two sets of consecutive runs (groups) "
-            "that each hold every class, and there is at most one; use 'cyclic'"
+            "that each hold every class, the last of runs from first_tested_run="
+            f"{options.first_tested_run} on, and there are none; use 'cyclic', or wait "
+            "for more runs"
         )
     return folds
 

@@ -29,8 +29,8 @@ class ForwardDesign:
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one
     first_steps: NDArray[np.int64]  # (n_first,): where testing may begin
     noise: float  # s**2 of the accuracy that is averaged over orders and steps
-    #: units and heaviest weights (2, n_runs - 1) of the runs in time that e-values come
-    #: from, all but the first; False where they come from the orders above
+    #: units and heaviest weights (2, n_tested) of the tested runs in time that e-values
+    #: come from; False where they come from the orders above
     chronological: FloatArray | bool = False
 
     @property
@@ -58,7 +58,7 @@ class ForwardDesign:
         """Return e-values (n_regions,) against a Bayes accuracy, at most 1e37.
 
         Outcomes have shape (n_regions, n_sums). In the chronological order testing
-        begins after the first run, however many there are.
+        begins with one run, however many there are.
         """
         units, weights, first = self.n_units, self.unit_weights, self.first_steps
         correct = self._by_step(n_correct)
