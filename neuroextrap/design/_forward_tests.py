@@ -8,10 +8,11 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import point_weights
-from neuroextrap.stats._forward_design import ForwardDesign
-
-MOST_PARTS = 24  # more runs than this are joined with their neighbors
-MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
+from neuroextrap.stats._forward_design import (
+    ForwardDesign,
+    cyclic_orders,
+    joined_runs,
+)
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
@@ -48,7 +49,7 @@ def forward_parts(
     part, n_parts = _joined(_in_order(part), codes, n_classes)
     if n_parts < 2:
         return "there are no two sets of consecutive runs that hold every class"
-    return np.minimum(part, n_parts - 1) // -(-n_parts // MOST_PARTS)
+    return joined_runs(n_parts)[np.minimum(part, n_parts - 1)]
 
 
 def chronological_order(
@@ -71,25 +72,21 @@ def chronological_order(
     return [(np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in tested]
 
 
-def cyclic_orders(part: np.ndarray) -> tuple[Orders, np.ndarray]:
-    """Return the folds of the cyclic orders of parts (n_samples,), and first steps.
-
-    Testing begins after a third and after half of the parts.
-    """
+def cyclic_folds(part: np.ndarray) -> tuple[Orders, np.ndarray]:
+    """Return the folds of the cyclic orders of parts (n_samples,), and first steps."""
     rows = [np.flatnonzero(part == p) for p in range(part.max() + 1)]
-    n_parts = len(rows)
-    shortest, longer = -(-n_parts // 3), -(-n_parts // 2)
-    n_orders = min(n_parts, MOST_ORDERS)
-    orders = []
-    for start in np.arange(n_orders) * n_parts // n_orders:
-        cycle = [rows[p] for p in np.roll(np.arange(n_parts), -start)]
-        orders.append(
-            [
-                (np.sort(np.concatenate(cycle[:length])), cycle[length])
-                for length in range(shortest, n_parts)
-            ]
-        )
-    return orders, np.unique([0, longer - shortest])
+    orders, shortest, first_steps = cyclic_orders(len(rows))
+    folds = [
+        [
+            (
+                np.sort(np.concatenate([rows[p] for p in order[:step]])),
+                rows[order[step]],
+            )
+            for step in range(shortest, len(rows))
+        ]
+        for order in orders
+    ]
+    return folds, first_steps
 
 
 def forward_folds(

@@ -12,7 +12,7 @@ from neuroextrap.design._folds import class_weights, fold_weightings, make_desig
 from neuroextrap.design._forward_tests import (
     ForwardFolds,
     chronological_order,
-    cyclic_orders,
+    cyclic_folds,
     forward_folds,
     forward_parts,
 )
@@ -72,9 +72,7 @@ class BoundOptions(NamedTuple):
                 words = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name}={value!r} must be one of {words}")
         order = given["e_value_order"]
-        first = check_integer(
-            given["first_tested_run"], "first_tested_run", minimum=2
-        )
+        first = check_integer(given["first_tested_run"], "first_tested_run", minimum=2)
         if first != 2 and order != "chronological":
             raise ValueError(
                 f"first_tested_run={first} is for e_value_order='chronological', got "
@@ -199,7 +197,7 @@ def _forward_tests(
     ):
         return "a block extends over several of the runs that are tested"
     counting["chronological"] = _runs_in_time(labels, n_classes, options)
-    return forward_folds(*cyclic_orders(parts), codes, n_classes, **counting)
+    return forward_folds(*cyclic_folds(parts), codes, n_classes, **counting)
 
 
 def _runs_in_time(

@@ -13,8 +13,29 @@ from neuroextrap.stats._forward import (
 )
 from neuroextrap.stats._validation import FloatArray
 
+_MOST_PARTS = 24  # more runs than this are joined with their neighbors
+_MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
+
 #: an e-value that is made smaller is one still; this one fits into float32
 _LARGEST_E_VALUE = 1e37
+
+
+def joined_runs(n_runs: int) -> NDArray[np.int64]:
+    """Return the number of the part of consecutive runs that each run is tested in."""
+    return np.arange(n_runs) // -(-n_runs // _MOST_PARTS)
+
+
+def cyclic_orders(n_parts: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Return the cyclic orders of parts (n_orders, n_parts), and where testing begins.
+
+    The first part that is tested, after a third of the parts, and steps from there:
+    after a third and after half of them.
+    """
+    n_orders = min(n_parts, _MOST_ORDERS)
+    starts = np.arange(n_orders) * n_parts // n_orders
+    shortest, longer = -(-n_parts // 3), -(-n_parts // 2)
+    orders = (starts[:, np.newaxis] + np.arange(n_parts)) % n_parts
+    return orders, shortest, np.unique([0, longer - shortest])
 
 
 @dataclass(frozen=True, eq=False)

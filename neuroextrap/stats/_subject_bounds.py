@@ -17,7 +17,7 @@ from neuroextrap.stats._forward import LAMBDAS
 from neuroextrap.stats._validation import FloatArray, check_integer, check_level
 
 # shares of the largest bet, fixed before any data are seen
-_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
+SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
 _BATCH_NUMBERS = 2**22
 _SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
@@ -75,16 +75,23 @@ def population_accuracy_lower_bound(
     flat = values.reshape(len(values), -1)
 
     def log_e_value(mean: FloatArray) -> FloatArray:
-        total = np.full((len(_SHARES), flat.shape[1]), -np.log(len(_SHARES)))
-        with np.errstate(divide="ignore", over="ignore"):
-            for row in flat:
-                ratio = _SHARES[:, np.newaxis] * (row / mean - 1)
-                total += np.log1p(ratio)
+        total = np.full((len(SHARES), flat.shape[1]), -np.log(len(SHARES)))
+        for row in flat:
+            total += log_bets(row, mean)
         return np.asarray(logsumexp(total, axis=0))
 
     bound = _largest_mean(log_e_value, goal, flat.shape[1])
     known = ~np.isnan(flat).any(axis=0)
     return np.where(known, bound, np.nan).reshape(values.shape[1:])
+
+
+def log_bets(accuracy: FloatArray, mean: FloatArray | float) -> FloatArray:
+    """Return what one subject adds to the log of each bet against a mean.
+
+    Shape (n_shares, ...) for accuracies of shape (...).
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.log1p(np.multiply.outer(SHARES, accuracy / mean - 1))
 
 
 def subjects_accuracy_lower_bound(
