@@ -57,16 +57,13 @@ class Bounds:
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
         Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
         the order of the samples. With "chronological" and ``first_tested_run`` fixed
-        beforehand more runs may be added after looking: the same e-value then goes on
-        as long as the earlier runs, the classes, the mask and all options stay as they
-        were. Runs that lack a class are joined with the next, and are tested once all
-        classes are present; do not decide by runs that are not tested yet. It needs
-        ``groups`` and an estimator that uses nothing of other runs: not "lda", "ridge",
-        "qda" or "gaussian_nb", but scikit-learn's classifiers of these kinds.
+        beforehand more runs may be added after looking, as long as all else stays as it
+        was; do not decide by runs that lack a class, which wait for the next ones. It
+        needs ``groups`` and an estimator that uses nothing of later runs: not "lda",
+        "ridge", "qda" or "gaussian_nb", but scikit-learn's classifiers of these kinds.
     first_tested_run : int, default=2
-        First run, counted from 1, that the chronological e-values test, however many
-        runs there are; the earlier ones only train. A later one gives classifiers more
-        training before they are bet on, and spends runs that prove nothing.
+        First run, counted from 1, that chronological e-values test, however many runs
+        there are; the earlier ones only train.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
 

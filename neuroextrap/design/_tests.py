@@ -214,10 +214,10 @@ def _runs_in_time(
         )
     if options.uses_all_samples:
         raise ValueError(
-            "e_value_order='chronological' needs tests that stay the same when runs "
-            "are added, but this estimator takes a penalty or a variance from all "
-            "runs; give 'nearest_centroid', 'nearest_neighbor' or a scikit-learn "
-            "classifier, such as LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
+            "e_value_order='chronological' needs tests that stay as they are when runs "
+            "are added, but this estimator takes a penalty or variances from all runs; "
+            "give 'nearest_centroid' or a scikit-learn classifier, such as "
+            "LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
         )
     folds = chronological_order(
         labels.codes,

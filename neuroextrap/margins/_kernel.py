@@ -161,8 +161,7 @@ class MarginKernel(MarginSource):
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
     uses_all_samples : bool, default=False
-        Whether samples that are neither trained on nor tested, their labels aside,
-        change a margin: by a penalty or a variance over all of them.
+        Whether samples that are neither trained on nor tested change a margin.
     marginal : bool, default=False
         Whether the margin of a class depends only on the training samples of that
         class. Then accuracy among fewer classes is that of classifiers trained on

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
-from neuroextrap.stats._forward import LAMBDAS, forward_e_value
+from neuroextrap.stats._forward import forward_e_value
 from neuroextrap.stats._forward_design import cyclic_orders, joined_runs
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import check_integer, check_level
 
 _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
-_FEW_REPEATS = 2**12
+_LOOKED_AT = 2**12  # numbers of repeats below one that has the power
 _LARGEST_ALPHA = 0.25  # of Hoeffding 1956, as in the bounds that are planned for
 _DRAWS = 10_000  # simulated experiments, so that a power has a standard error of .004
 _ANALYSES = ("forward", "folds", "split")
@@ -39,9 +39,8 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     The number K with which the lower bound on the average Bayes accuracy of random
     classes reaches `bound` with probability `power`, if the average accuracy is
     `accuracy`, among all K classes or at a set size that was fixed in advance. (Power
-    rises in small steps, so that a slightly smaller number may reach it too.) More
-    repeats help little: the draw of the classes matters as much as the noise of one
-    test of each class.
+    rises in small steps, so that a slightly smaller number may do.) More repeats help
+    little: the draw of the classes matters as much as the noise of one test of each.
 
     Parameters
     ----------
@@ -56,16 +55,14 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     n_repeats : int, default=1
         Test points of each class in every run, or in the test set of a split.
     power : float, default=0.8
-        Probability with which the bound is reached. It is computed for classes that
-        differ as much as they can, each identified always or never, independently; so
-        it is at least that if classes are more alike.
+        Probability with which the bound is reached, computed for classes that differ as
+        much as they can: each is identified always or never, independently.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     n_regions : int, default=1
         Number of regions whose bounds hold simultaneously.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-        Inequality behind the bound, see :func:`average_bayes_accuracy_lower_bound`;
-        the searchlight uses "subgaussian".
+        Inequality behind the bound, see :func:`average_bayes_accuracy_lower_bound`.
 
     Returns
     -------
@@ -75,14 +72,8 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     Raises
     ------
     TypeError, ValueError
-        If a number of runs, repeats or regions is not an integer, or too small.
-    ValueError
-        If `accuracy` and `bound` are not ordered proportions, the analysis is not
-        known, or more than 10^12 classes would be needed.
-
-    See Also
-    --------
-    required_repeats : Number of repeats for the classes at hand.
+        If a count is not an integer, or too small, `accuracy` and `bound` are not
+        ordered proportions, or more than 10^12 classes would be needed.
 
     Examples
     --------
@@ -95,20 +86,14 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     n_runs = _check_runs(analysis, n_runs)
     _check_goal(accuracy, bound)
     power = check_level(power, "power")
-    n_repeats = check_integer(n_repeats, "n_repeats", minimum=1)
-    effective = float(n_repeats)
-    if analysis == "forward":
+    repeats = float(check_integer(n_repeats, "n_repeats", minimum=1))
+    if analysis == "forward":  # as many as would be as noisy
         sizes, tested, _ = _forward_tests(n_runs)
-        noise = np.mean(1 / np.sqrt(sizes[tested].sum(axis=1))) ** 2
-        effective /= float(noise)
+        repeats /= float(np.mean(1 / np.sqrt(sizes[tested].sum(axis=1))) ** 2)
+    test = partial(TestDesign, confidence_level=confidence_level, n_regions=n_regions)
 
     def reached(n_classes: int) -> bool:
-        design = TestDesign(
-            n_classes,
-            effective,
-            confidence_level=confidence_level,
-            n_regions=n_regions,
-        )
+        design = test(n_classes, repeats)
         share = binom.isf(power, n_classes, accuracy) / n_classes  # at least so many
         lower = design.average_bayes_accuracy_bound(share, n_classes, method=method)
         return bool(lower >= bound) and 1 / n_classes < bound
@@ -132,9 +117,8 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
     The smallest number r of test points of each class, in every run or in the test set
     of a split, with which the lower bound on the Bayes accuracy of the K given classes
     reaches `bound` with probability `power`, if every test point is identified with
-    probability `accuracy`, independently. Learning is left out: a classifier has this
-    accuracy however few runs it was trained on, which forward tests of few or
-    difficult runs fall short of.
+    probability `accuracy`, independently. Learning is left out: the classifier is as
+    accurate after few training runs as after many, so real power is less.
 
     Parameters
     ----------
@@ -162,41 +146,27 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
     Returns
     -------
     n_repeats : int
-        At least 1. The power of "forward" is simulated in 10,000 experiments, from the
-        same seed every time.
+        At least 1; of "forward" by 10,000 simulated experiments from a fixed seed.
 
     Raises
     ------
     TypeError, ValueError
-        If `n_classes`, `n_runs` or `n_regions` is not an integer, or too small.
-    ValueError
-        If `accuracy` and `bound` are not ordered proportions, or so close that more
-        than 10^10 test points would be needed, or that forward tests never tell them
-        apart; if the analysis is not known; or if one bound of a split may fail with a
-        probability above .25, where Clopper-Pearson bounds are not known to hold.
+        If a count is not an integer, or too small; if `accuracy` and `bound` are not
+        ordered proportions, or so close that more than 10^10 test points would be
+        needed (of forward tests no number may do); or if one bound of a split may fail
+        with a probability above .25, where Clopper-Pearson bounds may not hold.
 
     See Also
     --------
     required_classes : Number of classes for a bound on their population.
-    required_subjects : Number of subjects for a test of the group.
-
-    References
-    ----------
-    Clopper & Pearson 1934, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26.
 
     Examples
     --------
-    20 in one test set, 16 in each of four runs, 6 in each of ten:
-
     >>> from neuroextrap.stats import required_repeats
     >>> required_repeats(0.5, 0.4, n_classes=8, analysis="split")
     20
-    >>> [
-    ...     required_repeats(0.5, 0.4, n_classes=8, analysis="forward", n_runs=n)
-    ...     for n in (4, 10)
-    ... ]
-    [16, 6]
+    >>> required_repeats(0.5, 0.4, n_classes=8, analysis="forward", n_runs=4)
+    16
     """
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     n_regions = check_integer(n_regions, "n_regions", minimum=1)
@@ -211,74 +181,35 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
     power = check_level(power, "power")
     goal = 1 / n_classes if bound is None else bound
     _check_goal(accuracy, goal)
-    plan = _Plan(accuracy, goal, n_classes, n_runs, power, alpha)
+
+    def reached(n_repeats: int) -> bool:
+        n_test = n_repeats * n_classes
+        return _power(accuracy, goal, analysis, n_test, n_runs, alpha) >= power
+
+    found = _smallest(reached, 1, _MOST_TESTS // (n_classes * n_runs), "repeats")
     if analysis == "forward":
-        return plan.repeats_of_forward_tests()
-    return plan.counted_repeats(analysis)
+        return found
+    # power rises in steps, not evenly: look at the numbers below
+    return next(r for r in range(max(1, found - _LOOKED_AT), found + 1) if reached(r))
 
 
-class _Plan(NamedTuple):
-    """What required_repeats plans for; `alpha` is the error of one bound."""
-
-    accuracy: float
-    goal: float
-    n_classes: int
-    n_runs: int
-    power: float
-    alpha: float
-
-    def repeats_of_forward_tests(self) -> int:
-        """Return the repeats in every run with which forward tests have the power."""
-        growth = LAMBDAS * self.accuracy - np.log1p(np.expm1(LAMBDAS) * self.goal)
-        if growth.max() <= 0:
-            raise self._too_close("no number of")
-        most = _MOST_TESTS // (self.n_classes * self.n_runs)
-        return _smallest(self._forward_tests_reach, 1, most, "repeats")
-
-    def _forward_tests_reach(self, n_repeats: int) -> bool:
-        """Whether so many repeats in every run have the power, simulated."""
-        sizes, tested, first_steps = _forward_tests(self.n_runs)
-        units = sizes * (n_repeats * self.n_classes)
-        rng = np.random.default_rng(0)
-        correct = rng.binomial(units, self.accuracy, size=(_DRAWS, len(units)))
-        e = forward_e_value(
-            correct[:, tested], units[tested], self.goal, first_steps=first_steps
-        )
-        return bool(np.mean(e >= 1 / self.alpha) >= self.power)
-
-    def counted_repeats(self, analysis: str) -> int:
-        """Return the repeats with which a count of correct outcomes has the power."""
-        # margin and spread of the accuracy with one test point in every run
-        variance = self.accuracy * (1 - self.accuracy) / self.n_runs
-        margin = math.sqrt(-math.log(self.alpha) / 2)
-        if analysis == "split":
-            margin = norm.isf(self.alpha) * math.sqrt(self.goal * (1 - self.goal))
-        width = margin + math.sqrt(variance) * norm.ppf(self.power)
-        guess = max(width, 0.0) ** 2 / (self.accuracy - self.goal) ** 2 / self.n_classes
-        if guess * self.n_classes > _MOST_TESTS:
-            raise self._too_close(f"about {guess:.1e}")
-        # power rises in steps, not evenly: look at every number from well below
-        first = 1 if guess < _FEW_REPEATS else int(0.9 * guess)
-        while True:
-            repeats = np.arange(first, first + _FEW_REPEATS)
-            n_test = repeats * (self.n_classes * self.n_runs)
-            # the least number of correct outcomes whose bound reaches the goal
-            if analysis == "split":
-                least = binom.isf(self.alpha, n_test, self.goal) + 1
-            else:
-                needed = self.goal + margin / np.sqrt(self.n_classes * repeats)
-                least = np.ceil(n_test * needed - 1e-6)
-            reached = binom.sf(least - 1, n_test, self.accuracy) >= self.power
-            if reached.any():
-                return int(repeats[reached.argmax()])
-            first += _FEW_REPEATS
-
-    def _too_close(self, how_many: str) -> ValueError:
-        """Return the error of a goal that cannot be reached."""
-        return ValueError(
-            f"accuracy={self.accuracy!r} is too close to bound={self.goal!r}: "
-            f"{how_many} repeats would be needed; lower the bound"
-        )
+def _power(
+    accuracy: float, goal: float, analysis: str, n_test: int, n_runs: int, alpha: float
+) -> float:
+    """Return how often n_test points in every run lift a bound to the goal."""
+    if analysis == "forward":
+        sizes, tested, first_steps = _forward_tests(n_runs)
+        units, rng = sizes * n_test, np.random.default_rng(0)
+        right = rng.binomial(units, accuracy, size=(_DRAWS, len(units)))[:, tested]
+        e = forward_e_value(right, units[tested], goal, first_steps=first_steps)
+        return float(np.mean(e >= 1 / alpha))
+    # the least number of correct outcomes whose bound reaches the goal
+    least = binom.isf(alpha, n_test, goal) + 1
+    if analysis == "folds":
+        margin = math.sqrt(-math.log(alpha) / (2 * n_test))
+        n_test = n_test * n_runs
+        least = math.ceil(n_test * (goal + margin) - 1e-6)
+    return float(binom.sf(least - 1, n_test, accuracy))
 
 
 def _forward_tests(n_runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -290,12 +221,10 @@ def _forward_tests(n_runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _check_runs(analysis: str, n_runs: int | None) -> int:
     """Return the number of runs, 1 for a split; raise unless they fit the analysis."""
-    if analysis not in _ANALYSES:
-        raise ValueError(f"analysis={analysis!r} must be one of {_ANALYSES}")
-    if (n_runs is None) != (analysis == "split"):
+    if analysis not in _ANALYSES or (n_runs is None) != (analysis == "split"):
         raise ValueError(
-            f"analysis={analysis!r} does not go with n_runs={n_runs!r}; give the "
-            "number of runs for 'forward' and 'folds', and None for 'split'"
+            f"analysis={analysis!r} must be one of {_ANALYSES}, with n_runs for "
+            f"'forward' and 'folds' and without for 'split'; got n_runs={n_runs!r}"
         )
     return 1 if n_runs is None else check_integer(n_runs, "n_runs", minimum=2)
 

@@ -76,22 +76,15 @@ def population_accuracy_lower_bound(
 
     def log_e_value(mean: FloatArray) -> FloatArray:
         total = np.full((len(SHARES), flat.shape[1]), -np.log(len(SHARES)))
-        for row in flat:
-            total += log_bets(row, mean)
+        with np.errstate(divide="ignore", over="ignore"):
+            for row in flat:
+                ratio = SHARES[:, np.newaxis] * (row / mean - 1)
+                total += np.log1p(ratio)
         return np.asarray(logsumexp(total, axis=0))
 
     bound = _largest_mean(log_e_value, goal, flat.shape[1])
     known = ~np.isnan(flat).any(axis=0)
     return np.where(known, bound, np.nan).reshape(values.shape[1:])
-
-
-def log_bets(accuracy: FloatArray, mean: FloatArray | float) -> FloatArray:
-    """Return what one subject adds to the log of each bet against a mean.
-
-    Shape (n_shares, ...) for accuracies of shape (...).
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.log1p(np.multiply.outer(SHARES, accuracy / mean - 1))
 
 
 def subjects_accuracy_lower_bound(

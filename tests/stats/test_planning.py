@@ -101,7 +101,7 @@ def searchlight_power(n_repeats, n_regions, analysis, n_runs, accuracy, goal):
     "n_regions",
     [
         pytest.param(300, id="quick"),
-        pytest.param(6000, id="full", marks=pytest.mark.slow),
+        pytest.param(2500, id="full", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(
