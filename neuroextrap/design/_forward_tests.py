@@ -8,11 +8,7 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import point_weights
-from neuroextrap.stats._forward_design import (
-    ForwardDesign,
-    cyclic_orders,
-    joined_runs,
-)
+from neuroextrap.stats._forward_design import ForwardDesign, cyclic_orders, joined_runs
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
@@ -53,11 +49,7 @@ def forward_parts(
 
 
 def chronological_order(
-    codes: np.ndarray,
-    n_classes: int,
-    groups: np.ndarray,
-    *,
-    first_tested_run: int = 2,
+    codes: np.ndarray, n_classes: int, groups: np.ndarray, first_tested_run: int = 2
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 

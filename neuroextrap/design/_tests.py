@@ -219,18 +219,13 @@ def _runs_in_time(
             "give 'nearest_centroid' or a scikit-learn classifier, such as "
             "LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
         )
-    folds = chronological_order(
-        labels.codes,
-        n_classes,
-        labels.groups,
-        first_tested_run=options.first_tested_run,
-    )
+    first = options.first_tested_run
+    folds = chronological_order(labels.codes, n_classes, labels.groups, first)
     if not folds:
         raise ValueError(
             "e_value_order='chronological' needs two sets of consecutive runs (groups) "
-            "that each hold every class, the last of runs from first_tested_run="
-            f"{options.first_tested_run} on, and there are none; use 'cyclic', or wait "
-            "for more runs"
+            f"that each hold every class, the last from first_tested_run={first} on; "
+            "there are none, use 'cyclic' or wait for more runs"
         )
     return folds
 

@@ -97,7 +97,8 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
         )
     scores, level = real_array(pilot, "pilot"), check_level(power, "power")
     sd = scores.std(ddof=1) if scores.ndim == 1 and len(scores) > 1 else 0.0
-    if not 0 < sd < np.inf or not (null_sd or 1.0) > 0:
+    own_sd = 1.0 if null_sd is None else null_sd
+    if not (0 < sd < np.inf and own_sd > 0):
         raise ValueError(
             "pilot must have finite scores of two or more subjects that differ, and "
             f"null_sd must be above 0; got shape {scores.shape} and {null_sd!r}"
@@ -117,7 +118,7 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
         powers = _t_powers(gap / sd, alpha, error)
     elif test == "prevalence":
         gamma = check_level(gamma, "gamma")
-        powers = _prevalence_powers(gap / sd, (null_sd or 1.0) / sd, gamma, alpha)
+        powers = _prevalence_powers(gap / sd, own_sd / sd, gamma, alpha)
     else:
         powers = _information_powers(mean, sd, baseline, alpha)
     for n_subjects, reached in zip(range(1, _MOST_SUBJECTS + 1), powers, strict=False):

@@ -156,10 +156,6 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
         needed (of forward tests no number may do); or if one bound of a split may fail
         with a probability above .25, where Clopper-Pearson bounds may not hold.
 
-    See Also
-    --------
-    required_classes : Number of classes for a bound on their population.
-
     Examples
     --------
     >>> from neuroextrap.stats import required_repeats

@@ -253,7 +253,7 @@ def test_the_same_e_value_goes_on_when_runs_are_added(classifier, first):
     [
         ({"estimator": "lda", "shrinkage": 0.3}, "a scikit-learn classifier"),
         ({"estimator": "gaussian_nb"}, "a scikit-learn classifier"),
-        ({"first": N_RUNS + 1}, "first_tested_run=7 on, and there are none"),
+        ({"first": N_RUNS + 1}, "first_tested_run=7 on; there are none"),
         ({"order": "cyclic", "first": 3}, "got 'cyclic'; cyclic orders test every run"),
         ({"first": 1}, "first_tested_run"),
     ],
