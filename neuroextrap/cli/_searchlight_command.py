@@ -102,9 +102,9 @@ def run(args):
     )
     light, samples, data = prepare(args, files)
     if args.dry_run:
+        say(cost_of_regions(light.estimate_cost(*data), args.shard))
         for line in examined(light, samples):
             say(line)
-        say(cost_of_regions(light.estimate_cost(*data), args.shard))
         return
     light.fit(*data, order=samples.order)
     # of the images themselves, before any cleaning
