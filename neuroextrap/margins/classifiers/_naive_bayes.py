@@ -67,6 +67,7 @@ class GaussianNBMargins(AdditiveKernel):
         x, floor = self._features(X)
         x = np.ascontiguousarray(x.T)
         single, floor = x.astype(np.float32), floor[:, np.newaxis]
+        varies = x.any(axis=1, keepdims=True)
         means = training_means(x, classes, design)
         mean_squares = training_means(x * x, classes, design)
         for some in folds:
@@ -75,16 +76,15 @@ class GaussianNBMargins(AdditiveKernel):
             margins = np.empty(shape, dtype=np.float32)
             leveling = zip(*self._leveling(_members(codes, part)[1]), strict=True)
             for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
-                scale, loss = next(leveling)
+                scale, gain = next(leveling)
                 mean = next(means)
                 variance = next(mean_squares) - mean * mean
                 np.maximum(variance, floor, out=variance)
                 _check_variance(variance)
-                variance *= scale
+                variance *= np.where(varies, scale, 1.0)
                 _fill_log_density(single[:, test], mean, variance, margins[:, rows])
-                if loss.any():
-                    gain = 0.5 * np.log(scale) - np.multiply.outer(x.any(axis=1), loss)
-                    margins[:, rows] += gain[:, np.newaxis]
+                if gain.any():
+                    margins[:, rows] += (varies * gain)[:, np.newaxis]
             yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
@@ -97,24 +97,21 @@ class GaussianNBMargins(AdditiveKernel):
         """Check the options and the regions; take squares where features are few."""
         self._check()
         check_regions(xs, design)
+        xs = [x if np.ptp(x, axis=0).all() else x[:, np.ptp(x, axis=0) > 0] for x in xs]
         tall = {
             place: self._tall(x, design)
             for place, x in enumerate(xs)
             if path_of(self.name, x.shape[1], design) == "linear"
         }
-        sizes = [(x.shape[1], np.count_nonzero(np.ptp(x, axis=0))) for x in xs]
-        return design, xs, tall, sizes
+        return design, xs, tall
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, regions, tall, sizes = state
+        design, regions, tall = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, len(regions), B))
-        priors, (scales, losses) = self._log_priors(counts), self._leveling(counts)
-        constants = [
-            priors + p * 0.5 * np.log(scales) - n_varying * losses
-            for p, n_varying in sizes
-        ]
+        priors, (scales, gains) = self._log_priors(counts), self._leveling(counts)
+        constants = [priors + x.shape[1] * gains for x in regions]
         for place, region in tall.items():
             linear = _linear(region, labelings, counts, scales, constants[place])
             fill_linear(margins[:, :, place], linear, design)
@@ -183,22 +180,22 @@ class GaussianNBMargins(AdditiveKernel):
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 
     def _leveling(self, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return by what variances are multiplied, and what log densities then lose.
+        """Return by what variances are multiplied, and what then is added per feature.
 
-        Inverse variances are then as large as those of the rarest class, on average
-        over normal samples, and so is the log density of a new sample, in every feature
-        that varies. Shapes are that of `counts` (F, K, ...). Fewer than four samples
-        count as four: the inverse of their variance has no mean.
+        Inverse variances and log densities of new samples are then as large as those of
+        the rarest class, on average over normal samples. Shapes are that of `counts`
+        (F, K, ...). Fewer than four samples count as four: the inverse of their
+        variance has no mean.
         """
         if self.priors == "frequency":
             return np.ones_like(counts), np.zeros_like(counts)
         n = np.maximum(counts, 4.0)
         inverse = n / (n - 3.0)
         largest = inverse.max(axis=1, keepdims=True)
-        costs = 0.5 * (
-            largest * (1.0 + 1.0 / n) + digamma((n - 1.0) / 2.0) + np.log(2.0 / n)
-        )
-        return inverse / largest, costs.max(axis=1, keepdims=True) - costs
+        level = largest * (1.0 + 1.0 / n) + digamma((n - 1.0) / 2.0) + np.log(2.0 / n)
+        scales = inverse / largest
+        gains = level - level.max(axis=1, keepdims=True) + np.log(scales)
+        return scales, 0.5 * gains
 
     def _log_priors(self, counts: Any) -> np.ndarray:
         """Log prior of each class, the shape of `counts` (F, K, ...)."""

@@ -96,33 +96,13 @@ class NearestCentroidMargins(AdditiveKernel):
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         xs, kept, *state = state
-        margins = self._unleveled(*state, labelings)
+        margins = _unleveled(*state, labelings)
         counts = labelings.training_counts(state[0])
         if are_unequal(counts):
             if "spreads" not in kept:
                 kept["spreads"] = _spreads(xs, state[0])
             level_margins(margins, kept["spreads"], counts, state[0])
         return margins
-
-    def _unleveled(
-        self, design: Design, grams: Any, path: str, linear: Any, labelings: Labelings
-    ) -> np.ndarray:
-        """Return the margins as they are."""
-        if not linear:
-            return _margins(grams, path, design, labelings)
-        n_regions = len(grams) + len(linear)
-        K, B = labelings.n_classes, labelings.n_labelings
-        margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
-        counts = labelings.training_counts(design)
-        for place, region in linear.items():
-            fill_linear(
-                margins[:, :, place], _linear(region, labelings, counts), design
-            )
-        others = [place for place in range(n_regions) if place not in linear]
-        if others:
-            of_grams = _margins(grams, path, design, labelings)
-            margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
-        return margins.reshape(-1, K, n_regions * B)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) == "linear":
@@ -131,6 +111,25 @@ class NearestCentroidMargins(AdditiveKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return linear_bytes(self.name, n_features, design, np.float32)
+
+
+def _unleveled(
+    design: Design, grams: Any, path: str, linear: Any, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, S * B) as they are."""
+    if not linear:
+        return _margins(grams, path, design, labelings)
+    n_regions = len(grams) + len(linear)
+    K, B = labelings.n_classes, labelings.n_labelings
+    margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
+    counts = labelings.training_counts(design)
+    for place, region in linear.items():
+        fill_linear(margins[:, :, place], _linear(region, labelings, counts), design)
+    others = [place for place in range(n_regions) if place not in linear]
+    if others:
+        of_grams = _margins(grams, path, design, labelings)
+        margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
+    return margins.reshape(-1, K, n_regions * B)
 
 
 def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
