@@ -34,6 +34,14 @@ class EstimatorMargins(MarginKernel):
             )
         self.estimator = estimator
 
+    @property
+    def frequent_first(self) -> str:  # type: ignore[override]
+        """The classifier, unless its classes have weights or priors."""
+        ends = "class_weight", "priors"
+        given = self.estimator.get_params().items()
+        balanced = any(k.endswith(ends) and v is not None for k, v in given)
+        return "" if balanced else type(self.estimator).__name__
+
     def __repr__(self) -> str:
         """Show the classifier with all its parameters; part of a run's identity."""
         about = described(self.estimator)
@@ -94,6 +102,7 @@ class SVCMargins(EstimatorMargins):
     """
 
     name = "svc"
+    frequent_first = ""
 
     def __init__(self) -> None:
         from sklearn.svm import LinearSVC
@@ -115,6 +124,7 @@ class LogisticMargins(EstimatorMargins):
     """
 
     name = "logistic"
+    frequent_first = ""
 
     def __init__(self) -> None:
         from inspect import signature

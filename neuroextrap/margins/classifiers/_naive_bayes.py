@@ -121,9 +121,11 @@ class GaussianNBMargins(AdditiveKernel):
         for start in range(0, B if others else 0, LABELINGS):
             batch = slice(start, start + LABELINGS)
             flat = members[:, :, batch].reshape(len(members), -1)
-            flats = [a[:, :, batch].reshape(len(a), -1) for a in (counts, scales)]
+            flat_counts = counts[:, :, batch].reshape(len(counts), -1)
+            flat_scales = scales[:, :, batch].reshape(len(counts), -1)
+            flats = flat, flat_counts, flat_scales
             for place in others:
-                scores = self._region_scores(regions[place], flat, flats, design)
+                scores = self._region_scores(regions[place], *flats, design)
                 of_points = constants[place][design.fold_of_test, :, batch]
                 scores = scores.reshape(len(scores), K, -1) + of_points
                 margins[:, :, place, batch] = scores
@@ -141,13 +143,13 @@ class GaussianNBMargins(AdditiveKernel):
         return linear_bytes(self.name, n_features, design, float)
 
     def _region_scores(
-        self, x: Any, members: Any, counts_scales: Any, design: Design
+        self, x: Any, members: Any, counts: Any, scales: Any, design: Design
     ) -> np.ndarray:
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
             part, floor = self._features(x[:, start : start + REGION_FEATURES])
-            statistics = _statistics(part, floor, members, *counts_scales, design)
+            statistics = _statistics(part, floor, members, counts, scales, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = part[design.folds[fold][1]]
                 rows = design.fold_slices[fold]

@@ -95,13 +95,13 @@ class NearestCentroidMargins(AdditiveKernel):
         return xs, {}, design, grams, path, linear
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        xs, kept, *state = state
-        margins = _unleveled(*state, labelings)
-        counts = labelings.training_counts(state[0])
+        xs, kept, design, grams, path, linear = state
+        margins = _unleveled(design, grams, path, linear, labelings)
+        counts = labelings.training_counts(design)
         if are_unequal(counts):
             if "spreads" not in kept:
-                kept["spreads"] = _spreads(xs, state[0])
-            level_margins(margins, kept["spreads"], counts, state[0])
+                kept["spreads"] = _spreads(xs, design)
+            level_margins(margins, kept["spreads"], counts, design)
         return margins
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
