@@ -231,7 +231,7 @@ def test_blocks_and_runs_are_counted_as_they_depend():
     blocks[1] = blocks[-1] + 1  # and once three
     tests = forward_of(y, runs, units=blocks)
     found = score(x, y, runs, "nearest_centroid", tests)
-    expected = naive_outcomes(x, y, tests, NearestCentroid().fit, blocks)
+    expected = naive_outcomes(x, y, tests, NearestCentroidTwin().fit, blocks)
     np.testing.assert_allclose(found.n_correct[0], expected, rtol=1e-6)
     tested = [len(np.unique(blocks[test])) for _, test in tests.design.folds]
     assert tests.outcomes.n_units.ravel().tolist() == tested
