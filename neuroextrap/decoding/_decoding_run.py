@@ -75,7 +75,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         random_state=searchlight.random_state,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    findings = tests.findings(samples.X[:, samples.usable])
+    findings = tests.findings(samples.X[:, samples.usable], kernel.frequent_first)
     tell(findings)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
