@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-from neuroextrap.analysis._extrapolated_maps import trained_on_all
+import numpy as np
+
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.design._class_subsets import class_subsets
 from neuroextrap.design._doubts import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.maps._trained_on_all import measured_note, trained_on_all
 from neuroextrap.margins._engine import why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
@@ -17,6 +20,11 @@ from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._validation import random_generator
+
+# set sizes that are measured unless others are given, that of all classes included
+_MEASURED_SIZES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +77,14 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     reason = why_untrainable(samples.X, usable.regions, plan)
     if reason is not None:
         tests = tests.without_forward(reason)
+    if given["curves"] == "measured" and not kernel.marginal:
+        set_sizes, subsets = _measured(parameters, given, tests)
+        plan = replace(plan, subsets=subsets)
     plan = replace(
         plan,
         forward=tests.forward,
         weightings=tests.weightings(given["per_fold"]),
     )
-    of_all = () if kernel.marginal or n_classes == 2 else (trained_on_all(n_classes),)
     return DecodingRun(
         parameters=parameters,
         rows=samples.X,
@@ -86,8 +96,33 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         classes=labels.classes,
         test_codes=tests.test_codes,
         set_sizes=set_sizes,
-        notes=(*samples.notes, *tests.notes(of_all)),
+        notes=(*samples.notes, *tests.notes(_curve_notes(plan))),
         doubts=doubts,
         bg_img=samples.bg_img,
         labels=labels,
     )
+
+
+def _measured(parameters, given, tests):
+    """Return the set sizes of curves, and random subsets of classes to measure them.
+
+    Permutations are drawn as without them.
+    """
+    n_classes = len(tests.labels.classes)
+    sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
+    if parameters.set_sizes is not None:
+        sizes = parameters.resolve_set_sizes(n_classes)
+    rng = random_generator(parameters.random_state).spawn(1)[0]
+    few, codes = np.unique(sizes[sizes < n_classes]), tests.labels.codes
+    return sizes, class_subsets(codes, tests.design, few, given["n_partitions"], rng)
+
+
+def _curve_notes(plan):
+    """Return what to say of curves whose classifiers see all classes, 0 or 1 texts."""
+    n_classes = plan.design.n_classes
+    if plan.kernel.marginal or n_classes == 2:
+        return ()
+    of_all = plan.n_permutations and "accuracy" not in plan.statistic.maps
+    if plan.subsets:
+        return (measured_note(plan.subsets, n_classes, of_all),)
+    return (trained_on_all(n_classes),)
