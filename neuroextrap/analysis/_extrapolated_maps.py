@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
 from neuroextrap.maps._registry import extrapolation_record
 from neuroextrap.maps._trained_on_all import (
     DOUBTFUL,
@@ -94,8 +95,9 @@ def _of_not_marginal(fitted, known, sizes, predicted):
         predicted[0][:, below] = results.curve(known, sizes[below])[1]
     if results.marginal or (sizes <= n_classes).all():
         return ()
-    warn(doubtful_beyond(n_classes))
-    return (doubtful_beyond(n_classes),)
+    doubtful = doubtful_beyond(n_classes)
+    tell([doubtful])
+    return (doubtful.note,)
 
 
 def _check_interval(method, confidence_level):

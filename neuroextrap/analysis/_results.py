@@ -10,6 +10,7 @@ import scipy.sparse
 
 from neuroextrap import stats
 from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
     accuracy_statistics,
@@ -48,8 +49,7 @@ class RegionResults:
     notes: tuple = ()  # what a reader should know about the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
     marginal: bool = True
-    # why p-values may be too small ("because ..."), and whether bounds are too high too
-    doubts: tuple = ()
+    findings: tuple = ()  # of Finding: what is doubtful, and about which maps
     # (n_regions,), when the permuted statistics of every region were saved
     p_value_tail: np.ndarray | None = None
     p_value_fwe_step_down: np.ndarray | None = None
@@ -190,8 +190,8 @@ class RegionResults:
 
     def measured_errors(self, region):
         """Return standard errors over disjoint subsets of classes, by set size."""
-        known, measured = self.measured_sizes, self.scores.measured
-        return {k: measured[region, i, 1] for i, k in enumerate(known)}
+        measured: Any = self.scores.measured
+        return {k: measured[region, i, 1] for i, k in enumerate(self.measured_sizes)}
 
     @property
     def maps_trained_on_all(self):
@@ -309,7 +309,8 @@ def read_arrays(arrays, kind):
     forward: dict[str, Any] = {
         f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)
     }
-    own = {f.name for f in fields(kind)} - _NESTED
+    findings = tuple(Finding(*finding) for finding in values.get("findings", ()))
+    own = {f.name for f in fields(kind)} - {*_NESTED, "findings"}
     return {
         "scores": RegionScores(**scores),
         "choice": RegionChoice(
@@ -320,6 +321,7 @@ def read_arrays(arrays, kind):
         ),
         "forward": None if forward["n_units"] is None else ForwardDesign(**forward),
         **{name: value for name, value in values.items() if name in own},
+        "findings": findings,
     }
 
 

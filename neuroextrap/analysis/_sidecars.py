@@ -101,9 +101,18 @@ def maps_and_sidecars(fitted, about, *, mask):
             unit="gray levels, 0 to 255",
         )
     return maps, {
-        name: describe_map(record, origin, n_classes=n_classes)
+        name: describe_map(
+            record,
+            origin | {"findings": _findings_about(name, fitted)},
+            n_classes=n_classes,
+        )
         for name, record in records.items()
     }
+
+
+def _findings_about(name, fitted):
+    """Return the findings that touch a map, as dicts."""
+    return [f._asdict() for f in fitted.findings_ if f.touches(name)]
 
 
 def index_content(fitted, about):

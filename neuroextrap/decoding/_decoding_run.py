@@ -8,11 +8,11 @@ from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
 from neuroextrap.design._class_subsets import class_subsets
-from neuroextrap.design._doubts import tell
+from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.maps._trained_on_all import measured_note, trained_on_all
+from neuroextrap.maps._trained_on_all import is_measured, not_marginal
 from neuroextrap.margins._engine import why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
@@ -39,8 +39,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
 
     Nothing is expensive but reading, and labels and parameters are checked before it.
     The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
-    DecodingRun. ValueError when they do not fit one another. Doubts about the design
-    are warned of.
+    DecodingRun. ValueError when they do not fit one another, or the
+    examination of the design refuses them; what is doubtful is warned of.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
@@ -58,8 +58,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         random_state=searchlight.random_state,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    doubts = tests.doubts(samples.X[:, samples.usable])
-    tell(doubts)
+    findings = tests.findings(samples.X[:, samples.usable])
+    tell(findings)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
@@ -77,7 +77,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     reason = why_untrainable(samples.X, usable.regions, plan)
     if reason is not None:
         tests = tests.without_forward(reason)
-    if given["curves"] == "measured" and not kernel.marginal:
+    if is_measured(given["curves"], kernel):
         set_sizes, subsets = _measured(parameters, given, tests)
         plan = replace(plan, subsets=subsets)
     plan = replace(
@@ -85,6 +85,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         forward=tests.forward,
         weightings=tests.weightings(given["per_fold"]),
     )
+    of_curves = not_marginal(plan)
+    tell(of_curves)
     return DecodingRun(
         parameters=parameters,
         rows=samples.X,
@@ -96,8 +98,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         classes=labels.classes,
         test_codes=tests.test_codes,
         set_sizes=set_sizes,
-        notes=(*samples.notes, *tests.notes(_curve_notes(plan))),
-        doubts=doubts,
+        notes=(*samples.notes, *tests.notes()),
+        findings=(*findings, *of_curves),
         bg_img=samples.bg_img,
         labels=labels,
     )
@@ -115,14 +117,3 @@ def _measured(parameters, given, tests):
     rng = random_generator(parameters.random_state).spawn(1)[0]
     few, codes = np.unique(sizes[sizes < n_classes]), tests.labels.codes
     return sizes, class_subsets(codes, tests.design, few, given["n_partitions"], rng)
-
-
-def _curve_notes(plan):
-    """Return what to say of curves whose classifiers see all classes, 0 or 1 texts."""
-    n_classes = plan.design.n_classes
-    if plan.kernel.marginal or n_classes == 2:
-        return ()
-    of_all = plan.n_permutations and "accuracy" not in plan.statistic.maps
-    if plan.subsets:
-        return (measured_note(plan.subsets, n_classes, of_all),)
-    return (trained_on_all(n_classes),)

@@ -7,7 +7,8 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._subjects import to_maps
-from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
+from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
+from neuroextrap.stats._pvalues import LEVEL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.stats._warn import warn
+from neuroextrap.design._findings import Finding, tell
 
 OF_CURVES = (
     "pairwise_accuracy",
@@ -16,7 +16,7 @@ OF_CURVES = (
 
 TRAINED_ON_ALL = "of the classifier trained on all {n_classes} classes"
 MEASURED = "measured by classifiers trained on as many classes"
-DOUBTFUL = "accuracy among more than .* classes is doubtful"  # begins the warning
+DOUBTFUL = ".*accuracy among more than .* classes is doubtful"  # the warning
 NO_INTERVAL = (
     "estimator has no interval beyond the classes of the data: its margin for a class "
     "depends on the other classes in training, so that accuracy could rise or fall "
@@ -25,44 +25,55 @@ NO_INTERVAL = (
 )
 
 
-def trained_on_all(n_classes):
-    """Return what to say of curves of classifiers that see all classes in training."""
+def is_measured(curves, kernel):
+    """Return whether to train on subsets of the classes; marginal ones need it not."""
+    if curves not in ("trained_on_all", "measured"):
+        raise ValueError(f"curves={curves!r} must be 'trained_on_all' or 'measured'")
+    return curves == "measured" and not kernel.marginal
+
+
+def not_marginal(plan):
+    """Return Findings, 0 or 1, about accuracy among fewer classes than a plan has."""
+    n_classes = plan.design.n_classes
+    if plan.kernel.marginal or n_classes == 2:
+        return ()
     trained = TRAINED_ON_ALL.format(n_classes=n_classes)
-    return (
+    tested = plan.n_permutations > 0 and "accuracy" not in plan.statistic.maps
+    effect = (
         "accuracy among fewer classes, pairwise_accuracy, implied_information, and "
         f"extrapolations to more, are {trained}: trained on another number of classes "
-        "it may do better or worse, by any amount, because its margin for a class "
-        "depends on the other classes; measure accuracy among fewer by "
-        "set_sizes=Curves(curves='measured')"
+        "it may do better or worse, by any amount"
     )
-
-
-def measured_note(subsets, n_classes, of_statistic):
-    """Return what to say of measured curves.
-
-    `subsets` are SubsetTests; `of_statistic` says whether the permutation test, too, is
-    about accuracy among fewer classes.
-    """
-    sizes = Counter()
-    for tests in subsets:
-        sizes[tests.design.n_classes] += len(tests.rows)
-    counts = ", ".join(f"{n} of {k}" for k, n in sizes.items())
-    statistic = "; the statistic of the permutation test, however, is "
-    trained = statistic + TRAINED_ON_ALL.format(n_classes=n_classes)
-    return (
-        "accuracy among fewer classes is measured: the mean over classifiers trained "
-        f"on random subsets of as many classes ({counts}), the same in all regions"
-        f"{trained if of_statistic else ''}"
-    )
+    remedy = "measure accuracy among fewer by set_sizes=Curves(curves='measured')"
+    if plan.subsets:
+        counts = Counter[int]()
+        for tests in plan.subsets:
+            counts[tests.design.n_classes] += len(tests.rows)
+        listed = ", ".join(f"{n} of {k} classes" for k, n in counts.items())
+        effect = (
+            "accuracy among fewer classes is measured, the mean over classifiers "
+            f"trained on random subsets ({listed}), the same in all regions"
+        )
+        remedy = f"the statistic of the permutation test is {trained}" if tested else ""
+    maps = (*OF_CURVES, "p_value*") if tested else OF_CURVES
+    return (_finding("note", n_classes, maps, effect, remedy),)
 
 
 def doubtful_beyond(n_classes):
-    """Return what to say of extrapolations of such a classifier."""
-    trained = TRAINED_ON_ALL.format(n_classes=n_classes)
-    return (
-        f"accuracy among more than {n_classes} classes is doubtful: it is predicted "
-        f"{trained}, and more classes in training could raise or lower it by any amount"
+    """Return the Finding about extrapolations of such a classifier."""
+    effect = (
+        f"accuracy among more than {n_classes} classes is doubtful: predicted "
+        f"{TRAINED_ON_ALL.format(n_classes=n_classes)}, it could rise or fall by any "
+        "amount with more in training"
     )
+    remedy = "use a marginal classifier ('nearest_centroid', 'gaussian_nb')"
+    return _finding("doubtful", n_classes, ("accuracy_among_*",), effect, remedy)
+
+
+def _finding(grade, n_classes, maps, effect, remedy):
+    """Return a Finding that a classifier is not marginal."""
+    because = "the margin of a class depends on the other classes in training"
+    return Finding("not_marginal", grade, n_classes, maps, because, effect, remedy)
 
 
 class TrainedOnAll(stats.AccuracyExtrapolator):
@@ -76,7 +87,7 @@ class TrainedOnAll(stats.AccuracyExtrapolator):
     def _warn_past_range(self, largest):
         """Warn that nothing is known beyond K."""
         if largest > self.n_classes_:
-            warn(doubtful_beyond(self.n_classes_))
+            tell([doubtful_beyond(self.n_classes_)])
         super()._warn_past_range(largest)
 
     def predict(self, set_sizes):

@@ -145,10 +145,8 @@ def _measured(plan: Plan, data: TaskData) -> np.ndarray:
         for column, k in enumerate(plan.subset_sizes):
             tests = [each for each in plan.subsets if each.design.n_classes == k]
             each = [_subset_accuracies(plan.subset_plan(t), t.rows, xs) for t in tests]
-            values, n_disjoint = (
-                np.concatenate(each, axis=1),
-                plan.design.n_classes // k,
-            )
+            values = np.concatenate(each, axis=1)
+            n_disjoint = plan.design.n_classes // k
             found[regions, column, 0] = values.mean(axis=1)
             if n_disjoint > 1:
                 error = values.std(axis=1, ddof=1) / np.sqrt(n_disjoint)
