@@ -111,9 +111,9 @@ def _measured(parameters, given, tests):
     Permutations are drawn as without them.
     """
     n_classes = len(tests.labels.classes)
-    sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
-    if parameters.set_sizes is not None:
-        sizes = parameters.resolve_set_sizes(n_classes)
+    sizes = parameters.resolve_set_sizes(n_classes)
+    if parameters.set_sizes is None and len(sizes) > _MEASURED_SIZES:
+        sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
     rng = random_generator(parameters.random_state).spawn(1)[0]
     few, codes = np.unique(sizes[sizes < n_classes]), tests.labels.codes
     return sizes, class_subsets(codes, tests.design, few, given["n_partitions"], rng)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._design import Design
+from neuroextrap.stats._validation import check_integer
 
 
 class SubsetTests(NamedTuple):
@@ -34,6 +35,7 @@ def class_subsets(
     are class codes. ValueError where a class has no test sample.
     """
     n_classes = design.n_classes
+    n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)
     if len(np.unique(codes[design.test])) < n_classes:
         raise ValueError(
             "curves='measured' must have test samples of every class; choose another "

@@ -78,7 +78,10 @@ def test_margins_of_others_depend_on_all_classes():
 
 def test_beyond_the_data_there_is_a_note_and_no_interval():
     light = fitted("ridge")
-    predicted = light.extrapolate([24])
+    with pytest.warns(UserWarning, match="more than 12 classes is doubtful"):
+        predicted = light.extrapolate([24])
+    with pytest.warns(UserWarning, match="more than 12 classes is doubtful"):
+        light.extrapolator(0).predict(24)
     assert any(SAYS in note for note in predicted.notes)
     for ask in (
         lambda: light.extrapolate([24], confidence_level=0.9),
@@ -99,3 +102,8 @@ def test_sidecars_of_curves_say_so(tmp_path):
         assert SAYS in sidecar["description"]
     sidecar = json.loads((tmp_path / "accuracy.json").read_text())
     assert SAYS not in sidecar["description"]
+    with pytest.warns(UserWarning, match="doubtful"):
+        light.extrapolate([6, 24]).to_directory(tmp_path / "predicted")
+    for size, words in ((6, SAYS), (24, f"doubtful: {SAYS}")):
+        path = tmp_path / "predicted" / f"accuracy_among_{size}.json"
+        assert json.loads(path.read_text())["description"].endswith(words)
