@@ -12,9 +12,7 @@ from neuroextrap.design._findings import tell
 from neuroextrap.maps._registry import extrapolation_record
 from neuroextrap.maps._trained_on_all import (
     DOUBTFUL,
-    MEASURED,
     NO_INTERVAL,
-    TRAINED_ON_ALL,
     doubtful_beyond,
 )
 from neuroextrap.margins._resources import parse_memory
@@ -123,16 +121,9 @@ def _maps(fitted, known, sizes, end, values):
 
 def _record(fitted, size, end=""):
     """Return the record of a map, which says whether the prediction is doubtful."""
-    record, results = extrapolation_record(size, end), fitted.results_
-    n_classes = len(fitted.classes_)
-    if results.marginal:
-        return record
-    said = TRAINED_ON_ALL.format(n_classes=n_classes)
-    if size > n_classes:
-        said = f"doubtful: {said}"
-    elif size in results.measured_sizes:
-        said = MEASURED
-    return replace(record, description=f"{record.description}; {said}")
+    record = extrapolation_record(size, end)
+    trained = fitted.results_.trained(size)
+    return replace(record, description=record.description + trained)
 
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):

@@ -19,7 +19,7 @@ from neuroextrap.maps._identification import (
     information_notes,
     permutation_statistics,
 )
-from neuroextrap.maps._trained_on_all import OF_CURVES
+from neuroextrap.maps._trained_on_all import MEASURED, TRAINED_ON_ALL
 from neuroextrap.margins._engine import RegionScores
 from neuroextrap.stats._forward_design import ForwardDesign
 
@@ -184,23 +184,23 @@ class RegionResults:
     @property
     def n_classes_trained(self):
         """Number of classes that classifiers were trained on, at every set size."""
-        n_classes = self.scores.wins.shape[1]
-        measured = self.scores.measured is not None
-        return self.set_sizes if measured else np.full_like(self.set_sizes, n_classes)
+        measured = np.isin(self.set_sizes, self.measured_sizes)
+        return np.where(measured, self.set_sizes, self.scores.wins.shape[1])
 
     def measured_errors(self, region):
         """Return standard errors over disjoint subsets of classes, by set size."""
         measured: Any = self.scores.measured
         return {k: measured[region, i, 1] for i, k in enumerate(self.measured_sizes)}
 
-    @property
-    def maps_trained_on_all(self):
-        """Names of the maps about fewer classes than their classifiers saw."""
-        if self.marginal:
-            return ()
-        if self.scores.measured is None:
-            return OF_CURVES
-        return () if 2 in self.set_sizes else ("pairwise_accuracy",)
+    def trained(self, set_size):
+        """Say of which classifiers accuracy among classes is; "" where all agree."""
+        n_classes = self.scores.wins.shape[1]
+        if self.marginal or set_size == n_classes:
+            return ""
+        if set_size in self.measured_sizes:
+            return f"; {MEASURED}"
+        doubtful = "; doubtful:" if set_size > n_classes else ";"
+        return f"{doubtful} {TRAINED_ON_ALL.format(n_classes=n_classes)}"
 
     def bound_curve(self, region):
         """Return the pre-declared set sizes, and a region's lower bound at each.

@@ -15,7 +15,7 @@ from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._provenance import Origin, SourceFile, provenance, versions
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
-from neuroextrap.maps._trained_on_all import MEASURED, OF_CURVES, TRAINED_ON_ALL
+from neuroextrap.maps._trained_on_all import OF_CURVES
 from neuroextrap.margins.running._described import class_name
 from neuroextrap.margins.running._identity import identity_hash
 
@@ -156,13 +156,10 @@ def call_record(fitted, about):
 def _record(name, results):
     """Return the record of a map; of all regions at once, marked where parts miss."""
     record = record_of(name)
-    trained = ""
-    if name in results.maps_trained_on_all:
-        trained = TRAINED_ON_ALL.format(n_classes=results.scores.wins.shape[1])
-    elif name in OF_CURVES and len(results.measured_sizes):
-        trained = MEASURED
-    if trained:
-        record = replace(record, description=f"{record.description}; {trained}")
+    if name in OF_CURVES:
+        size = 2 if name == "pairwise_accuracy" else results.set_sizes.min()
+        description = record.description + results.trained(size)
+        record = replace(record, description=description)
     over_regions = record.simultaneous or name == "p_value_fdr"
     if not (results.missing_parts and over_regions):
         return record

@@ -60,7 +60,7 @@ class Plan:
     by_sums: bool | None = None
     forward: ForwardFolds | None = None
     subsets: tuple[SubsetTests, ...] = ()
-    _kept: dict[Any, Any] = field(
+    _kept: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -143,9 +143,7 @@ class Plan:
 
     def subset_plan(self, tests: SubsetTests) -> Self:
         """Return the plan of subsets that are alike: their labels and folds."""
-        if id(tests) not in self._kept:
-            self._kept[id(tests)] = self._observed(tests.design, tests.codes[None])
-        return self._kept[id(tests)]
+        return self._observed(tests.design, tests.codes[None])
 
     def forward_plan(self) -> Self:
         """Return the plan of the forward tests: their folds, the observed labels."""

@@ -192,7 +192,7 @@ def test_other_set_sizes_are_refused_and_the_pairwise_map_is_then_of_all(tmp_pat
     light = fitted(curves=Curves([3, 6], "measured"))
     with pytest.raises(ValueError, match=r"\[4\] were not measured, but \[3\] were"):
         light.accuracy_curve(0, [3, 4])
-    assert light.results_.maps_trained_on_all == ("pairwise_accuracy",)
+    assert light.results_.trained(2) == "; of the classifier trained on all 6 classes"
     plain = fitted(curves=[3, 6]).region_scores_["pairwise_accuracy"]
     np.testing.assert_array_equal(light.region_scores_["pairwise_accuracy"], plain)
 
