@@ -29,7 +29,7 @@ from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._identity import identity_hash
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress, clock
-from neuroextrap.regions._usable import UsableRegions
+from neuroextrap.regions._membership import UsableRegions
 from neuroextrap.stats import resolution_information
 
 logger = logging.getLogger(__name__)

@@ -171,10 +171,6 @@ class MarginKernel(MarginSource):
     prefer : {"threads", "processes"}, default="threads"
         Kind of joblib workers; "processes" where many small steps hold the interpreter.
 
-    See Also
-    --------
-    neuroextrap.margins.CLASSIFIERS : The classifiers that have names.
-
     Examples
     --------
     A classifier by the correlation with the training mean of each class:
