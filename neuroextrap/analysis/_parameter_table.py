@@ -149,6 +149,7 @@ TABLE = {
             "how often measured curves divide the conditions into random subsets",
             2,
             least=1,
+            word="curve_partitions",
         ),
     },
     ("analysis", "searchlight group", "identity extra"): {

@@ -238,7 +238,7 @@ def test_help_names_every_classifier(capsys):
 
 
 def test_curves_are_measured_on_request(folder, tmp_path, capsys):
-    words = ["--estimator", "lda", "--curves", "measured", "--n-partitions", "3"]
+    words = ["--estimator", "lda", "--curves", "measured", "--curve-partitions", "3"]
     assert main(_words(folder, *words, "--dry-run", out=tmp_path / "out")) == 0
     # of three conditions three pairs are drawn
     assert "curves by 3 subsets of the classes" in capsys.readouterr().out
