@@ -95,6 +95,8 @@ def group_report(
 
 def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
+    from neuroextrap.reporting._rendering import bits_at_least
+
     if "p_value_fwe" not in maps:
         return _information_summary(maps, n_subjects)
     p = maps["p_value_fwe"].get_fdata()
@@ -113,7 +115,8 @@ def summary(maps, n_subjects):
     if "prevalence_bound_fwe" in maps:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
-            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
+            "largest prevalence shown, corrected over voxels: "
+            f"{bits_at_least(bound.max(), 3)}; "
             f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
         )
     return "\n".join(lines)
@@ -121,6 +124,8 @@ def summary(maps, n_subjects):
 
 def _information_summary(maps, n_subjects):
     """Describe information over subjects: where it is highest, what is certain."""
+    from neuroextrap.reporting._rendering import bits_at_least
+
     data = {name: img.get_fdata().ravel() for name, img in maps.items()}
     known = np.isfinite(data["accuracy"])
     best = int(np.nanargmax(data["implied_information"]))
@@ -137,6 +142,6 @@ def _information_summary(maps, n_subjects):
             bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
             lines.append(
                 f"mean Bayes accuracy over {subjects}, all voxels at once: at least "
-                f"{np.nanmax(data[name]):.3f}, {bits:.2f} bits"
+                f"{bits_at_least(np.nanmax(data[name]), 3)}, {bits_at_least(bits)} bits"
             )
     return "\n".join(lines)

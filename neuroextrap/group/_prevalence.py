@@ -84,8 +84,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         not even the global null is). ``p_value_fwe``, of the global null too, holds for
         all voxels at once. So do ``p_value_prevalence_fwe`` and
         ``prevalence_bound_fwe``: with the given confidence, no bound in the map is
-        above the prevalence at its voxel, whatever the pattern of voxels and subjects. NaN where a subject has no value.
-        Of images, ``maps.generate_report()`` makes a page.
+        above the prevalence at its voxel, whatever the pattern of voxels and subjects.
+        NaN where a subject has no value. Of images, ``maps.generate_report()`` makes a
+        page.
 
     Raises
     ------
