@@ -27,6 +27,7 @@ _SUBPACKAGES = (
     "cohorts",
     "datasets",
     "decoding",
+    "design",
     "encoding",
     "group",
     "images",

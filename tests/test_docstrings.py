@@ -14,6 +14,7 @@ SUBPACKAGES = (
     "cli",
     "datasets",
     "decoding",
+    "design",
     "encoding",
     "group",
     "images",

@@ -22,6 +22,7 @@ from neuroextrap.analysis._region_files import (
 )
 from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.design._findings import Finding
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.reporting import identification_report
 from neuroextrap.reporting._identification_page import summary
@@ -142,6 +143,20 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
         """
         check_has_results(self)
         return self._origin
+
+    @property
+    def findings_(self) -> list[Finding]:
+        """What is doubtful about the design, its samples or outcomes.
+
+        Returns
+        -------
+        findings : list of Finding
+            What was seen (``seen``, a number, and ``because``, in words), its
+            ``grade`` ("doubtful" or "note"), the ``maps`` that it touches, its
+            ``effect`` on them, and the ``remedy``. They are in ``notes_``, in the
+            sidecars of these maps and in the first sentence of the report too.
+        """
+        return list(self.results_.findings)
 
     @property
     def results_(self) -> Any:

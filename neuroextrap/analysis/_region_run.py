@@ -62,7 +62,7 @@ class RegionRun:
     test_codes: np.ndarray
     set_sizes: np.ndarray
     notes: tuple
-    doubts: tuple = ()  # of Doubt
+    findings: tuple = ()  # of Finding
     bg_img: Any = None  # drawn under maps if there is no template
 
     @cached_property
@@ -200,8 +200,8 @@ class RegionRun:
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
-            notes=(*(doubt.note for doubt in self.doubts), *self.notes),
-            doubts=tuple((doubt.clause, doubt.of_bounds) for doubt in self.doubts),
+            notes=(*(finding.note for finding in self.findings), *self.notes),
+            findings=tuple(self.findings),
             marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,

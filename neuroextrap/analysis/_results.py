@@ -10,6 +10,7 @@ import scipy.sparse
 
 from neuroextrap import stats
 from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
     accuracy_statistics,
@@ -47,8 +48,7 @@ class RegionResults:
     notes: tuple = ()  # what a reader should know about the validity of the numbers
     # whether curves below K, and beyond, are those of classifiers trained on k classes
     marginal: bool = True
-    # why p-values may be too small ("because ..."), and whether bounds are too high too
-    doubts: tuple = ()
+    findings: tuple = ()  # of Finding: what is doubtful, and about which maps
     # (n_regions,), when the permuted statistics of every region were saved
     p_value_tail: np.ndarray | None = None
     p_value_fwe_step_down: np.ndarray | None = None
@@ -261,7 +261,8 @@ def read_arrays(arrays, kind):
     forward: dict[str, Any] = {
         f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)
     }
-    own = {f.name for f in fields(kind)} - _NESTED
+    findings = tuple(Finding(*finding) for finding in values.get("findings", ()))
+    own = {f.name for f in fields(kind)} - {*_NESTED, "findings"}
     return {
         "scores": RegionScores(**scores),
         "choice": RegionChoice(
@@ -272,6 +273,7 @@ def read_arrays(arrays, kind):
         ),
         "forward": None if forward["n_units"] is None else ForwardDesign(**forward),
         **{name: value for name, value in values.items() if name in own},
+        "findings": findings,
     }
 
 

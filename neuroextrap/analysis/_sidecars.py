@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 
 from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
+from neuroextrap.design._findings import findings_about
 from neuroextrap.images._maskers import mask_of
 from neuroextrap.images._opening import image_files
 from neuroextrap.maps._described_parameters import (
@@ -106,7 +107,11 @@ def maps_and_sidecars(fitted, about, *, mask):
             unit="gray levels, 0 to 255",
         )
     return maps, {
-        name: describe_map(record, origin, n_classes=n_classes)
+        name: describe_map(
+            record,
+            origin | {"findings": findings_about(fitted.findings_, name)},
+            n_classes=n_classes,
+        )
         for name, record in records.items()
     }
 

@@ -118,7 +118,8 @@ def summary(fitted, peaks):
         "strongest regions (mm; proportions; bits):",
         text_table(peaks, _PRINTED),
     ]
-    notes = [f"note: {note}" for note in fitted.notes_]
+    grades = {finding.note: finding.grade for finding in fitted.findings_}
+    notes = [f"{grades.get(note, 'note')}: {note}" for note in fitted.notes_]
     return "\n".join([*lines, *notes])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
+from neuroextrap.design._findings import P_VALUES, Finding
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
-from neuroextrap.maps._registry import record_of
 from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places
@@ -25,9 +24,14 @@ from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
-_APPROXIMATE = (
-    "are approximate: under cross-validation samples train as well as test; the "
-    "differences are corrected for it as in Nadeau & Bengio 2003"
+_APPROXIMATE = Finding(
+    "trained_on_tests",
+    "note",
+    2.0,  # times the variance of independent outcomes
+    P_VALUES,
+    "samples train as well as test",
+    "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
+    "one train/test split gives exact ones",
 )
 
 
@@ -176,7 +180,6 @@ def compare_decoders(  # noqa: PLR0913
     names, n_units = _names(first, second, pairs, paired=paired), differences.shape[1]
     return RegionMaps(
         maps or scores,
-        records={name: _record(name, approximate) for name in scores},
         masker=masker if maps else None,
         region_scores=scores,
         table=_table(pairs, names, places, scores),
@@ -186,17 +189,18 @@ def compare_decoders(  # noqa: PLR0913
             "n_permutations": n_permutations,
             "two_sided": two_sided,
             "step_down": step_down,
+            "approximate": approximate,
             "first": repr(first),
             "second": repr(second),
             "n_units": n_units,
         },
         random_state=random_state if isinstance(random_state, int) else None,
+        findings=_findings((first, second), approximate),
         page=comparison_page,
         pairs_=np.stack(pairs, axis=1),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
         approximate_=approximate,
-        notes_=(f"p-values {_APPROXIMATE}.",) if approximate else (),
         names_=names,
         places_=places,
         table_file="comparison.tsv",
@@ -210,12 +214,10 @@ def _tests_what_trains(design):
     return bool(np.isin(design.test, trained).any())
 
 
-def _record(name, approximate):
-    """Return the record of a map, which says if a p-value is approximate."""
-    record = record_of(name)
-    if not (approximate and name.startswith("p_value")):
-        return record
-    return replace(record, description=f"{record.description}; p-values {_APPROXIMATE}")
+def _findings(lights, approximate):
+    """Return what is doubtful about p-values of either analysis, or approximate."""
+    own = [f for light in lights for f in light.findings_ if f.touches("p_value_fwe")]
+    return list(dict.fromkeys([*own, *([_APPROXIMATE] if approximate else [])]))
 
 
 def _table(pairs, names, places, scores):

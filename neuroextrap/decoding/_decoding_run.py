@@ -6,7 +6,7 @@ from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.design._doubts import tell
+from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
@@ -31,8 +31,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
 
     Nothing is expensive but reading, and labels and parameters are checked before it.
     The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
-    DecodingRun. ValueError when they do not fit one another. Doubts about the design
-    are warned of.
+    DecodingRun. ValueError when they do not fit one another, or the
+    examination of the design refuses them; what is doubtful is warned of.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
@@ -50,8 +50,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         random_state=searchlight.random_state,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    doubts = tests.doubts(samples.X[:, samples.usable])
-    tell(doubts)
+    findings = tests.findings(samples.X[:, samples.usable])
+    tell(findings)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
@@ -87,7 +87,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         test_codes=tests.test_codes,
         set_sizes=set_sizes,
         notes=(*samples.notes, *tests.notes(of_all)),
-        doubts=doubts,
+        findings=findings,
         bg_img=samples.bg_img,
         labels=labels,
     )

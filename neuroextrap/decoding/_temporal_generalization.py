@@ -218,7 +218,7 @@ def _joined(times, rows, run):
         reached = np.concatenate([row.n_reached for row in rows])
         scores |= permutation_statistics(score, reached, maxima)
     scores = {name: values.reshape(shape) for name, values in scores.items()}
-    notes = *(doubt.note for doubt in run.doubts), *run.notes
+    notes = *(finding.note for finding in run.findings), *run.notes
     if run.plan.n_permutations:
         notes += (CROSS_NOTE.format(where="off the diagonal"),)
     return TemporalGeneralization(times, scores, maxima, notes)

@@ -34,6 +34,22 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
+def without_means(X, codes, groups=None):
+    """Return samples without the means of their run and class, in standard deviations.
+
+    `X` has shape (n_samples, n_features); features that are then constant are left out.
+    Without `groups` all samples are one run.
+    """
+    rest = np.asarray(X, dtype=np.float64)
+    for column in (np.zeros(len(rest), dtype=int) if groups is None else groups, codes):
+        _, member, size = np.unique(column, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(size), rest.shape[1]))
+        np.add.at(sums, member, rest)
+        rest = rest - (sums / size[:, None])[member]
+    spread = rest.std(axis=0)
+    return rest[:, spread > 0] / spread[spread > 0]
+
+
 def code_labels(y, classes, groups, blocks, order=None):
     """Turn labels into codes, and leave out classes that are not requested.
 

@@ -6,15 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.design._doubts import Doubt
+from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import check_labelings, folds_follow_labels
 from neuroextrap.design._labels import row_codes
+from neuroextrap.stats._permutation import draw_labelings
+from neuroextrap.stats._pvalues import LEVEL
 
-_COMPARED = 199  # labelings to which the class counts of ready folds are compared
-_CONFINED = (
-    "cv gives fixed folds whose class counts are more equal than those of folds made "
-    "without the labels: labels were exchanged within test folds"
-)
+_COMPARED = 199  # labelings to which the class counts of folds are compared
+_SORTED = 0.005  # share of them that may be as unequal as those of a sorted table
 
 
 class Permuted(NamedTuple):
@@ -24,13 +23,12 @@ class Permuted(NamedTuple):
     codes: np.ndarray
     #: Whether the classifier stays as it is, and only labels of test samples move.
     pairing: bool
-    #: Doubts about the exchange, and notes on it.
-    doubts: tuple = ()
-    notes: tuple = ()
+    #: Findings about the exchange.
+    findings: tuple = ()
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
-    """Return the observed labeling with its permutations, with doubts and notes.
+    """Return the observed labeling with its permutations, with Findings.
 
     There are fewer permutations when there are fewer distinct ones. Labels move within
     groups, and also within test folds if the folds were made from the labels: if `cv`
@@ -40,38 +38,84 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     trained on.
     """
     codes = labels.codes.astype(np.int32)
+    balance = Balance() if cv is None else fold_balance(labels, design)
     if n_permutations == 0:
-        return Permuted(codes[None], False)
+        return Permuted(codes[None], False, _only(_sorted_folds(balance)))
     pairing = len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
-    confined = not pairing and (
-        balanced_folds(labels, design) if follow is None else follow
-    )
+    confined = not pairing and (balance.of_labels if follow is None else follow)
     cells = _cells(labels, design) if confined else labels.groups
-    orders = stats.permute_labels(
+    orders, few = draw_labelings(
         codes[moved],
-        groups=None if cells is None else cells[moved],
-        blocks=None if labels.blocks is None else labels.blocks[moved],
-        n_permutations=n_permutations,
-        random_state=random_state,
+        None if cells is None else cells[moved],
+        None if labels.blocks is None else labels.blocks[moved],
+        n_permutations,
+        random_state,
     )
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
     if not pairing:
         check_labelings(permuted, design)
-    doubts = () if labels.groups is not None else (_without_groups(confined),)
-    notes = (_CONFINED,) if confined and follow is None else ()
-    return Permuted(np.concatenate([codes[None], permuted]), pairing, doubts, notes)
+    found = _only(
+        _without_groups(confined) if labels.groups is None else None,
+        _LABEL_MADE if confined and follow is None else None,
+        _sorted_folds(balance),
+        few_exchanges(few),
+    )
+    return Permuted(np.concatenate([codes[None], permuted]), pairing, found)
 
 
-def balanced_folds(labels, design):
-    """Return whether fixed folds have more equal class counts than by chance.
+_LABEL_MADE = Finding(
+    "label_made_folds",
+    "note",
+    1.0,
+    P_VALUES,
+    "cv gives fixed folds whose class counts are more equal than those of folds made "
+    "without the labels",
+    "labels were exchanged within test folds",
+    "",
+)
 
-    True if every fold tests its share of every class, to less than one sample, or if at
-    most a tenth of freely exchanged labelings are as equal; False if the class counts
-    of folds cannot change.
-    """
+
+def _only(*findings):
+    """Return the Findings without those that are None."""
+    return tuple(finding for finding in findings if finding is not None)
+
+
+def few_exchanges(few):
+    """Return a Finding from FewLabelings, where every other labeling is used."""
+    if few is None:
+        return None
+    return Finding(
+        "few_exchanges",
+        "doubtful" if few.smallest > LEVEL else "note",
+        few.smallest,
+        P_VALUES,
+        few.exist,
+        few.limit,
+        "more runs, or more samples in each run, give more labelings",
+    )
+
+
+class Balance(NamedTuple):
+    """Class counts of folds beside those of the same folds under other labelings."""
+
+    #: Whether every fold tests its share of every class, to less than one sample.
+    proportional: bool = False
+    #: Share of other labelings with counts as equal, and as unequal, as the observed;
+    #: None if the class counts of folds cannot change.
+    as_equal: float | None = None
+    as_unequal: float | None = None
+
+    @property
+    def of_labels(self):
+        """Whether folds are so equal that they must have been made from the labels."""
+        return self.as_equal is not None and (self.proportional or self.as_equal <= 0.1)
+
+
+def fold_balance(labels, design):
+    """Compare the class counts of folds with those of freely exchanged labelings."""
     with warnings.catch_warnings():  # few labelings are enough to compare with
         warnings.simplefilter("ignore", UserWarning)
         others = stats.permute_labels(
@@ -91,23 +135,45 @@ def balanced_folds(labels, design):
         unequal += (deviation**2).sum(axis=0)
         proportional &= bool((np.abs(deviation[:, 0]) < 1).all())
         moves |= bool((counts != counts[:, :1]).any())
+    if not moves:
+        return Balance(proportional, None, None)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
-    return moves and (proportional or bool(as_equal <= 0.1))
+    as_unequal = np.mean(unequal[1:] >= unequal[0] * (1 - 1e-9))
+    return Balance(proportional, float(as_equal), float(as_unequal))
+
+
+def _sorted_folds(balance):
+    """Return a Finding where folds follow the order of a sorted table, else None."""
+    if balance.as_unequal is None or balance.as_unequal > _SORTED:
+        return None
+    return Finding(
+        "sorted_folds",
+        "doubtful",
+        balance.as_unequal,
+        EVERYTHING,
+        "folds follow the order of a table that is sorted by class, so that training "
+        "sets hold few samples of the classes that are tested",
+        "accuracies may be too low",
+        "shuffle the folds (scikit-learn's shuffle=True with a random_state), make "
+        "them from the labels (StratifiedKFold), or give groups and cv=None",
+    )
 
 
 def _without_groups(confined):
-    """Return the Doubt that no runs were given, which says where labels move."""
+    """Return the Finding that no runs were given, which says where labels move."""
     where = (
         "within the test folds, which cv made from the labels"
         if confined
         else "freely over all samples"
     )
-    return Doubt(
-        "no runs were given (groups=None), so that labels were exchanged between all "
-        "samples as if none belonged together",
-        f"groups=None: labels are permuted {where}; if samples were acquired in runs, "
-        "give groups so that labels are permuted within runs",
-        of_bounds=False,
+    return Finding(
+        "no_groups",
+        "doubtful",
+        0.0,
+        P_VALUES,
+        f"no runs were given (groups=None) and labels were exchanged {where}",
+        f"{TOO_SMALL} if samples were acquired in runs",
+        "give groups, so that labels are exchanged within runs",
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import Doubt, cross_notes, doubts_of_samples
+from neuroextrap.design._doubts import cross_notes, findings_of_samples
+from neuroextrap.design._findings import Finding
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
 from neuroextrap.design._forward_tests import (
     ForwardFolds,
@@ -338,15 +339,15 @@ class Tests:
         """Class of every test point; shape (n_test,)."""
         return self.labels.codes[self.design.test]
 
-    def doubts(self, X: np.ndarray) -> tuple[Doubt, ...]:
-        """Return the doubts about samples X (n_samples, n_features) in these tests.
+    def findings(self, X: np.ndarray | None) -> tuple[Finding, ...]:
+        """Return the Findings about the tests, and about samples X if they are given.
 
-        ValueError where a sample is trained on and a copy of it is tested.
+        X has shape (n_samples, n_features).
         """
-        of_samples = doubts_of_samples(X, self.labels, self.design)
-        return of_samples + self.permuted.doubts
+        of_samples = findings_of_samples(X, self.labels, self.design)
+        return of_samples + self.permuted.findings
 
     def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return notes of labelings and folds, more notes, and those of the bounds."""
+        """Return more notes, and those of the folds and of the bounds."""
         crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
-        return (*self.permuted.notes, *more, *crossed, *self.bounds.notes)
+        return (*more, *crossed, *self.bounds.notes)

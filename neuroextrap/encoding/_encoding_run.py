@@ -7,11 +7,11 @@ import numpy as np
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.design._doubts import check_new_rows
+from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import (
     Experiment,
-    doubts_of_pairing,
+    findings_of_pairing,
     make_plan,
     observed_plan,
 )
@@ -136,7 +136,7 @@ def planned_run(model, experiment, *, masker, notes, **others):
         **others,
     )
     notes = (*run.notes, *_residual_notes(model, run))
-    return replace(run, notes=notes, doubts=doubts_of_pairing(model, experiment))
+    return replace(run, notes=notes, findings=findings_of_pairing(model, experiment))
 
 
 def _residual_notes(model, run):

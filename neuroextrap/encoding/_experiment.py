@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._values import Keep
-from neuroextrap.design._doubts import Doubt, tell
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import (
     EncodingMargins,
@@ -210,20 +210,22 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
-def doubts_of_pairing(estimator, experiment):
-    """Return the Doubt that no runs were given, and warn of it; else nothing."""
+def findings_of_pairing(estimator, experiment):
+    """Return Findings about the exchange of stimuli, and warn of them."""
     if experiment.groups is not None or not estimator.n_permutations:
         return ()
-    doubt = Doubt(
-        "no runs were given (groups=None), so that responses were exchanged between "
-        "all stimuli as if none belonged together",
-        "groups=None: responses and stimuli are paired anew over the whole test "
-        "set; if responses were acquired in runs, give groups so that the pairing "
-        "is permuted within runs",
-        of_bounds=False,
+    found = Finding(
+        "no_groups",
+        "doubtful",
+        0.0,
+        P_VALUES,
+        "no runs were given (groups=None) and stimuli were exchanged over the whole "
+        "test set",
+        f"{TOO_SMALL} if responses were acquired in runs",
+        "give groups, so that stimuli are exchanged within runs",
     )
-    tell([doubt])
-    return (doubt,)
+    tell([found])
+    return (found,)
 
 
 def _permuted(estimator, experiment):

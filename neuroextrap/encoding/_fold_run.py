@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.design._doubts import check_copies_apart
+from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.encoding._encoding_run import planned_run
 from neuroextrap.encoding._experiment import stack_folds
 from neuroextrap.encoding._margins import RULES, EncodingMargins, separate_repeats

@@ -7,7 +7,8 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._subjects import to_maps
-from neuroextrap.maps._registry import GROUP_MAPS, LEVEL, SUBJECTS_OF_BOUNDS
+from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
+from neuroextrap.stats._pvalues import LEVEL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +20,8 @@ class GroupSummary:
     (accuracy, say, "" if it is not known), `subjects` the names and `masker` what
     places features in an image, None for arrays. `null_maxima` holds, by
     the map whose family-wise p-values they give, the largest statistic of every
-    permutation. `options` are those of the call that differ between analyses, `notes`
-    sentences on what does not hold in this one.
+    permutation. `options` are those of the call that differ between analyses,
+    `findings` what makes numbers of this one doubtful.
     """
 
     test: str
@@ -30,7 +31,7 @@ class GroupSummary:
     quantity: str = ""
     null_maxima: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
-    notes: tuple = ()
+    findings: tuple = ()
 
 
 def group_maps(test, statistics, subjects, *, column=slice(None), values=None, **about):
@@ -55,6 +56,7 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
+        findings=summary.findings,
         page=_page,
         summary=summary,
     )

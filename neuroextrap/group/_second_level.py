@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
 from neuroextrap.group._contrast import as_expression
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_input import (
     SecondLevelOptions,
     choose_test,
+    findings_of_variances,
     per_subject,
     read_second_level,
-    small_variance_groups,
 )
 from neuroextrap.group._subjects import usable_neighbors
 from neuroextrap.images._clusters import variance_smoother
@@ -113,9 +114,11 @@ def second_level_test(  # noqa: PLR0913
     variance_groups : array-like of shape (n_subjects,) or None, default=None
         Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
         change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
-        Every group needs ten subjects or more; fewer cause a warning. Of null voxels,
-        .008 had p <= .001 with 6 subjects of 4 times the noise of 14 others, .003 with
-        8 and 12, .002 with 10 and 10, .0013 with 15 and 15.
+        Every group needs 20 subjects or more; fewer cause a warning, a finding, and a
+        doubt in the first sentence of the page. Of null voxels, .008 had p <= .001 with
+        6 subjects of 4 times the noise of 14 others, .004 with 8 and 12, .0024 with 10
+        and 10, .0021 with 12 and 12, .0015 with 15 and 15, .0010 with 20 and 20; p <=
+        .05 had .05 with all of these numbers.
     statistic : {"t", "mean", "median"}, default="t"
         What is compared: Student's t (v with `variance_groups`), the estimate of the
         contrast, or the median over subjects (without a design only).
@@ -182,7 +185,7 @@ def second_level_test(  # noqa: PLR0913
     -----
     UserWarning
         If all distinct rearrangements are used; says how small a p-value can get. If a
-        variance group has fewer than ten subjects.
+        variance group has fewer than 20 subjects.
 
     Notes
     -----
@@ -249,7 +252,8 @@ def second_level_test(  # noqa: PLR0913
     n_known = None if min_subjects is None else known.sum(axis=0).astype(float)
     values = np.where(known, values, 0.0)
     scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
-    notes = small_variance_groups(groups)
+    findings = findings_of_variances(groups)
+    tell(findings)
     corrections = _corrections(asked, test, subjects, n_known, adjacency)
     arrangements = _arrangements(asked, test, blocks)
 
@@ -288,7 +292,7 @@ def second_level_test(  # noqa: PLR0913
             "all": arrangements.are_all,
             "n_permutations": arrangements.n_permutations,
         },
-        notes=notes,
+        findings=findings,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from neuroextrap.design._doubts import check_copies_apart
+from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._scans import center_groups, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates

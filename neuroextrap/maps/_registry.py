@@ -9,9 +9,8 @@ import math
 from fractions import Fraction
 
 from neuroextrap.maps._records import MapRecord
+from neuroextrap.stats._pvalues import LEVEL
 
-LEVEL = 0.05
-"""The one level of significance: of reports, figures and summaries."""
 _SIMULTANEOUS_BOUNDS = (
     "Bounds ending in _fwe hold for all regions at once, the others for one region "
     "chosen without looking at the data; a peak is chosen by looking."

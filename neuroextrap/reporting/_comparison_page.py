@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import neuroextrap
+from neuroextrap.design._findings import doubts_about
 from neuroextrap.reporting._compared import DIFFERENCE, NEEDED, P, read_comparison
 from neuroextrap.reporting._finding import named_place
 from neuroextrap.reporting._maps_section import Pictures, choose_background
@@ -110,7 +111,8 @@ def comparison_report(
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)
     approximate = bool((parameters or {}).get("approximate"))
-    words = _found(compared, names, peaks.iloc[0], approximate)
+    doubt = doubts_about(getattr(comparison, "findings_", ()), P)
+    words = _found(compared, names, peaks.iloc[0], approximate, doubt)
     limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [
         ("What was found", answer(words, pictures.figure(DIFFERENCE))),
@@ -129,7 +131,7 @@ def _capitalized(name):
     return name[:1].upper() + name[1:]
 
 
-def _found(compared, names, peak, approximate):
+def _found(compared, names, peak, approximate, doubt):
     """Say where which of the two is better, and how large the largest difference is.
 
     The first sentence is the answer.
@@ -149,6 +151,7 @@ def _found(compared, names, peak, approximate):
         peak={name: peak[name] for name in NEEDED},
         place=named_place(peak),
         approximate=approximate,
+        doubt=doubt,
     )
 
 

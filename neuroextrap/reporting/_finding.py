@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.maps._registry import LEVEL
 from neuroextrap.reporting._rendering import format_confidence, format_p_value
+from neuroextrap.stats._pvalues import LEVEL
 
 _FWE = f"family-wise p ≤ {format_p_value(LEVEL)}"
 CRITERIA = {

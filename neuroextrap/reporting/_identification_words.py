@@ -3,6 +3,7 @@
 import numpy as np
 
 import neuroextrap
+from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting._finding import (
@@ -27,7 +28,7 @@ _QUOTED = (
 def found(fitted, peaks):
     """Say how many regions are above chance, and what is known of the strongest.
 
-    The first sentence is the answer, with the doubts that the analysis has about it.
+    The first sentence is the answer, with what is doubtful about it.
     """
     finding, peak = find(fitted), peaks.iloc[0]
     one, many = region_words(fitted)
@@ -42,6 +43,7 @@ def found(fitted, peaks):
         n_regions=n_analyzed(fitted),
         level=LEVEL,
         peak={name: peak.get(name, np.nan) for name in _QUOTED},
+        doubt=doubts_about(fitted.results_.findings, finding.criterion),
         place=named_place(peak),
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),

@@ -98,6 +98,52 @@ def permute_labels(
            ['cat', 'cat', 'dog', 'dog', 'dog', 'cat'],
            ['dog', 'dog', 'cat', 'cat', 'dog', 'cat']], dtype='<U3')
     """
+    permuted, few = draw_labelings(y, groups, blocks, n_permutations, random_state)
+    if few is not None:
+        warn(
+            f"{few.exist}, {n_permutations} were requested; all are used "
+            f"and {few.limit}"
+        )
+    return permuted
+
+
+class FewLabelings(NamedTuple):
+    """That all other labelings are used, because there are fewer than requested."""
+
+    n_others: int
+    n_renamings: int  # labelings that differ only in the names of classes
+
+    @property
+    def exist(self) -> str:
+        """How many labelings there are, as a clause."""
+        return f"only {self.n_others} other labelings exist"
+
+    @property
+    def limit(self) -> str:
+        """How small p-values can get, as a clause."""
+        p = f"no p-value can be below {1 / (self.n_others + 1):.3g}"
+        if self.n_renamings == 1:
+            return p
+        return (
+            f"{p}, nor below {self.smallest:.3g} for statistics that do not depend on "
+            f"the names of the classes (cross-validated accuracy): {self.n_renamings} "
+            "labelings differ only in the names"
+        )
+
+    @property
+    def smallest(self) -> float:
+        """Smallest p-value of a cross-validated accuracy."""
+        return self.n_renamings / (self.n_others + 1)
+
+
+def draw_labelings(
+    y: ArrayLike,
+    groups: ArrayLike | None,
+    blocks: ArrayLike | None,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> tuple[NDArray, FewLabelings | None]:
+    """Draw what :func:`permute_labels` returns, and say if all labelings are in it."""
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     units = _units(y, groups, blocks)
     others = _count(units) - 1
@@ -106,11 +152,12 @@ def permute_labels(
             "y has no other labeling: every group holds a single label; use groups "
             "that hold several conditions (or none)"
         )
-    if others < n_permutations:
-        message = _few_labelings(others, n_permutations, _n_renamings(units))
-        warn(message)
     codes = _labelings(units, n_permutations, others, random_state)
-    return units.labels[codes[:, units.of_sample]]
+    few = others < n_permutations
+    return (
+        units.labels[codes[:, units.of_sample]],
+        FewLabelings(others, _n_renamings(units)) if few else None,
+    )
 
 
 def permute_rows(
@@ -151,21 +198,6 @@ def _labelings(
     if others <= _LISTED * n_permutations:
         return _listed(units, min(others, n_permutations), others, rng)
     return _drawn(units, n_permutations, rng)
-
-
-def _few_labelings(others: int, n_permutations: int, n_renamings: int) -> str:
-    """Say how small p-values can get where every labeling is used."""
-    message = (
-        f"only {others} other labelings exist, {n_permutations} were requested; all "
-        f"are used and no p-value can be below {1 / (others + 1):.3g}"
-    )
-    if n_renamings == 1:
-        return message
-    return (
-        f"{message}, nor below {n_renamings / (others + 1):.3g} for statistics that do "
-        "not depend on the names of the classes (cross-validated accuracy): "
-        f"{n_renamings} labelings differ only in the names"
-    )
 
 
 def _n_renamings(units: _Units) -> int:

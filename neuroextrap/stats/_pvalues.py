@@ -13,6 +13,8 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 
+LEVEL = 0.05
+"""The one level of significance: of findings, reports, figures and summaries."""
 _BATCH_NUMBERS = 2**24  # null scores sorted at once
 
 

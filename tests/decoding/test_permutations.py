@@ -103,7 +103,8 @@ def test_folds_keep_their_class_counts(cv, groups):
     found = permuted_codes(labels, design, 50, 0, cv=cv)
     codes = found.codes
     assert not found.pairing
-    assert bool(found.doubts) == (groups is None)
+    names = {finding.name for finding in found.findings}
+    assert ("no_groups" in names) == (groups is None)
     assert len(codes) == 51
     for _, test in design.folds:
         counts = [np.bincount(row[test], minlength=3) for row in codes]
@@ -125,7 +126,7 @@ def test_folds_made_without_labels_leave_labels_free(as_given, recwarn):
     free = permuted_codes(labels, design, 20, 0, cv=cv)
     found = permuted_codes(labels, design, 20, 0, cv=given)
     np.testing.assert_array_equal(found.codes, free.codes)
-    assert not found.notes
+    assert [finding.name for finding in found.findings] == ["no_groups"]
     assert not list(recwarn)
 
 
@@ -133,8 +134,8 @@ def test_confined_labels_are_noted():
     labels = code_labels(CODES, None, RUNS, None)
     folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(CODES, CODES))
     design = make_design(labels.codes, 3, cv=folds)
-    (note,) = permuted_codes(labels, design, 20, 0, cv=folds).notes
-    assert "labels were exchanged within test folds" in note
+    (note,) = permuted_codes(labels, design, 20, 0, cv=folds).findings
+    assert "labels were exchanged within test folds" in note.note
 
 
 def test_given_folds_of_whole_runs_are_not(recwarn):
@@ -154,7 +155,7 @@ def test_blocks_split_over_stratified_folds_are_refused():
         permuted_codes(labels, design, 20, 0, cv=cv)
 
 
-@pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
+@pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
 @pytest.mark.parametrize(
     ("n_splits", "groups"), [(5, None), (10, np.repeat([0, 1], 20))]
 )
@@ -182,7 +183,7 @@ def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, group
     assert np.mean(shares) <= 0.05 + 4 * error
 
 
-@pytest.mark.filterwarnings("ignore:groups=None:UserWarning")
+@pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -326,7 +326,7 @@ def test_cost_is_estimated_without_running():
 def test_free_exchange_is_warned_about():
     img, mask, y, _ = simulate()
     searchlight = IdentificationSearchLight(mask, cv=KFold(5), n_permutations=5)
-    with pytest.warns(UserWarning, match="labels are permuted freely"):
+    with pytest.warns(UserWarning, match="labels were exchanged freely"):
         searchlight.fit(img, y)
 
 

@@ -28,7 +28,7 @@ def test_the_bound_is_that_of_clopper_and_pearson():
     assert scores["bayes_accuracy_bound"][0] == pytest.approx(low)
 
 
-@pytest.mark.filterwarnings("ignore:24 of 48 samples are equal:UserWarning")
+@pytest.mark.filterwarnings("ignore:24 of 48 samples are equal to:UserWarning")
 def test_a_tie_counts_as_wrong():
     rng = np.random.default_rng(1)
     x = np.repeat(rng.normal(size=(len(Y) // 2, 3)), 2, axis=0)  # many equal votes

@@ -38,10 +38,10 @@ def test_pairing_without_runs_is_said_in_notes_and_first_sentence():
     features, responses, n = study(np.float64)
     model = EncodingIdentification(encoder=RidgeEncoder(), n_permutations=99)
     model.fit(features[:n], responses[:n])
-    with pytest.warns(UserWarning, match="groups=None"):
+    with pytest.warns(UserWarning, match="no runs were given"):
         model.identify(features[n:], responses[n:])
-    assert any(note.startswith("groups=None") for note in model.notes_)
+    assert any(note.startswith("no runs were given") for note in model.notes_)
     page = model.generate_report().get_standalone()
     assert "because no runs were given (groups=None)" in page
     model.identify(features[n:], responses[n:], groups=np.repeat([0, 1], 5))
-    assert not model.results_.doubts
+    assert not model.findings_

@@ -100,7 +100,7 @@ def test_permutation_p_value_equals_recount(experiment):
 
 def test_free_permutation_is_warned_about(experiment):
     e = experiment
-    with pytest.warns(UserWarning, match="groups=None: responses and stimuli"):
+    with pytest.warns(UserWarning, match="no runs were given .* stimuli"):
         _fit(e, n_permutations=9).identify(e.test, e.Y_test)
 
 

@@ -1,0 +1,178 @@
+"""Samples that are copies of others, or nearly so."""
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from neuroextrap.design._findings import (
+    BOUNDS,
+    EVERYTHING,
+    P_VALUES,
+    TOO_OPTIMISTIC,
+    Finding,
+)
+from neuroextrap.design._labels import row_codes, without_means
+
+_MOST_COLUMNS = 2000
+_MOST_OTHERS = 200
+_FEWEST_COLUMNS = 3
+_DISCRETE_COLUMNS = 8
+_CLOSE = 1e-4  # standard deviations within which rows that were centered are equal
+_MOST_SAMPLES = 2000  # more are searched for copies to the last bit only
+_NEAR = 0.95  # correlation at which samples are nearly equal
+_APART = 0.7  # highest that those may have that are not copies
+_MOST_COPIES = 4
+_FEWEST_DIMENSIONS = 15  # in which nothing comes that near by chance
+
+
+def copied_samples(X, labels, design):
+    """Return a Finding where samples are (nearly) copies of others, else None.
+
+    It is refused where a sample trains and a copy of it is tested.
+    """
+    number, how = copies(X), "equal to the last bit"
+    if number is None:
+        number, how = near_copies(X, labels.codes, labels.groups), "nearly equal"
+    if number is None:
+        return None
+    for fold, (train, test) in enumerate(design.folds, start=1):
+        shared = np.intersect1d(number[train], number[test])
+        if len(shared):
+            one = train[number[train] == shared[0]][0]
+            other = test[number[test] == shared[0]][0]
+            return Finding(
+                "equal_samples",
+                "refused",
+                float(len(shared)),
+                EVERYTHING,
+                f"samples {min(one, other)} and {max(one, other)} are {how}, but one "
+                f"trains and the other is tested (fold {fold} of {len(design.folds)})",
+                "classes would be told apart without any information",
+                "give every recording once (no image twice, no echo or other version "
+                "of a run, no class made larger by repeating its samples), or give a "
+                "sample and its copies one group",
+            )
+    units, n_distinct = labels.units, len(np.unique(number))
+    if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
+        return None  # copies share their block
+    n_copies = len(number) - n_distinct
+    return Finding(
+        "equal_samples",
+        "doubtful",
+        float(n_copies),
+        P_VALUES + BOUNDS,
+        f"{n_copies} of {len(number)} samples are {how} to others before them",
+        TOO_OPTIMISTIC,
+        "give each sample once (classes count equally however many samples they have), "
+        "or give blocks=... with one number for a sample and its copies",
+    )
+
+
+def near_copies(X, codes, groups=None):
+    """Return a number for every sample, shared by those nearly equal; None if no two.
+
+    Copies that were smoothed, resampled or stored otherwise are not equal to the last
+    bit. Means of class and run are first subtracted from `X` (n_samples, n_features).
+    Nearly equal are at most five samples that correlate above .95, if no others do
+    above .7; the data must vary in many directions, as samples of few numbers may
+    correlate by chance.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, codes = rng.normal(size=(30, 200)), np.tile([0, 1], 15)
+    >>> near_copies(X, codes) is None
+    True
+    >>> X[4] = X[2] + 0.1 * rng.normal(size=200)
+    >>> int(near_copies(X, codes)[4])
+    2
+    """
+    if len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_DIMENSIONS:
+        return None
+    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
+    gram = rest @ rest.T
+    if np.trace(gram) ** 2 < _FEWEST_DIMENSIONS * (gram**2).sum():
+        return None
+    norm = np.sqrt(np.diag(gram))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = gram / (norm[:, None] * norm)
+    np.fill_diagonal(correlation, np.nan)
+    near = correlation > _NEAR  # NaN: False
+    few = (correlation > _APART).sum(axis=1) <= _MOST_COPIES
+    near &= few[:, None] & few
+    if not near.any():
+        return None
+    return connected_components(near)[1]
+
+
+def copies(X):
+    """Return a number for every row of `X` (n_samples, n_features), shared by copies.
+
+    None where no row is a copy. Equal rows count as copies if they cannot be equal by
+    chance: if no other row shares most of their values (measurements are continuous),
+    or, in data of few distinct values, if all others differ from them in many columns.
+    Ratings or counts of a few neurons may be equal by chance, and are accepted.
+
+    >>> X = np.random.default_rng(0).normal(size=(4, 5))
+    >>> copies(X) is None, copies(X[[0, 1, 2, 0]]).tolist()
+    (True, [0, 1, 2, 0])
+    """
+    if X.shape[1] < _FEWEST_COLUMNS:
+        return None
+    some = np.ascontiguousarray(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)])
+    hashes = [hash(row.tobytes()) for row in some]
+    _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
+    number = first[member]
+    later = [
+        i
+        for i in np.flatnonzero(number != np.arange(len(X)))
+        if np.array_equal(X[i], X[number[i]])
+    ]
+    distinct = np.sort(first)
+    found = np.arange(len(X))
+    for i in later:
+        if _stands_apart(some, number[i], distinct, len(X)):
+            found[i] = number[i]
+    return found if (found != np.arange(len(X))).any() else None
+
+
+def _stands_apart(rows, row, distinct, n_rows):
+    """Return whether a row differs too much from the others to be equal by chance."""
+    others = rows[distinct[distinct != row][:_MOST_OTHERS]]
+    if not len(others):
+        return False
+    differs = others != rows[row]
+    continuous = 2 * differs.all(axis=0).sum() >= rows.shape[1]
+    varied = 5 * len(distinct) >= n_rows
+    return continuous or (varied and differs.sum(axis=1).min() >= _DISCRETE_COLUMNS)
+
+
+def check_new_rows(trained, tested):
+    """Raise where a row of `tested` is one of `trained`, both (n, n_features).
+
+    Rows of at least eight features are equal if they agree to 1e-4 standard deviations
+    in every feature, because both were centered and shifted back.
+    """
+    if trained.shape[1] < _DISCRETE_COLUMNS:
+        return
+    near = _CLOSE * trained.std(axis=0)
+    order = np.argsort(trained[:, 0])
+    ends = [tested[:, 0] - near[0], tested[:, 0] + near[0]]
+    first, last = np.searchsorted(trained[order, 0], ends)
+    for i in np.flatnonzero(first < last):
+        rows = order[first[i] : last[i]]
+        equal = (np.abs(trained[rows] - tested[i]) <= near).all(axis=1)
+        if equal.any():
+            raise ValueError(
+                f"test response {i} is training response {rows[equal][0]}, so that it "
+                "was not held out; give every response once, to train or to test"
+            )
+
+
+def check_copies_apart(X, units, what):
+    """Raise where rows of `X` are copies but of different units, such as "stimuli"."""
+    number = copies(X)
+    if number is None:
+        return
+    for i in np.flatnonzero(units != units[number]):
+        raise ValueError(
+            f"samples {number[i]} and {i} are equal to the last bit, but of different "
+            f"{what}, so that one trains and the other is tested; give each once"
+        )

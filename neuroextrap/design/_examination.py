@@ -1,0 +1,182 @@
+"""The examination of a design before the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats.contingency import association
+
+from neuroextrap.design._findings import EVERYTHING, Finding
+from neuroextrap.design._labels import code_labels
+from neuroextrap.design._tests import BoundOptions, Tests
+
+
+def examine(  # noqa: PLR0913 - what an experiment was
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    X: ArrayLike | None = None,
+    cv: Any = None,
+    blocks: ArrayLike | None = None,
+    order: ArrayLike | None = None,
+    conditions: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    n_permutations: int = 1000,
+) -> list[Finding]:
+    """Examine a design for what makes p-values, bounds or accuracies doubtful.
+
+    An analysis makes the same examination when it is fitted; here it takes seconds and
+    needs no images.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Class of every sample, in the order of acquisition unless `order` is given.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Run of every sample.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        The samples. Without them copies, and neighbors that depend on each other,
+        cannot be seen.
+    cv : None, int, splitter or iterable of (train, test), default=None
+        How samples are split; None leaves one group out at a time.
+    blocks : array-like of shape (n_samples,) or None, default=None
+        What moves together in permutations, such as the scans of one block.
+    order : array-like of shape (n_samples,) or None, default=None
+        Time of every sample in its run.
+    conditions : array-like of shape (n_samples,) or None, default=None
+        Another factor of the experiment, such as the task or the difficulty of every
+        sample, that the classes should not depend on.
+    classes : array-like or None, default=None
+        Classes to be analyzed; None means all.
+    n_permutations : int, default=1000
+        Number of permutations that will be requested; 0 if there is no test.
+
+    Returns
+    -------
+    findings : list of Finding
+        Named tuples of ``name`` (what kind it is), ``grade`` ("refused": the analysis
+        raises an error; "doubtful": results are marked; "note": worth knowing),
+        ``seen`` (the number that was seen), ``maps`` (names of the maps that it
+        touches, with wildcards), ``because`` (what was seen, in words), ``effect`` and
+        ``remedy``. What is refused comes first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If lengths differ, or a class that is requested does not exist.
+
+    Examples
+    --------
+    Four conditions in the same order in all six runs:
+
+    >>> import numpy as np
+    >>> y, runs = np.tile(list("abcd"), 6), np.repeat(range(6), 4)
+    >>> for found in examine(y, runs):
+    ...     print(found.name, found.grade, found.seen)
+    same_order doubtful 1.0
+    """
+    kept = code_labels(y, classes, groups, blocks, order)
+    samples = None if X is None else _samples(X, np.shape(y))[kept.keep]
+    factor = None if conditions is None else _factor(conditions, np.shape(y))[kept.keep]
+    options = BoundOptions("auto", "samples", "cyclic", 0.95, False, None)
+    try:
+        tests = Tests.of(
+            kept, options, cv=cv, n_permutations=n_permutations, random_state=0
+        )
+    except ValueError as error:
+        return [_untestable(error)]
+    found = [*tests.findings(samples), *_of_factor(factor, tests)]
+    grades = "refused", "doubtful", "note"
+    return sorted(found, key=lambda finding: grades.index(finding.grade))
+
+
+def _samples(X, shape):
+    """Return samples as an array; ValueError unless there is one row for each label."""
+    X = np.asarray(X)
+    if X.ndim != 2 or X.shape[:1] != shape:
+        raise ValueError(
+            f"X has shape {X.shape}; give one row for each of the {shape[0]} labels"
+        )
+    return X
+
+
+def _factor(conditions, shape):
+    """Return conditions as an array; ValueError unless there is one for each label."""
+    values = np.asarray(conditions)
+    if values.shape != shape:
+        raise ValueError(
+            f"conditions has shape {values.shape}, y has {shape}; give one entry for "
+            "every sample"
+        )
+    return values
+
+
+def _untestable(error):
+    """Return the Finding that the analysis would be refused by an error."""
+    return Finding(
+        "untestable",
+        "refused",
+        np.nan,
+        EVERYTHING,
+        str(error),
+        "the analysis would be refused",
+        "",
+    )
+
+
+def _of_factor(values, tests):
+    """Return Findings about a factor that the classes should not depend on."""
+    if values is None:
+        return []
+    levels = np.unique(values, return_inverse=True)[1]
+    found = [_confound(tests.labels.codes, levels), _left_out(tests.design, levels)]
+    return [finding for finding in found if finding is not None]
+
+
+def _confound(codes, levels):
+    """Return a Finding where classes depend on a factor beyond chance, else None."""
+    strength, rng = _association(codes, levels), np.random.default_rng(0)
+    chance = [_association(rng.permutation(codes), levels) for _ in range(_SHUFFLES)]
+    if strength < _STRONG or strength <= max(chance):
+        return None
+    how = "depend on" if strength < 1 else "cannot be told apart from"
+    return Finding(
+        "confound",
+        "doubtful",
+        strength,
+        EVERYTHING,
+        f"the classes {how} the conditions (Cramér's V {strength:.2f})",
+        "what tells the conditions apart looks like a difference between classes",
+        "analyze the levels of the conditions one by one, or leave samples out until "
+        "every class has the same share of each",
+    )
+
+
+_SHUFFLES = 199
+_STRONG = 0.3  # a medium association
+
+
+def _association(codes, levels):
+    """Return Cramér's V of two classifications, 0 to 1."""
+    counts = np.zeros((codes.max() + 1, levels.max() + 1), dtype=int)
+    np.add.at(counts, (codes, levels), 1)
+    return association(counts, method="cramer") if min(counts.shape) > 1 else 0.0
+
+
+def _left_out(design, levels):
+    """Return a note on folds that test a level on which they did not train, or None."""
+    folds = [np.setdiff1d(levels[test], levels[train]) for train, test in design.folds]
+    n_folds = sum(len(missing) > 0 for missing in folds)
+    if not n_folds:
+        return None
+    return Finding(
+        "left_out_level",
+        "note",
+        float(n_folds),
+        EVERYTHING,
+        f"{n_folds} of {len(folds)} folds test conditions on which they did not train",
+        "accuracies then say how well the code carries over to other conditions",
+        "make folds that hold every condition, if this is not what is asked",
+    )

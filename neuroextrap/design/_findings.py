@@ -1,0 +1,96 @@
+"""Findings: what makes numbers of an analysis doubtful, as records."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from neuroextrap.stats._warn import warn
+
+logger = logging.getLogger(__name__)
+
+P_VALUES = ("p_value*",)
+BOUNDS = ("*_bound*", "e_value*")
+EVERYTHING = ("*",)
+TOO_SMALL = "p-values may be too small"
+TOO_OPTIMISTIC = f"{TOO_SMALL}, and e-values and lower bounds too large"
+
+
+class Finding(NamedTuple):
+    """What was seen of a design or its samples, and what it does to the results."""
+
+    #: What kind of finding it is, such as "same_order".
+    name: str
+    #: "refused", "doubtful" or "note".
+    grade: str
+    #: The number that was seen, such as a correlation.
+    seen: float
+    #: Names of the maps that it touches, with wildcards, such as ("p_value*",).
+    maps: tuple[str, ...]
+    #: What was seen, as a clause: "the classes come in the same order in all runs".
+    because: str
+    #: What it does to these maps, as a clause: "p-values may be too small".
+    effect: str
+    #: What to do about it.
+    remedy: str
+
+    @property
+    def note(self) -> str:
+        """The finding as a sentence without its full stop."""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.because}: {self.effect}{remedy}"
+
+    def touches(self, name: str) -> bool:
+        """Whether the map of this name is touched."""
+        return any(fnmatchcase(name, pattern) for pattern in self.maps)
+
+
+def tell(findings: Iterable[Finding]) -> None:
+    """Warn of what is doubtful, and log the rest; ValueError if one is refused.
+
+    A refusal names all findings that are refused.
+    """
+    findings = tuple(findings)
+    refused = [finding.note for finding in findings if finding.grade == "refused"]
+    if refused:
+        raise ValueError("; and ".join(refused))
+    for finding in findings:
+        if finding.grade == "doubtful":
+            warn(finding.note)
+        else:
+            logger.info("%s", finding.note)
+
+
+def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
+    """Return the findings that touch a map as dicts, for its sidecar."""
+    return [finding._asdict() for finding in findings if finding.touches(name)]
+
+
+def doubts_about(findings: Sequence[Finding], name: str) -> str:
+    """Return the end of a sentence that rests on a map: ", but ..., because ...".
+
+    "" if nothing about the map is doubtful. Findings with one effect share it.
+
+    >>> order = Finding(
+    ...     "same_order",
+    ...     "doubtful",
+    ...     1.0,
+    ...     P_VALUES,
+    ...     "orders are alike",
+    ...     TOO_SMALL,
+    ...     "randomize the order",
+    ... )
+    >>> doubts_about([order], "p_value_fwe")
+    ', but p-values may be too small, because orders are alike'
+    >>> doubts_about([order], "accuracy")
+    ''
+    """
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.grade == "doubtful" and finding.touches(name):
+            reasons.setdefault(finding.effect, []).append(finding.because)
+    clauses = [
+        f"{effect}, because {', and because '.join(because)}"
+        for effect, because in reasons.items()
+    ]
+    return f", but {'; and '.join(clauses)}" if clauses else ""

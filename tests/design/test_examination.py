@@ -1,0 +1,228 @@
+"""Every finding of the examination: seen where it should be, and told everywhere."""
+
+import json
+import re
+from html import unescape
+
+import nibabel
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.design import examine
+from neuroextrap.design._copies import near_copies
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.reporting import identification_sections
+
+RUNS = np.repeat(np.arange(6), 8)
+SORTED = np.tile(np.repeat([0, 1, 2, 3], 2), 6)
+
+
+def random_order(seed=0):
+    """Two trials of each of four classes in each of six runs, in random order."""
+    return np.random.default_rng(seed).permuted(SORTED.reshape(6, 8), axis=1).ravel()
+
+
+def noise(seed=1, n_features=60):
+    return np.random.default_rng(seed).normal(size=(48, n_features))
+
+
+def same_order():
+    return {"y": SORTED, "groups": RUNS}, noise()
+
+
+def label_made_folds():
+    y = random_order()
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(y, y))
+    return {"y": y, "groups": RUNS, "cv": folds}, noise()
+
+
+def equal_samples():
+    X, y = noise(), random_order()
+    first, second = np.flatnonzero((RUNS == 2) & (y == 1))
+    X[second] = X[first]
+    return {"y": y, "groups": RUNS}, X
+
+
+def nearly_equal_samples():
+    design, X = equal_samples()
+    return design, X + 0.05 * noise(2)
+
+
+def equal_in_training_and_test():
+    X, y = noise(), random_order()
+    X[40] = X[0]
+    return {"y": y, "groups": RUNS}, X
+
+
+def correlated_neighbors():
+    y = np.random.default_rng(3).permuted(np.tile(np.arange(4), (6, 1)), axis=1)
+    block = np.repeat(np.arange(24), 2)
+    return {"y": y.ravel()[block], "groups": RUNS}, noise() + 3 * noise(2)[block]
+
+
+def few_exchanges():
+    return {"y": np.array([0, 1, 1, 0, 0, 1]), "groups": RUNS[:24:4]}, noise()[:6]
+
+
+def no_groups():
+    return {"y": random_order(), "cv": StratifiedKFold(4)}, noise()
+
+
+def sorted_folds():
+    return {"y": np.sort(random_order()), "cv": KFold(8)}, noise()
+
+
+CASES = {
+    same_order: ("same_order", "doubtful"),
+    label_made_folds: ("label_made_folds", "note"),
+    equal_samples: ("equal_samples", "doubtful"),
+    nearly_equal_samples: ("equal_samples", "doubtful"),
+    equal_in_training_and_test: ("equal_samples", "refused"),
+    correlated_neighbors: ("correlated_neighbors", "doubtful"),
+    few_exchanges: ("few_exchanges", "doubtful"),
+    no_groups: ("no_groups", "doubtful"),
+    sorted_folds: ("sorted_folds", "doubtful"),
+}
+
+
+def fit(design, X, **options):
+    """Fit a volume whose voxels are the features, all of them in one region."""
+    shape = X.shape[1] // 4, 2, 2
+    mask = nibabel.Nifti1Image(np.ones(shape), np.eye(4))
+    labels = nibabel.Nifti1Image(np.ones(shape, dtype=np.int32), np.eye(4))
+    light = IdentificationSearchLight(
+        mask, labels_img=labels, cv=design.get("cv"), n_permutations=99, **options
+    )
+    img = to_img(X, resolve_masker(mask))
+    return light.fit(img, design["y"], groups=design.get("groups"))
+
+
+def first_sentence(fitted):
+    answer = unescape(dict(identification_sections(fitted))["What was found"])
+    return re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_every_finding_is_seen(case):
+    design, X = case()
+    name, grade = CASES[case]
+    found = [finding for finding in examine(X=X, **design) if finding.name == name]
+    assert [finding.grade for finding in found] == [grade]
+    assert np.isfinite(found[0].seen)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_every_finding_is_told_in_all_places(case, tmp_path, recwarn):
+    design, X = case()
+    name, grade = CASES[case]
+    if grade == "refused":
+        (found,) = (f for f in examine(X=X, **design) if f.grade == "refused")
+        with pytest.raises(ValueError, match=re.escape(found.because)):
+            fit(design, X)
+        return
+    fitted = fit(design, X)
+    (found,) = (f for f in fitted.findings_ if f.name == name)
+    warned = [str(warning.message) for warning in recwarn]
+    assert (found.note in warned) == (grade == "doubtful")
+    assert found.note in fitted.notes_
+    fitted.to_directory(tmp_path)
+    for file in tmp_path.glob("*.json"):
+        findings = json.loads(file.read_text()).get("findings")
+        if findings is not None and file.stem in fitted.maps_:
+            told = name in {finding["name"] for finding in findings}
+            assert told == found.touches(file.stem), file.stem
+    again = type(fitted).from_directory(tmp_path)
+    assert again.findings_ == fitted.findings_
+    sentence = first_sentence(again)
+    assert (found.because in sentence) == (grade == "doubtful")
+    assert (found.effect in sentence) == (grade == "doubtful")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_randomized_design_has_no_findings(seed):
+    assert examine(random_order(seed), RUNS, X=noise(seed + 100)) == []
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+@pytest.mark.parametrize("cv", [KFold(4, shuffle=True, random_state=0), None, 3])
+def test_shuffled_folds_and_runs_are_not_sorted(cv):
+    found = examine(np.sort(random_order()), RUNS, cv=cv, n_permutations=0)
+    assert "sorted_folds" not in {finding.name for finding in found}
+
+
+def test_classes_that_depend_on_a_condition_are_confounded():
+    y = random_order()
+    hard = np.where(y < 2, "hard", "easy")
+    (found,) = examine(y, RUNS, conditions=hard)
+    assert (found.name, found.seen) == ("confound", 1.0)
+    hard = np.random.default_rng(0).permutation(hard)
+    assert examine(y, RUNS, conditions=hard) == []
+
+
+def test_folds_that_leave_out_a_condition_are_noted():
+    task = np.where(RUNS < 3, "look", "imagine")
+    folds = [(np.flatnonzero(RUNS < 3), np.flatnonzero(RUNS > 2))]
+    found = examine(random_order(), RUNS, cv=folds, conditions=task, n_permutations=0)
+    assert [(finding.name, finding.seen) for finding in found] == [
+        ("left_out_level", 1.0)
+    ]
+    assert examine(random_order(), RUNS, conditions=task) == []
+
+
+def test_what_cannot_be_tested_is_refused():
+    (found,) = examine(np.repeat([0, 1], 24), RUNS)
+    assert (found.name, found.grade) == ("untestable", "refused")
+    assert "every group holds a single label" in found.note
+
+
+def test_lengths_are_checked():
+    with pytest.raises(ValueError, match=r"X has shape \(3, 4\)"):
+        examine(random_order(), RUNS, X=np.zeros((3, 4)))
+    with pytest.raises(ValueError, match=r"conditions has shape \(3,\)"):
+        examine(random_order(), RUNS, conditions=[1, 2, 3])
+
+
+def smooth(X):
+    return (X + np.roll(X, 1, axis=1) + np.roll(X, -1, axis=1)) / 3
+
+
+def one_component(rng):
+    """Noise below a pattern that all samples share, more or less of it in each."""
+    return rng.normal(size=(48, 60)) + 30 * rng.normal(size=(48, 1)) * rng.normal(
+        size=60
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: rng.normal(size=(48, 60)),
+        lambda rng: np.cumsum(rng.normal(size=(48, 200)), axis=1),
+        one_component,
+        lambda rng: smooth(smooth(rng.normal(size=(48, 60)))),
+        lambda rng: np.cumsum(rng.normal(size=(48, 60)), axis=0),
+        lambda rng: rng.standard_cauchy(size=(48, 60)),
+        lambda rng: rng.poisson(0.3, size=(48, 60)),
+        lambda rng: rng.normal(size=(48, 60)) + 20 * rng.normal(size=(4, 60))[SORTED],
+    ],
+)
+def test_near_samples_by_chance_are_no_copies(make):
+    for seed in range(25):
+        X = make(np.random.default_rng(seed))
+        assert near_copies(X, random_order(seed), RUNS) is None
+
+
+@pytest.mark.parametrize(
+    "change", [np.float16, lambda X: 1.5 * X + 7, lambda X: 0.7 * X + 0.3 * smooth(X)]
+)
+def test_a_run_that_was_stored_otherwise_is_nearly_the_same(change):
+    X = smooth(noise(n_features=400))
+    X[RUNS == 5] = change(X[RUNS == 4])
+    y = random_order()
+    y[RUNS == 5] = y[RUNS == 4]
+    number = near_copies(X, y, RUNS)
+    assert (number[RUNS == 5] == number[RUNS == 4]).all()
+    assert len(np.unique(number)) == 40
