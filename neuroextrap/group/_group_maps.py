@@ -1,6 +1,6 @@
 """Maps over subjects, with what a page needs to know beside them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,10 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         masker=subjects.masker,
         **about,
     )
+    maps = to_maps(statistics, subjects, column)
     return RegionMaps(
-        to_maps(statistics, subjects, column),
-        records=GROUP_MAPS,
+        maps,
+        records={name: _record(name, test) for name in maps},
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
@@ -60,6 +61,16 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         page=_page,
         summary=summary,
     )
+
+
+def _record(name, test):
+    """Return the record of a map; permuted labels test that nobody has information."""
+    record = GROUP_MAPS[name]
+    if test == "second_level":
+        return record
+    null = "the null hypothesis"
+    nobody = f"{null} that no subject carries information"
+    return replace(record, description=record.description.replace(null, nobody))
 
 
 def _page(maps, title, **options):

@@ -164,6 +164,8 @@ def test_searchlights_with_saved_null_maps(tmp_path):
     assert p[0, 0, 0] < 0.01
     assert found["prevalence_bound"].get_fdata()[0, 0, 0] > 0.3
     assert np.median(p[3]) > 0.2
+    record = {r.name: r for r, _ in found.described()}["p_value_fwe"]
+    assert "that no subject carries information" in record.description
     own_mask = prevalence_test(images, paths, n_permutations=2000)
     np.testing.assert_array_equal(p, own_mask["p_value_fwe"].get_fdata())
 
