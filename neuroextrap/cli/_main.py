@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 _COMMANDS = (
     "demo",
+    "check",
     "searchlight",
     "bids",
     "merge",

@@ -72,11 +72,16 @@ def add_parser(subparsers):
         epilog=_EXAMPLES,
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
+    add_analysis_options(parser)
+    add_resource_options(parser, "searchlight")
+    add_output_options(parser)
+
+
+def add_analysis_options(parser):
+    """Add the options that say what is analyzed, and how."""
     add_options(parser, "input", _INPUT | options_of("samples"))
     add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
     add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
-    add_resource_options(parser, "searchlight")
-    add_output_options(parser)
 
 
 def run(args):
@@ -85,9 +90,6 @@ def run(args):
     bids, files = bids_of_inputs(args, args.imgs)
     _check_arguments(args, bids)
     from neuroextrap.cli._results import write_results
-    from neuroextrap.decoding import IdentificationSearchLight
-    from neuroextrap.images import to_img
-    from neuroextrap.maps._described_parameters import nested_parameters
 
     origin = origin_of_command(
         args,
@@ -98,6 +100,27 @@ def run(args):
         process_mask=args.process_mask,
         confounds=None if _is_strategy(args.confounds) else args.confounds,
     )
+    light, samples, data = prepare(args, files)
+    if args.dry_run:
+        say(cost_of_regions(light.estimate_cost(*data), args.shard))
+        for line in examined(light, samples):
+            say(line)
+        return
+    light.fit(*data, order=samples.order)
+    # of the images themselves, before any cleaning
+    light.bg_img_ = samples.bg_img
+    say(write_results(light, args, bids, origin))
+
+
+def prepare(args, files):
+    """Read samples; return the planned analysis, the samples, and what it is fitted to.
+
+    The last are images, labels and runs.
+    """
+    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.images import to_img
+    from neuroextrap.maps._described_parameters import nested_parameters
+
     samples = _read(args, files)
     _check_runs(args, samples)
     logger.info(
@@ -112,14 +135,25 @@ def run(args):
         **nested_parameters(IdentificationSearchLight, given)
     )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
-    data = to_img(samples.data, samples.masker), samples.y, samples.runs
-    if args.dry_run:
-        say(cost_of_regions(light.estimate_cost(*data), args.shard))
-        return
-    light.fit(*data, order=samples.order)
-    # of the images themselves, before any cleaning
-    light.bg_img_ = samples.bg_img
-    say(write_results(light, args, bids, origin))
+    data = to_img(samples.data, samples.masker)
+    return light, samples, (data, samples.y, samples.runs)
+
+
+def examined(light, samples):
+    """Return what the examination of a planned analysis finds, in lines."""
+    from neuroextrap.design import examine
+
+    found = examine(
+        samples.y,
+        samples.runs,
+        X=samples.data,
+        cv=light.cv,
+        order=samples.order,
+        classes=light.classes,
+        n_permutations=light.n_permutations,
+    )
+    lines = [f"{finding.grade}: {finding.note}" for finding in found]
+    return lines or ["nothing doubtful was found in the design or the samples"]
 
 
 def _check_arguments(args, bids):

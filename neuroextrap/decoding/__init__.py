@@ -1,6 +1,7 @@
 """Identification from brain to label: searchlights, atlases, time, ensembles."""
 
 from neuroextrap.decoding._decoder_comparison import compare_decoders
+from neuroextrap.decoding._design_simulation import simulate_design
 from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
@@ -18,6 +19,7 @@ __all__ = [
     "compare_decoders",
     "ensemble_information",
     "lesion_identification",
+    "simulate_design",
     "temporal_generalization",
     "time_resolved_identification",
 ]

@@ -21,7 +21,7 @@ _MOST_SAMPLES = 2000  # more are searched for copies to the last bit only
 _NEAR = 0.95  # correlation at which samples are nearly equal
 _APART = 0.7  # highest that those may have that are not copies
 _MOST_COPIES = 4
-_FEWEST_DIMENSIONS = 15  # in which nothing comes that near by chance
+_CHANCE = 1e-3  # that some two samples come that near by chance
 
 
 def copied_samples(X, labels, design):
@@ -73,8 +73,8 @@ def near_copies(X, codes, groups=None):
     Copies that were smoothed, resampled or stored otherwise are not equal to the last
     bit. Means of class and run are first subtracted from `X` (n_samples, n_features).
     Nearly equal are at most five samples that correlate above .95, if no others do
-    above .7; the data must vary in many directions, as samples of few numbers may
-    correlate by chance.
+    above .7; the data must vary in so many directions that no two samples would by
+    chance.
 
     >>> rng = np.random.default_rng(0)
     >>> X, codes = rng.normal(size=(30, 200)), np.tile([0, 1], 15)
@@ -84,11 +84,13 @@ def near_copies(X, codes, groups=None):
     >>> int(near_copies(X, codes)[4])
     2
     """
-    if len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_DIMENSIONS:
+    if len(X) > _MOST_SAMPLES:
         return None
     rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
     gram = rest @ rest.T
-    if np.trace(gram) ** 2 < _FEWEST_DIMENSIONS * (gram**2).sum():
+    directions = np.trace(gram) ** 2 / max((gram**2).sum(), np.finfo(float).tiny)
+    n_pairs = len(X) * (len(X) - 1) / 2
+    if n_pairs * (1 - _NEAR**2) ** ((directions - 1) / 2) > _CHANCE:
         return None
     norm = np.sqrt(np.diag(gram))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -40,14 +40,20 @@ def without_means(X, codes, groups=None):
     `X` has shape (n_samples, n_features); features that are then constant are left out.
     Without `groups` all samples are one run.
     """
+    rest = centered_within(X, codes, groups)
+    spread = rest.std(axis=0)
+    return rest[:, spread > 0] / spread[spread > 0]
+
+
+def centered_within(X, codes, groups=None):
+    """Subtract from rows of `X` the mean of their run, then that of their class."""
     rest = np.asarray(X, dtype=np.float64)
     for column in (np.zeros(len(rest), dtype=int) if groups is None else groups, codes):
         _, member, size = np.unique(column, return_inverse=True, return_counts=True)
         sums = np.zeros((len(size), rest.shape[1]))
         np.add.at(sums, member, rest)
         rest = rest - (sums / size[:, None])[member]
-    spread = rest.std(axis=0)
-    return rest[:, spread > 0] / spread[spread > 0]
+    return rest
 
 
 def code_labels(y, classes, groups, blocks, order=None):

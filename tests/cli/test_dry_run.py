@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 
 def says(words, folder, capsys):
-    """Run a command in a dry run; return the one line that it prints."""
+    """Run a command in a dry run; return the first line that it prints."""
     files = {"IMGS": "imgs.nii.gz", "MASK": "mask.nii.gz", "SCANS": "scans.tsv"}
     files |= {"FEATURES": "features.tsv", "OUT": "out"}
     several = {"MAPS": "map-{}.nii.gz", "NULLS": "null-{}.npy"}
@@ -52,8 +52,10 @@ def says(words, folder, capsys):
     assert sorted(folder.iterdir()) == before
     said = capsys.readouterr()
     assert said.err == ""
-    assert said.out.count("\n") == 1
-    return said.out
+    cost, *found = said.out.splitlines()
+    assert all(line.startswith("doubtful: the classes come") for line in found)
+    assert len(found) == words.startswith("searchlight")
+    return f"{cost}\n"
 
 
 @pytest.mark.parametrize(

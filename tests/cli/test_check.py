@@ -1,0 +1,68 @@
+"""neuroextrap check: findings and simulated power of an experiment in files."""
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images and events of 6 runs: 3 conditions, each once, in random order."""
+    path = tmp_path_factory.mktemp("experiment")
+    rng = np.random.default_rng(0)
+    shape = (5, 4, 3)
+    names = np.array(["face", "house", "cat"])
+    labels = rng.permuted(np.tile(names, (6, 2)), axis=1).ravel()
+    tables = {"random": labels, "ordered": np.tile(names, 12)}
+    for name, trial_type in tables.items():
+        table = pd.DataFrame({"trial_type": trial_type, "run": np.repeat(range(6), 6)})
+        table.to_csv(path / f"{name}.tsv", sep="\t", index=False)
+    data = rng.normal(size=(*shape, 36)).astype(np.float32)
+    nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), path / "bold.nii.gz")
+    data[..., 35] = data[..., 0]
+    nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), path / "copied.nii.gz")
+    mask = nibabel.Nifti1Image(np.ones(shape, np.int8), np.eye(4))
+    nibabel.save(mask, path / "mask.nii.gz")
+    return path
+
+
+def _words(folder, command, imgs, events, *more):
+    return [
+        *(command, "--imgs", str(folder / f"{imgs}.nii.gz")),
+        *("--events", str(folder / f"{events}.tsv")),
+        *("--mask", str(folder / "mask.nii.gz"), "--samples", "volumes"),
+        *("--radius", "2", "--n-permutations", "19", *more),
+    ]
+
+
+def test_a_randomized_experiment_is_fine(folder, capsys):
+    assert main(_words(folder, "check", "bold", "random")) == 0
+    assert "nothing doubtful was found" in capsys.readouterr().out
+
+
+def test_a_dry_run_says_the_same(folder, tmp_path, capsys):
+    assert main(_words(folder, "check", "bold", "ordered")) == 0
+    checked = capsys.readouterr().out
+    assert checked.startswith("doubtful: the classes come in the same order")
+    words = _words(folder, "searchlight", "bold", "ordered", "--dry-run")
+    assert main([*words, str(tmp_path / "out")]) == 0
+    assert checked in capsys.readouterr().out
+
+
+def test_what_would_be_refused_is_listed_and_ends_with_2(folder, capsys):
+    assert main(_words(folder, "check", "copied", "random")) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("refused: samples 0 and 35 are equal")
+    assert "would be refused" in said.err
+
+
+def test_level_and_power_are_simulated(folder, capsys):
+    assert main(_words(folder, "check", "bold", "random", "--simulate")) == 0
+    said = capsys.readouterr().out
+    assert "500 simulated regions for each effect" in said
+    rows = [line.split() for line in said.splitlines() if line.startswith(" ")]
+    table = {row[0]: row for row in rows if row[0] in {"0", "0.1", "0.2", "0.4"}}
+    assert float(table["0"][2]) < 0.1 < float(table["0.4"][2])
