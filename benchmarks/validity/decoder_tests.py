@@ -111,7 +111,7 @@ def regions_across_folds(rng, n_sets, *, mistake=False):
     pairs = np.arange(10).reshape(5, 2)
     y, runs = np.tile(np.repeat(np.arange(4), 2), 8), np.arange(8).repeat(8)
     regions = np.kron(np.eye(10), np.ones((1, 3)))
-    copies = 5 if mistake else 1
+    copies = 15 if mistake else 1
     y, runs, blocks = (
         y.repeat(copies),
         runs.repeat(copies),
