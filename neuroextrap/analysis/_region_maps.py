@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.design._findings import Finding, findings_about
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -51,6 +52,8 @@ class RegionMaps(dict):
         Arrays whose hashes the sidecars hold. If None, those of ``region_scores``.
     further : sequence of RegionMaps, default=()
         Maps that go to the same folder, such as ends of intervals.
+    findings : sequence of Finding, default=()
+        What makes numbers doubtful or approximate, for sidecars and the page.
     page : callable or None, default=None
         Makes a report of these maps, a title and further options.
     **found
@@ -58,8 +61,10 @@ class RegionMaps(dict):
 
     Attributes
     ----------
-    masker_, region_scores_, table_, parameters, random_state
+    masker_, region_scores_, table_, parameters, random_state, findings_
         As given.
+    notes_ : list of str
+        The findings as sentences.
 
     Examples
     --------
@@ -83,6 +88,7 @@ class RegionMaps(dict):
         random_state: int | None = None,
         inputs: dict[str, np.ndarray] | None = None,
         further: Sequence[RegionMaps] = (),
+        findings: Sequence[Finding] = (),
         page: Callable | None = None,
         **found: Any,
     ) -> None:
@@ -91,6 +97,8 @@ class RegionMaps(dict):
         self.parameters, self.random_state = parameters or {}, random_state
         self._records, self._further, self._page = records, further, page
         self.inputs = region_scores if inputs is None else inputs
+        self.findings_ = list(findings)
+        self.notes_ = [finding.note for finding in findings]
         for name, value in found.items():
             setattr(self, name, value)
 
@@ -176,7 +184,15 @@ class RegionMaps(dict):
             inputs=self.inputs,
             random_state=self.random_state,
         )
-        write_described(path, described, about, more, overwrite=overwrite, bids=bids)
+        write_described(
+            path,
+            described,
+            about,
+            more,
+            findings=self.findings_,
+            overwrite=overwrite,
+            bids=bids,
+        )
 
     def described(self) -> list:
         """Return the images with their records.
@@ -192,7 +208,7 @@ class RegionMaps(dict):
         return [(records[name], image) for name, image in self.items()]
 
 
-def write_described(path, described, about, more, *, overwrite, bids=None):
+def write_described(path, described, about, more, *, findings=(), overwrite, bids=None):
     """Write maps, pairs of a record and an image, and further files.
 
     `about` is the provenance, `more` a dict of functions that write to a path by name.
@@ -204,7 +220,12 @@ def write_described(path, described, about, more, *, overwrite, bids=None):
     write_maps(
         path,
         {record.name: image for record, image in described},
-        {record.name: describe_map(record, about) for record, _ in described},
+        {
+            record.name: describe_map(
+                record, about | {"findings": findings_about(findings, record.name)}
+            )
+            for record, _ in described
+        },
         overwrite=overwrite,
         bids=bids,
         provenance=about,

@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 
+from neuroextrap.design._findings import findings_about
 from neuroextrap.images._maskers import mask_of
 from neuroextrap.images._opening import image_files
 from neuroextrap.maps._described_parameters import (
@@ -103,16 +104,11 @@ def maps_and_sidecars(fitted, about, *, mask):
     return maps, {
         name: describe_map(
             record,
-            origin | {"findings": _findings_about(name, fitted)},
+            origin | {"findings": findings_about(fitted.findings_, name)},
             n_classes=n_classes,
         )
         for name, record in records.items()
     }
-
-
-def _findings_about(name, fitted):
-    """Return the findings that touch a map, as dicts."""
-    return [f._asdict() for f in fitted.findings_ if f.touches(name)]
 
 
 def index_content(fitted, about):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.cli._results import align_columns
+from neuroextrap.cli._results import align_columns, shown_values
 from neuroextrap.reporting._finding import place_words
 
 
@@ -226,7 +226,8 @@ def _printed_table(table):
     heads = [
         [f"at {row.x:.0f}, {row.y:.0f}, {row.z:.0f} mm"] for row in table.itertuples()
     ]
-    columns = [table.loc[row, list(_PRINTED)] for row in table.index]
+    shown = [shown_values(table[name], name) for name in _PRINTED]
+    columns = list(zip(*shown, strict=True))
     labels = list(_PRINTED.values())
     return align_columns([["planted sphere"], *heads], [labels, *columns])
 

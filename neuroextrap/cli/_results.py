@@ -135,7 +135,14 @@ def text_table(frame, columns):
     else:
         words = [name.replace("_", " ") for name in names]
         heads = [textwrap.wrap(text, 9, break_long_words=False) for text in words]
-    return align_columns(heads, [frame[name] for name in names])
+    return align_columns(heads, [shown_values(frame[name], name) for name in names])
+
+
+def shown_values(values, name):
+    """Return the values of a map; lower bounds with three digits, never rounded up."""
+    from neuroextrap.reporting._rendering import rounded_down
+
+    return [rounded_down(x, 3) for x in values] if "_bound" in name else values
 
 
 def align_columns(heads, columns):

@@ -13,6 +13,7 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
+from neuroextrap.design._findings import P_VALUES, Finding
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
 from neuroextrap.margins._engine import region_outcomes
@@ -23,6 +24,15 @@ from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
+_APPROXIMATE = Finding(
+    "trained_on_tests",
+    "note",
+    2.0,  # times the variance of independent outcomes
+    P_VALUES,
+    "samples train as well as test",
+    "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
+    "one train/test split gives exact ones",
+)
 
 
 def compare_decoders(  # noqa: PLR0913
@@ -83,7 +93,8 @@ def compare_decoders(  # noqa: PLR0913
         ``p_value``, ``p_value_fwe`` and, if requested, ``p_value_fwe_step_down``.
         ``region_scores_`` are the same by region, ``table_`` has a row for every
         compared pair, ``pairs_`` (n_regions, 2) are their numbers, ``n_units_`` units
-        were exchanged ``n_permutations_`` times. It makes files and a page.
+        were exchanged ``n_permutations_`` times, and ``approximate_`` says whether
+        p-values are approximate (cross-validation). It makes files and a page.
 
     Raises
     ------
@@ -98,18 +109,23 @@ def compare_decoders(  # noqa: PLR0913
     -----
     The two outcomes of a unit must be exchangeable under the null hypothesis, with
     units independent of each other. For one train/test split this is exact: classifiers
-    are fixed, and test units independent given them. Under cross-validation classifiers
-    of different folds share training samples, and samples tested in one fold share a
-    classifier, so the test is approximate: with samples as units, two equally good
-    regions differed at a nominal .05 in .05 to .09 of simulated data sets (most with
-    many samples a run and no signal at all), with runs in .04 to .07. The
-    result is about these classifiers, as trained here, on these samples.
+    are fixed, and test units independent given them. Under cross-validation every
+    sample both tests and trains, which makes the variance of a difference of accuracies
+    up to twice that of independent outcomes (twice where there is no signal). The
+    differences are corrected for it (``cross_validated`` of
+    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate:
+    ``approximate_`` says so. In 120 simulated data sets a design of equally good
+    regions, at a nominal .05, .01 to .04 of single pairs differed, and any of 20 pairs
+    in .01 to .03 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
+    signal, samples or (6 runs) runs as units. The result is about these classifiers, as
+    trained here, on these samples.
 
     References
     ----------
     Nichols & Holmes 2002, "Nonparametric permutation tests for functional
     neuroimaging" (paired sign flips, maximum statistic). Westfall & Young 1993,
-    "Resampling-based multiple testing" (step-down).
+    "Resampling-based multiple testing" (step-down). Nadeau & Bengio 2003, "Inference
+    for the generalization error" (variance under cross-validation).
 
     Examples
     --------
@@ -145,6 +161,7 @@ def compare_decoders(  # noqa: PLR0913
         light.region_scores_["implied_information"][rows]
         for light, rows in zip((first, second), pairs, strict=True)
     ]
+    approximate = _tests_what_trains(runs[0].plan.design)
     scores, tested = exchange_test(
         known,
         accuracy,
@@ -153,6 +170,7 @@ def compare_decoders(  # noqa: PLR0913
         n_permutations=n_permutations,
         two_sided=two_sided,
         step_down=step_down,
+        cross_validated=approximate,
         random_state=random_state,
     )
     paired = regions is not None
@@ -172,20 +190,35 @@ def compare_decoders(  # noqa: PLR0913
             "n_permutations": n_permutations,
             "two_sided": two_sided,
             "step_down": step_down,
+            "approximate": approximate,
             "first": repr(first),
             "second": repr(second),
             "n_units": n_units,
         },
         random_state=random_state if isinstance(random_state, int) else None,
+        findings=_findings((first, second), approximate),
         page=comparison_page,
         pairs_=np.stack(pairs, axis=1),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
+        approximate_=approximate,
         names_=names,
         places_=places,
         table_file="comparison.tsv",
         rows="compared pairs of regions",
     )
+
+
+def _tests_what_trains(design):
+    """Return whether samples are tested that train in other folds."""
+    trained = np.concatenate([train for train, _ in design.folds])
+    return bool(np.isin(design.test, trained).any())
+
+
+def _findings(lights, approximate):
+    """Return what is doubtful about p-values of either analysis, or approximate."""
+    own = [f for light in lights for f in light.findings_ if f.touches("p_value_fwe")]
+    return list(dict.fromkeys([*own, *([_APPROXIMATE] if approximate else [])]))
 
 
 def _table(pairs, names, places, scores):

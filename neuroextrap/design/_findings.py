@@ -61,6 +61,11 @@ def tell(findings: Iterable[Finding]) -> None:
             logger.info("%s", finding.note)
 
 
+def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
+    """Return the findings that touch a map as dicts, for its sidecar."""
+    return [finding._asdict() for finding in findings if finding.touches(name)]
+
+
 def doubts_about(findings: Sequence[Finding], name: str) -> str:
     """Return the end of a sentence that rests on a map: ", but ..., because ...".
 

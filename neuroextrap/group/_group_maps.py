@@ -1,6 +1,6 @@
 """Maps over subjects, with what a page needs to know beside them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ class GroupSummary:
     (accuracy, say, "" if it is not known), `subjects` the names and `masker` what
     places features in an image, None for arrays. `null_maxima` holds, by
     the map whose family-wise p-values they give, the largest statistic of every
-    permutation. `options` are those of the call that differ between analyses, `notes`
-    sentences on what does not hold in this one.
+    permutation. `options` are those of the call that differ between analyses,
+    `findings` what makes numbers of this one doubtful.
     """
 
     test: str
@@ -31,7 +31,7 @@ class GroupSummary:
     quantity: str = ""
     null_maxima: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
-    notes: tuple = ()
+    findings: tuple = ()
 
 
 def group_maps(test, statistics, subjects, *, column=slice(None), values=None, **about):
@@ -50,15 +50,27 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         masker=subjects.masker,
         **about,
     )
+    maps = to_maps(statistics, subjects, column)
     return RegionMaps(
-        to_maps(statistics, subjects, column),
-        records=GROUP_MAPS,
+        maps,
+        records={name: _record(name, test) for name in maps},
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
+        findings=summary.findings,
         page=_page,
         summary=summary,
     )
+
+
+def _record(name, test):
+    """Return the record of a map; permuted labels test that nobody has information."""
+    record = GROUP_MAPS[name]
+    if test == "second_level":
+        return record
+    null = "the null hypothesis"
+    nobody = f"{null} that no subject carries information"
+    return replace(record, description=record.description.replace(null, nobody))
 
 
 def _page(maps, title, **options):
@@ -96,6 +108,8 @@ def group_report(
 
 def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
+    from neuroextrap.reporting._rendering import bits_at_least
+
     if "p_value_fwe" not in maps:
         return _information_summary(maps, n_subjects)
     p = maps["p_value_fwe"].get_fdata()
@@ -114,7 +128,8 @@ def summary(maps, n_subjects):
     if "prevalence_bound_fwe" in maps:
         bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
         lines.append(
-            f"largest prevalence shown, corrected over voxels: {bound.max():.3f}; "
+            "largest prevalence shown, corrected over voxels: "
+            f"{bits_at_least(bound.max(), 3)}; "
             f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
         )
     return "\n".join(lines)
@@ -122,6 +137,8 @@ def summary(maps, n_subjects):
 
 def _information_summary(maps, n_subjects):
     """Describe information over subjects: where it is highest, what is certain."""
+    from neuroextrap.reporting._rendering import bits_at_least
+
     data = {name: img.get_fdata().ravel() for name, img in maps.items()}
     known = np.isfinite(data["accuracy"])
     best = int(np.nanargmax(data["implied_information"]))
@@ -138,6 +155,6 @@ def _information_summary(maps, n_subjects):
             bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
             lines.append(
                 f"mean Bayes accuracy over {subjects}, all voxels at once: at least "
-                f"{np.nanmax(data[name]):.3f}, {bits:.2f} bits"
+                f"{bits_at_least(np.nanmax(data[name]), 3)}, {bits_at_least(bits)} bits"
             )
     return "\n".join(lines)

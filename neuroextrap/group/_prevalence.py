@@ -40,11 +40,12 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     accuracies cannot lie below chance, a test of the mean only shows that some subject
     carries information. Whether any subject does (the global null) is tested by the
     smallest score over subjects: its distribution if none does comes from combining
-    the subjects' own permuted maps, one drawn from each (with the observed map as one
-    of them). The null that at most a fraction gamma of the population carries
-    information (gamma = 0.5: not a majority) is tested by the largest of the N
-    subjects' own permutation p-values, p: all of them are that small with a probability
-    of at most ((1 - gamma) p + gamma)^N.
+    the subjects' own permuted maps, one from each (with the observed map as one of
+    them). At one voxel the p-value over all combinations is a product, of every
+    subject's proportion of maps that reach the smallest score. The null that at most a
+    fraction gamma of the population carries information (gamma = 0.5: not a majority)
+    is tested by the largest of the N subjects' own permutation p-values, p: all of them
+    are that small with a probability of at most ((1 - gamma) p + gamma)^N.
 
     Parameters
     ----------
@@ -63,9 +64,9 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     confidence_level : float, default=0.95
         Confidence level of ``prevalence_bound``.
     n_permutations : int, default=10_000
-        Number of second-level permutations behind ``p_value`` and ``p_value_fwe``, the
-        observed maps included, at least 2. All combinations are used if there are no
-        more than that. Prevalence needs none of them.
+        Number of second-level permutations behind ``p_value_fwe``, the observed maps
+        included, at least 2. All combinations are used if there are no more than that.
+        ``p_value`` and prevalence need none of them.
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among subjects, as in :func:`second_level_test`.
     allow_native_space : bool, default=False
@@ -76,14 +77,16 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     Returns
     -------
     maps : dict of ndarray of shape (n_features,), or of images
-        ``minimum``, the smallest score over subjects; ``p_value`` of the global null;
+        ``minimum``, the smallest score over subjects; ``p_value`` of the global null,
+        over all combinations;
         ``p_value_prevalence`` of the null that the prevalence is at most ``gamma``;
         ``prevalence_bound``, the largest prevalence whose null is rejected (0 where
-        not even the global null is). ``p_value_fwe`` holds for all voxels at once.
-        So do ``p_value_prevalence_fwe`` and ``prevalence_bound_fwe``: with the
-        given confidence, no bound in the map is above the prevalence at its voxel,
-        whatever the pattern of voxels and subjects. NaN where a subject has no value.
-        Of images, ``maps.generate_report()`` makes a page.
+        not even the global null is). ``p_value_fwe``, of the global null too, holds for
+        all voxels at once. So do ``p_value_prevalence_fwe`` and
+        ``prevalence_bound_fwe``: with the given confidence, no bound in the map is
+        above the prevalence at its voxel, whatever the pattern of voxels and subjects.
+        NaN where a subject has no value. Of images, ``maps.generate_report()`` makes a
+        page.
 
     Raises
     ------
@@ -125,8 +128,8 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     >>> null = rng.normal(size=(10, 99, 2))
     >>> scores = rng.normal(size=(10, 2)) + [4.0, 0.0]
     >>> maps = prevalence_test(scores, null)
-    >>> float(maps["p_value"][0]), bool(maps["p_value_prevalence"][0] < 0.05)
-    (0.0001, True)
+    >>> bool(maps["p_value"][0] < 1e-16), bool(maps["p_value_prevalence"][0] < 0.05)
+    (True, True)
     """
     asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
     subjects = read_subjects(
@@ -167,6 +170,7 @@ def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
     _warn_of_resolution(n_maps, asked.gamma, alpha)
     smallest = maps.observed().min(axis=0)
     largest = np.zeros(len(smallest))  # of the subjects' own p-values
+    product = np.ones(len(smallest))  # of the shares of maps that reach the smallest
     kind = np.result_type(*[null.dtype for null in nulls])
 
     def score(_, batch):
@@ -176,12 +180,14 @@ def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
             np.minimum(scores, each[picks], out=scores)
             own_p = (each >= each[0]).mean(axis=0)
             np.maximum(largest[batch], own_p, out=largest[batch])
+            product[batch] *= (each >= smallest[batch]).mean(axis=0)
         return scores
 
     counted = maps.permute(score, smallest)
     statistics = {
         "minimum": smallest,
-        **counted.p_values(),
+        "p_value": product,
+        "p_value_fwe": np.maximum(counted.p_values()["p_value_fwe"], product),
         **_prevalences(largest, len(nulls), asked.gamma, alpha),
     }
     levels = {"gamma": asked.gamma, "confidence_level": asked.confidence_level}

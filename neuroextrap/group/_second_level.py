@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
 from neuroextrap.group._contrast import as_expression
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_input import (
     SecondLevelOptions,
     choose_test,
+    findings_of_variances,
     per_subject,
     read_second_level,
-    small_variance_groups,
 )
 from neuroextrap.group._subjects import usable_neighbors
 from neuroextrap.images._clusters import variance_smoother
@@ -114,7 +115,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     -----
     UserWarning
         If all distinct rearrangements are used; says how small a p-value can get. If a
-        variance group has fewer than ten subjects.
+        variance group has fewer than 20 subjects.
 
     Notes
     -----
@@ -167,7 +168,8 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     n_known = None if asked.min_subjects is None else known.sum(axis=0).astype(float)
     values = np.where(known, values, 0.0)
     scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
-    notes = small_variance_groups(groups)
+    findings = findings_of_variances(groups)
+    tell(findings)
     corrections = _corrections(asked, test, subjects, n_known)
     arrangements = _arrangements(asked, test, blocks)
 
@@ -206,7 +208,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
             "all": arrangements.are_all,
             "n_permutations": arrangements.n_permutations,
         },
-        notes=notes,
+        findings=findings,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import neuroextrap
+from neuroextrap.design._findings import doubts_about
 from neuroextrap.reporting._compared import DIFFERENCE, NEEDED, P, read_comparison
 from neuroextrap.reporting._finding import named_place
 from neuroextrap.reporting._maps_section import Pictures, choose_background
@@ -109,7 +110,9 @@ def comparison_report(
     pictures = Pictures(compared.view(names), place, background, bg_img)
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)
-    words = _found(compared, names, peaks.iloc[0])
+    approximate = bool((parameters or {}).get("approximate"))
+    doubt = doubts_about(getattr(comparison, "findings_", ()), P)
+    words = _found(compared, names, peaks.iloc[0], approximate, doubt)
     limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [
         ("What was found", answer(words, pictures.figure(DIFFERENCE))),
@@ -128,7 +131,7 @@ def _capitalized(name):
     return name[:1].upper() + name[1:]
 
 
-def _found(compared, names, peak):
+def _found(compared, names, peak, approximate, doubt):
     """Say where which of the two is better, and how large the largest difference is.
 
     The first sentence is the answer.
@@ -147,6 +150,8 @@ def _found(compared, names, peak):
         many=compared.words[1],
         peak={name: peak[name] for name in NEEDED},
         place=named_place(peak),
+        approximate=approximate,
+        doubt=doubt,
     )
 
 
@@ -213,6 +218,7 @@ def _table(compared, names, peaks):
 
 def _methods(comparison, compared, names):
     """Return the paragraph to cite and its references."""
+    parameters = getattr(comparison, "parameters", None) or {}
     n_regions = int(compared.analyzed.sum())
     words = sentences(
         "comparison_methods",
@@ -222,7 +228,8 @@ def _methods(comparison, compared, names):
         n_regions=n_regions,
         regions=compared.words[n_regions != 1],
         many=compared.words[1],
-        unit=(getattr(comparison, "parameters", None) or {}).get("unit"),
+        unit=parameters.get("unit"),
+        approximate=parameters.get("approximate"),
         n_units=getattr(comparison, "n_units_", 0),
         n_exchanges=getattr(comparison, "n_permutations_", 0),
         n_pairs=getattr(comparison, "n_pairs_", 1),

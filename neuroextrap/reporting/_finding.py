@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.reporting._rendering import format_p_value, format_percent
+from neuroextrap.reporting._rendering import format_confidence, format_p_value
 from neuroextrap.stats._pvalues import LEVEL
 
 _FWE = f"family-wise p ≤ {format_p_value(LEVEL)}"
@@ -66,7 +66,7 @@ def decide(scores, *, n_classes=None, confidence_level=None):
         return Finding(criterion, words, survives, np.nanmin(values))
     if criterion == _OF_REGIONS and np.isfinite(values).sum() == 1:
         words = words.removesuffix(_AT_ONCE)
-    words = words.format(level=format_percent(confidence_level))
+    words = words.format(level=format_confidence(confidence_level))
     return Finding(criterion, words, values > 1 / n_classes)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import neuroextrap
+from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.reporting._finding import LEVEL, decide, mm_words, words_of_features
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
@@ -187,6 +188,7 @@ def found_in_group(result, n_clusters):
         best=best,
         agreement=_agreement(about, best),
         prevalence=_prevalence(result) if about.test == "prevalence" else None,
+        doubt=doubts_about(about.findings, finding.criterion),
         interval=_interval(scores) if about.test == "information" else None,
         bounds=_bounds(scores) if about.test == "information" else (),
         other_criteria={

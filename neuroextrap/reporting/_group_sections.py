@@ -8,6 +8,7 @@ from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._rendering import (
     format_number,
+    format_of,
     format_p_value,
     sentence_case,
     sentences,
@@ -121,7 +122,7 @@ def _columns(result, clusters):
     }
     for name in clusters.columns.intersection(list(result.names), sort=False):
         label = sentence_case(result.record(name).label.removesuffix(" fwe"))
-        write = "{:.2f}".format if name in _T_LIKE else format_number
+        write = "{:.2f}".format if name in _T_LIKE else format_of(name)
         columns[name] = (label, write)
     return columns | {name: (head, format_p_value) for name, head in _P_VALUES.items()}
 

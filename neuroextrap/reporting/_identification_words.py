@@ -117,6 +117,7 @@ def methods(fitted):
     images is for the reader to add.
     """
     estimator = described_parameters(fitted).get("estimator")
+    labels = _permuted_labels(fitted)
     return sentences(
         "identification_methods",
         version=neuroextrap.__version__,
@@ -125,8 +126,18 @@ def methods(fitted):
         is_searchlight=_is_searchlight(fitted),
         n_nearest=flat_parameters(fitted).get("n_nearest"),
         estimator="" if estimator is None else short_words(estimator),
-        labels=_permuted_labels(fitted),
+        labels=labels,
+        in_folds=any("test folds" in f.note for f in fitted.findings_),
+        units=_independent_units(fitted, labels),
     )
+
+
+def _independent_units(fitted, labels):
+    """Return what bounds take to be independent: test samples, blocks or runs."""
+    options = flat_parameters(fitted)
+    if options.get("test_units") == "runs" or options.get("within_runs") is not None:
+        return "runs"
+    return "samples" if labels is None or labels.blocks is None else "blocks"
 
 
 def _permuted_labels(fitted):

@@ -41,6 +41,7 @@ def _environment():
     environment.filters |= {
         "number": format_number,
         "percent": format_percent,
+        "confidence": format_confidence,
         "p": format_p_value,
         "at_least": percent_at_least,
         "bits_at_least": bits_at_least,
@@ -91,7 +92,7 @@ def percent_at_least(bound):
     ('74%', '13.7%', '57%')
     """
     percent = 100 * bound
-    return f"{_rounded_down(percent, 2 if percent >= 20 else 3):.3g}%"
+    return f"{rounded_down(percent, 2 if percent >= 20 else 3):.3g}%"
 
 
 def bits_at_least(bound, digits=2):
@@ -100,12 +101,32 @@ def bits_at_least(bound, digits=2):
     >>> bits_at_least(1.4705), bits_at_least(0.0899), bits_at_least(1.4705, digits=3)
     ('1.4', '0.089', '1.47')
     """
-    return f"{_rounded_down(bound, digits):.{digits}g}"
+    return "-" if math.isnan(bound) else f"{rounded_down(bound, digits):.{digits}g}"
 
 
-def _rounded_down(value, digits):
+def format_confidence(level):
+    """Return a confidence level in percent, with all its digits.
+
+    >>> format_confidence(0.95), format_confidence(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * level:g}%"
+
+
+def format_of(name):
+    """Return how values of the map of this name are written: bounds rounded down.
+
+    >>> [format_of(name)(0.7498) for name in ("accuracy", "bayes_accuracy_bound_fwe")]
+    ['0.75', '0.749']
+    """
+    if "_bound" in name:
+        return functools.partial(bits_at_least, digits=3)
+    return format_number
+
+
+def rounded_down(value, digits):
     """Round a number down to significant digits, but for errors of computing."""
-    if not value > 0:
+    if not 0 < value < math.inf:
         return value
     scale = 10.0 ** (digits - 1 - math.floor(math.log10(value)))
     return math.floor(value * scale + 1e-9) / scale

@@ -156,7 +156,7 @@ def viewer_of_curves(
     sizes, bounds = [], None
     if results.n_repeats is not None:
         sizes, bounds = results.bound_curve(kept)
-        sizes, bounds = sizes.tolist(), rounded(bounds)
+        sizes, bounds = sizes.tolist(), rounded(bounds, down=True)
     data |= {
         "set_sizes": results.set_sizes.tolist(),
         "curves": rounded(results.curve(kept)[1]),

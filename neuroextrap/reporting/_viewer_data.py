@@ -13,6 +13,7 @@ from neuroextrap.reporting._pictures import (
     glass_outlines,
     trend_limit,
 )
+from neuroextrap.reporting._rendering import rounded_down
 
 _REACH = 4.0
 _MOST_NUMBERS = 600_000
@@ -42,7 +43,8 @@ def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
             for record in map(view.record, columns)
         ],
         "values": rounded(
-            np.stack([view.scores[name][kept] for name in columns], axis=1)
+            np.stack([view.scores[name][kept] for name in columns], axis=1),
+            down=["_bound" in name for name in columns],
         ),
         "regions": kept.tolist(),
         "names": names,
@@ -182,9 +184,14 @@ def _central_places(places, row, n_rows):
     return places[first]
 
 
-def rounded(values):
-    """Return nested lists with four significant digits; what is not finite is None."""
-    values = np.asarray(values, dtype=float)
+def rounded(values, *, down=False):
+    """Return nested lists with four significant digits; what is not finite is None.
+
+    `down` says whether columns are lower bounds, which are never rounded up.
+    """
+    values = np.array(values, dtype=float)
+    bounds = np.broadcast_to(down, values.shape)
+    values[bounds] = [rounded_down(bound, 4) for bound in values[bounds]]
     flat = [float(f"{v:.4g}") if np.isfinite(v) else None for v in values.ravel()]
     width = values.shape[1]
     return [flat[i : i + width] for i in range(0, len(flat), width)]

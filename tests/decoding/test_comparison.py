@@ -1,6 +1,7 @@
 """Comparison of decoders against plain loops."""
 
 import itertools
+import json
 
 import nibabel
 import numpy as np
@@ -63,9 +64,14 @@ def test_equals_enumeration_of_all_exchanges(unit, two_sided):
             for i in range(12)
         ]
     )
-    observed = np.abs(D.sum(axis=1)) if two_sided else D.sum(axis=1)
+    # the t of a sum over n units is divided by the root of 2 (n - 1) / (n - 3)
+    squares = n_units * (D**2).sum(axis=1)
+    spread = 2 * (n_units - 1) / (n_units - 3) * (squares - D.sum(axis=1) ** 2)
+    shrunk = D.sum(axis=1) * np.sqrt(squares / (D.sum(axis=1) ** 2 + spread))
+    observed = np.abs(shrunk) if two_sided else shrunk
     signs = np.array(list(itertools.product([1, -1], repeat=n_units)))
     null = np.abs(D @ signs.T) if two_sided else D @ signs.T
+    null[:, 0] = np.maximum(null[:, 0], observed)  # the observed signs reach it
     scores, slack = found.region_scores_, observed[:, None] - 1e-10
     np.testing.assert_allclose(scores["accuracy_difference"], D.sum(axis=1))
     np.testing.assert_allclose(scores["p_value"], (null >= slack).mean(axis=1))
@@ -124,6 +130,35 @@ def test_two_regions_and_their_exchange():
     assert found.table_["second_region"].tolist() == [0, 1, 1]
 
 
+def test_one_split_is_exact_and_folds_are_approximate():
+    """Only differences of samples that train as well are shrunk, as the page says."""
+    X, y, runs = simulate()
+    train, test = (np.flatnonzero(half) for half in (runs < 3, runs >= 3))
+    found = {}
+    for name, cv in (
+        ("split", [(train, test)]),
+        ("two tests", [(train, test[:9]), (train, test[9:])]),
+        ("folds", [(train, test), (test, train)]),
+    ):
+        lights = [
+            IdentificationSearchLight(estimator=each, cv=cv, regions=neighborhoods())
+            for each in ("lda", "nearest_centroid")
+        ]
+        for light in lights:
+            light.fit(X, y, groups=runs)
+        found[name] = compare_decoders(*lights, unit="sample", n_permutations=99)
+        approximate = name == "folds"
+        assert found[name].approximate_ == approximate
+        page = found[name].generate_report().get_standalone()
+        assert ("approximate, because samples train as well" in page) == approximate
+        assert ("Nadeau &amp; Bengio 2003" in page) == approximate
+        told = [finding.name for finding in found[name].findings_]
+        assert ("trained_on_tests" in told) == approximate
+    np.testing.assert_array_equal(
+        found["split"]["p_value"], found["two tests"]["p_value"]
+    )
+
+
 def test_samples_tested_in_several_folds_are_one_unit():
     X, y, _ = simulate()
     folds = [
@@ -155,6 +190,9 @@ def test_images_with_empty_regions_and_files(tmp_path):
     found.to_directory(tmp_path / "out")
     maps = read_maps(tmp_path / "out" / "maps.json")
     assert maps.keys() == found.keys() >= {"p_value_fwe", "p_value_fwe_step_down"}
+    sidecar = json.loads((tmp_path / "out" / "p_value_fwe.json").read_text())
+    assert sidecar["findings"][-1]["name"] == "trained_on_tests"
+    assert "approximate" in sidecar["findings"][-1]["effect"]
     difference = maps["accuracy_difference"].get_fdata()
     unknown = np.isnan(first.maps_["accuracy"].get_fdata())
     np.testing.assert_array_equal(np.isnan(difference), unknown)

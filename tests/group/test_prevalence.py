@@ -79,11 +79,28 @@ def test_random_combinations_come_close_to_all_of_them():
     null, scores = rng.normal(size=(5, 7, 4)), rng.normal(size=(5, 4)) + 0.5
     every = prevalence_test(scores, null, n_permutations=8**5)
     some = prevalence_test(scores, null, n_permutations=8**5 - 1)
-    error = np.sqrt(every["p_value"] * (1 - every["p_value"]) / 8**5)
-    assert (np.abs(some["p_value"] - every["p_value"]) < 5 * error + 1e-3).all()
+    p, near = every["p_value_fwe"], some["p_value_fwe"]
+    assert (np.abs(near - p) < 5 * np.sqrt(p * (1 - p) / 8**5) + 1e-3).all()
+    few = prevalence_test(scores, null, n_permutations=2)
+    for name in ("p_value", "prevalence_bound", "p_value_prevalence_fwe"):
+        np.testing.assert_array_equal(few[name], every[name])
+    assert (few["p_value_fwe"] >= few["p_value"]).all()
     again = prevalence_test(scores, null, n_permutations=500, random_state=9)
     same = prevalence_test(scores, null, n_permutations=500, random_state=9)
     np.testing.assert_array_equal(again["p_value_fwe"], same["p_value_fwe"])
+
+
+def test_p_value_has_no_floor_but_that_of_the_permuted_maps():
+    """Seven subjects far above 99 permuted maps each, whose spreads differ."""
+    rng = np.random.default_rng(4)
+    null = rng.normal(size=(7, 99, 1)) * rng.uniform(1, 9, size=(7, 1, 1))
+    found = prevalence_test(np.full((7, 1), 60.0), null, n_permutations=50)
+    assert found["p_value"][0] == pytest.approx(100.0**-7)
+    assert found["p_value_fwe"][0] == 1 / 50
+    # and the prevalence that these numbers can show is that of the formula
+    expected = (0.05 ** (1 / 7) - 0.01) / 0.99
+    assert found["prevalence_bound"][0] == pytest.approx(expected)
+    assert found["p_value_prevalence"][0] == pytest.approx(0.505**7)
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
@@ -147,6 +164,8 @@ def test_searchlights_with_saved_null_maps(tmp_path):
     assert p[0, 0, 0] < 0.01
     assert found["prevalence_bound"].get_fdata()[0, 0, 0] > 0.3
     assert np.median(p[3]) > 0.2
+    record = {r.name: r for r, _ in found.described()}["p_value_fwe"]
+    assert "that no subject carries information" in record.description
     own_mask = prevalence_test(images, paths, n_permutations=2000)
     np.testing.assert_array_equal(p, own_mask["p_value_fwe"].get_fdata())
 
@@ -322,7 +341,7 @@ def test_fingers_of_twelve_hemispheres(real_data, tmp_path):
         fitted.append(light)
     maps = prevalence_test(np.array(scores), np.array(nulls))
     assert maps["minimum"][0] == pytest.approx(0.51, abs=0.02)
-    assert maps["p_value"][0] == 1e-4
+    assert maps["p_value"][0] < 1e-20
     # with no permuted score as high, the bound is that of the numbers alone
     expected = (0.05 ** (1 / 12) - 1 / 101) / (1 - 1 / 101)
     assert expected > 0.7

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from neuroextrap.stats import _rearrangement_test, paired_sign_flip_test
 from neuroextrap.stats._arrangements import count_sign_flips, sign_flips
@@ -23,6 +24,50 @@ def test_all_flips_equal_enumeration(two_sided):
     np.testing.assert_allclose(found.p_value_fwe, largest.mean(axis=1))
     np.testing.assert_allclose(found.score, D.sum(axis=1))
     assert found.n_permutations == (63 if two_sided else 127)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_cross_validated_sums_are_compared_by_a_smaller_t(two_sided):
+    """The twin looks for the sum whose t is that of the differences, divided."""
+    D = np.random.default_rng(5).normal(size=(4, 7))
+    D += np.array([[1.5], [0.8], [-0.9], [0.0]])
+    found = paired_sign_flip_test(
+        D, n_permutations=127, two_sided=two_sided, cross_validated=True
+    )
+    signs = np.array(list(itertools.product([1, -1], repeat=7)))
+
+    def t_of(total, row):
+        return total / 7 / np.sqrt((np.mean(row**2) - (total / 7) ** 2) / 6)
+
+    compared = []
+    for row in D:
+        wanted = t_of(row.sum(), row) / np.sqrt(2 * 6 / 4)
+        ends = np.sqrt(7 * np.sum(row**2)) * (1 - 1e-12) * np.array([-1, 1])
+        compared.append(
+            brentq(lambda total, r=row, t=wanted: t_of(total, r) - t, *ends)
+        )
+    compared, null = np.array(compared), D @ signs.T
+    if two_sided:
+        null, compared = np.abs(null), np.abs(compared)
+    null[:, 0] = np.maximum(null[:, 0], compared)  # the observed signs reach it
+    reached = null >= compared[:, None] - 1e-9
+    np.testing.assert_allclose(found.p_value, reached.mean(axis=1))
+    largest = null.max(axis=0) >= compared[:, None] - 1e-9
+    np.testing.assert_allclose(found.p_value_fwe, largest.mean(axis=1))
+    np.testing.assert_allclose(found.score, D.sum(axis=1))
+    exact = paired_sign_flip_test(D, n_permutations=127, two_sided=two_sided)
+    assert (found.p_value[:2] > exact.p_value[:2]).any()
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 3, 4, 40])
+def test_equal_differences_keep_their_sum(n_units):
+    """Their t is infinite, whatever divides it; without any difference p is 1."""
+    D = np.array([[2.0], [0.0]]) * np.ones(n_units)
+    tests = [
+        paired_sign_flip_test(D, cross_validated=crossed) for crossed in (True, False)
+    ]
+    np.testing.assert_array_equal(tests[0].p_value, tests[1].p_value)
+    assert tests[0].p_value[1] == 1
 
 
 @pytest.mark.parametrize("two_sided", [True, False])

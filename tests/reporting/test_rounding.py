@@ -1,0 +1,79 @@
+"""No page, viewer or printed table states more than a lower bound."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap.cli._results import text_table
+from neuroextrap.reporting import identification_report
+from neuroextrap.reporting._rendering import (
+    bits_at_least,
+    format_confidence,
+    format_of,
+    percent_at_least,
+)
+from neuroextrap.reporting._viewer_data import rounded
+
+RNG = np.random.default_rng(0)
+BOUNDS = np.concatenate(
+    [
+        RNG.random(2000),
+        10 ** RNG.uniform(-4, 1, 2000),
+        np.nextafter([0.1, 0.2, 0.75, 1.0, 1.5, 2.0], 0),
+        np.arange(200) / 200,
+    ]
+)
+
+
+def printed(bounds):
+    """Lower bounds as the command line prints them."""
+    table = text_table(
+        pd.DataFrame({"information_bound": bounds}), ["information_bound"]
+    )
+    return table.split()[-len(bounds) :]
+
+
+@pytest.mark.parametrize(
+    ("write", "digits"),
+    [
+        (lambda x: [percent_at_least(b) for b in x], 2),
+        (lambda x: [bits_at_least(b) for b in x], 2),
+        (lambda x: [format_of("information_bound_fwe")(b) for b in x], 3),
+        (lambda x: [row[0] for row in rounded(x[:, np.newaxis], down=True)], 4),
+        (printed, 3),
+    ],
+)
+def test_a_bound_is_never_rounded_up(write, digits):
+    written = pd.Series(write(BOUNDS)).astype(str)
+    percent = written.str.endswith("%")
+    said = written.str.rstrip("%").astype(float) / np.where(percent, 100, 1)
+    assert len(said) == len(BOUNDS)
+    assert (said <= BOUNDS + 1e-9).all()
+    assert (said >= BOUNDS * (1 - 10.0 ** (1 - digits)) - 1e-12).all()
+
+
+def test_other_columns_of_a_viewer_are_rounded_to_the_nearest():
+    assert rounded([[0.12349, 0.12349]], down=[True, False]) == [[0.1234, 0.1235]]
+
+
+def test_unknown_bounds_are_a_dash():
+    assert bits_at_least(np.nan) == format_of("prevalence_bound")(np.nan) == "-"
+
+
+@pytest.mark.parametrize(("level", "words"), [(0.95, "95%"), (0.975, "97.5%")])
+def test_confidence_keeps_its_digits(level, words):
+    assert format_confidence(level) == words
+
+
+def test_the_first_sentences_state_no_more_than_the_maps(fitted):
+    html = identification_report(fitted).get_standalone()
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    for pattern, unit, name in (
+        (r"is right at least ([\d.]+)% of the time", 100, "bayes_accuracy_bound_fwe"),
+        (r"carries at least ([\d.]+) bits", 1, "class_information_bound_fwe"),
+    ):
+        said = [float(number) / unit for number in re.findall(pattern, text)]
+        assert said
+        assert max(said) <= np.nanmax(fitted.region_scores_[name]) + 1e-9
