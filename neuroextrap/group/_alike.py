@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.analysis._parameters import RESULT, parameters
+from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.group._pairing import sidecar_of
 from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
@@ -44,6 +45,32 @@ def allowed_names(allow_mixed):
             f"there are {', '.join(names)}"
         )
     return tuple(given)
+
+
+def findings_of_subjects(files):
+    """Return what is doubtful about the maps of subjects, as their sidecars say.
+
+    `files` are paths, None for a map without a file of its own. Each kind of finding
+    comes once, with the number of subjects that it was made of.
+    """
+    found: dict[str, list[dict]] = {}
+    for file in files:
+        about = {} if file is None else sidecar_of(str(file))
+        for finding in about.get("findings", ()):
+            if finding["grade"] == "doubtful":
+                found.setdefault(finding["name"], []).append(finding)
+    return tuple(
+        Finding(
+            name,
+            "doubtful",
+            float(len(records)),
+            EVERYTHING,
+            f"in {len(records)} of {len(files)} subjects {records[0]['because']}",
+            records[0]["effect"],
+            records[0]["remedy"],
+        )
+        for name, records in found.items()
+    )
 
 
 def check_alike(analyses, name, *, allow_mixed=False):

@@ -42,8 +42,10 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
     subjects' own maps if they are not those of `subjects`, `about` the other fields of
     the summary.
     """
+    findings = *subjects.findings, *about.pop("findings", ())
     summary = GroupSummary(
         test=test,
+        findings=findings,
         values=subjects.values[:, column] if values is None else values,
         subjects=subjects.names,
         quantity=subjects.quantity,
@@ -57,7 +59,7 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
-        findings=summary.findings,
+        findings=findings,
         page=_page,
         summary=summary,
     )

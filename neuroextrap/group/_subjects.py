@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from neuroextrap.design._findings import tell
 from neuroextrap.group._alike import (
     allowed_names,
     check_alike_maps,
     check_one_space,
+    findings_of_subjects,
 )
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.images._tables import load_array
@@ -26,6 +28,7 @@ class SubjectMaps(NamedTuple):
     finite in every subject, and the fitted `masker` is None for arrays. `files` has
     each subject's path, None for one that is not in a file of its own; `names` are the
     subjects', and `quantity` is what all maps are of (accuracy, say), "" if not known.
+    `findings` are what is doubtful about the maps.
     """
 
     values: np.ndarray
@@ -34,6 +37,7 @@ class SubjectMaps(NamedTuple):
     files: tuple = ()
     names: tuple = ()
     quantity: str = ""
+    findings: tuple = ()
 
 
 def read_subjects(
@@ -79,6 +83,8 @@ def read_subjects(
         )
     quantities = {_entities(file).get("desc", "") for file in files if file}
     each = files if len(files) == len(values) else [None] * len(values)
+    findings = findings_of_subjects(each)
+    tell(findings)
     return SubjectMaps(
         values,
         _usable(values, name, min_subjects),
@@ -86,6 +92,7 @@ def read_subjects(
         files=tuple(each),
         names=name_subjects(each),
         quantity=quantities.pop() if len(quantities) == 1 else "",
+        findings=findings,
     )
 
 
