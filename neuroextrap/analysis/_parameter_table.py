@@ -81,15 +81,29 @@ TABLE = {
             "samples",
         ),
         "e_value_order": one_of(
-            "orders of the runs behind e-values; in chronological order (every run "
-            "but the first is tested after the earlier ones) they stay valid when runs "
-            "are added after looking",
+            "orders of the runs behind e-values; with the chronological one (every run "
+            "is tested after the earlier ones) and --first-tested-run fixed beforehand "
+            "runs may be added after looking",
             "cyclic chronological",
             "cyclic",
+        ),
+        "first_tested_run": whole(
+            "first run that chronological e-values test, counted from 1; the earlier "
+            "ones only train",
+            2,
+            least=2,
         ),
     },
     ("analysis", "searchlight", "result own"): {
         "blocks": None,
+    },
+    ("analysis", "searchlight", "result extra"): {
+        "curves": one_of(
+            "classifiers behind accuracy among fewer conditions than all: trained on "
+            "all, or trained on random subsets of as many (measured)",
+            "trained_on_all measured",
+            "trained_on_all",
+        ),
     },
     ("analysis", "searchlight encoding", "result extra"): {
         "per_fold": None,
@@ -136,6 +150,14 @@ TABLE = {
             allowed="a number between 0 and 1",
         ),
     },
+    ("analysis", "searchlight", "identity"): {
+        "n_partitions": whole(
+            "how often measured curves divide the conditions into random subsets",
+            2,
+            least=1,
+            word="curve_partitions",
+        ),
+    },
     ("analysis", "searchlight group", "identity extra"): {
         "n_permutations": whole(
             "number of permutations of the labels", 0, said="0, no p-values", least=0
@@ -147,6 +169,12 @@ TABLE = {
             0,
             said="0, no p-values",
             least=0,
+        ),
+        "exchange": one_of(
+            "how pairings are permuted: row by row, or, for films, stories and other "
+            "series of responses in time, by circular shifts of whole runs",
+            "rows shifts",
+            "rows",
         ),
     },
     ("analysis", "searchlight encoding group", "identity"): {
