@@ -92,3 +92,14 @@ def test_two_classes_have_bounds():
     X = RNG.normal(size=(80, 5)) + 2 * y[:, None]
     light = IdentificationSearchLight().fit(X, y, groups=runs)
     assert light.region_scores_["bayes_accuracy_bound"][0] > 0.7
+
+
+def test_folds_that_lack_a_class_have_no_bounds():
+    """Otherwise a rule that says the class rarest in training would be above chance."""
+    y, runs = np.tile([0, 1], 40), np.repeat(np.arange(8), 10)
+    X = RNG.normal(size=(80, 5)) + 2 * y[:, None]
+    test = np.flatnonzero(runs == 0), np.flatnonzero((runs == 1) & (y == 1))
+    folds = [(np.setdiff1d(np.arange(80), rows), rows) for rows in test]
+    light = IdentificationSearchLight(cv=folds).fit(X, y, groups=runs)
+    assert "bayes_accuracy_bound" not in light.region_scores_
+    assert any("does not test every class" in note for note in light.notes_)

@@ -240,3 +240,10 @@ def test_a_run_that_was_stored_otherwise_is_nearly_the_same(change):
     number = near_copies(X, y, RUNS)
     assert (number[RUNS == 5] == number[RUNS == 4]).all()
     assert len(np.unique(number)) == 40
+
+
+def test_ready_folds_of_whole_runs_are_not_made_from_labels():
+    folds = [
+        (np.flatnonzero(run != RUNS), np.flatnonzero(run == RUNS)) for run in range(6)
+    ]
+    assert examine(random_order(), RUNS, cv=folds) == []
