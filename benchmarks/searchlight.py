@@ -39,7 +39,7 @@ from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._forward_tests import (
-    cyclic_orders,
+    cyclic_folds,
     forward_folds,
     forward_parts,
 )
@@ -116,7 +116,7 @@ def make_plan(classifier, n_permutations=0, *, forward=False):
     tests = None
     if forward:
         parts = forward_parts(Y, N_CLASSES, design, RUNS)
-        tests = forward_folds(*cyclic_orders(parts), Y, N_CLASSES, units=None)
+        tests = forward_folds(*cyclic_folds(parts), Y, N_CLASSES, units=None)
     return Plan(
         kernel=resolve_classifier(classifier),
         design=design,

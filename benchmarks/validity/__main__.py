@@ -20,6 +20,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     results,
     searchlight_maps,
     second_level,
+    series,
     visible_designs,
 )
 from benchmarks.validity.registry import CHECKS, SEED

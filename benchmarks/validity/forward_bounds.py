@@ -134,26 +134,6 @@ def e_values(rng, n_sets, *, mistake=False):
                 yield Row("Mean e-value", where, e, nominal=1)
 
 
-@check(FAMILY, n_sets=40_000, quick=2000)
-def runs_added_after_looking(rng, n_sets, *, mistake=False):
-    """The largest e-value so far, in time; mistake: p-values looked at each run."""
-    right, _ = draw(rng, n_sets, "point", 1 / 8)
-    if mistake:
-        from scipy import stats as laws
-
-        total = 8 * np.arange(1, N_RUNS + 1)
-        p = laws.binom.sf(right.cumsum(axis=1) - 1, total, 1 / 8)
-        crossed = (p <= 0.05).any(axis=1)
-    else:
-        so_far = [
-            stats.forward_e_value(right[:, np.newaxis, :stop], 8, 1 / 8)
-            for stop in range(1, N_RUNS + 1)
-        ]
-        crossed = np.max(so_far, axis=0) >= 20
-    where = "after each of 12 runs by point, in time"
-    yield Row("E-value of 20 at any time", where, crossed)
-
-
 @check(FAMILY, n_sets=2000, quick=200)
 def false_discoveries(rng, n_sets, *, mistake=False):
     """e-BH; mistake: every region whose e-value reaches 20 is reported."""

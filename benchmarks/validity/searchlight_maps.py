@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import binom
 
 from benchmarks.validity.intervals import truth as gaussian_truth
 from benchmarks.validity.population_bounds import far_apart
@@ -166,6 +167,53 @@ def e_value_maps(rng, n_sets, *, mistake=False):
         said = np.array([scores["e_value_fdr"] for scores in found]) <= 0.05
         false = said[:, nothing].sum(axis=1) / np.maximum(said.sum(axis=1), 1)
         yield Row("E-value map, false discovery rate by e-BH", where, false)
+
+
+def looks():
+    """Return labels and runs, looks and the first tested run of growing experiments."""
+    lacking = [[0, 1, 2, 3], [0, 1], [2, 3], [0, 1, 2, 3], [0, 2, 3], [1]] * 2
+    runs = np.repeat(np.arange(12), [len(run) for run in lacking])
+    eight = np.tile(np.arange(8), 12), np.repeat(np.arange(12), 8)
+    many = np.tile([0, 1], 30), np.repeat(np.arange(30), 2)
+    return {
+        "after each of 12 runs x 8 classes": (*eight, range(2, 13), 2),
+        "the same, the first three runs only train": (*eight, range(4, 13), 4),
+        "after each of 12 runs that lack classes": (
+            *(np.concatenate(lacking), runs),
+            *(range(3, 13), 2),
+        ),
+        "after 10, 15, 20, 25 and 30 runs x 2 classes": (*many, range(10, 31, 5), 2),
+    }
+
+
+@check(FAMILY, n_sets=120, quick=6)
+def runs_added_after_looking(rng, n_sets, *, mistake=False):
+    """Chronological e-values without signal; mistake: p-values looked at each time."""
+    for where, (y, runs, stops, first) in looks().items():
+        if mistake and (first > 2 or y.max() < 7):
+            continue
+        bounds = Bounds(e_value_order="chronological", first_tested_run=first)
+        found = np.empty((len(stops), n_sets, N_REGIONS))
+        for n in range(n_sets):
+            x = rng.normal(size=(len(y), REGIONS.shape[1]))
+            for look, stop in zip(found, stops, strict=True):
+                now = runs < stop
+                scores = fit(x[now], Design(y[now], runs[now], {"bounds": bounds}))
+                look[n] = scores["accuracy" if mistake else "e_value"]
+        if mistake:
+            n_test = np.array([np.sum(runs < stop) for stop in stops])[:, None, None]
+            law = binom(n_test, 1 / (y.max() + 1))
+            found = 1 / law.sf(np.ceil(found * n_test - 1e-6) - 1)
+        crossed = (found >= 20).any(axis=0).mean(axis=1)
+        yield Row("E-value of 20 at any time", where, crossed)
+        if not mistake:
+            reached = found >= 3
+            reached[-1] = True  # stop there at the latest
+            stop = reached.argmax(axis=0)[np.newaxis]
+            stopped = np.take_along_axis(found, stop, axis=0)[0]
+            mean = np.minimum(stopped, 100).mean(axis=1)  # rare values are huge
+            name = "E-value (up to 100), mean at the first of 3 or more"
+            yield Row(name, where, mean, nominal=1)
 
 
 def drawn_classes(rng, kind, n_classes, n_runs):

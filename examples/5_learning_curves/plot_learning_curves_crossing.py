@@ -46,13 +46,12 @@ print(f"in the scans: {data.coarse_information:.3f}, {data.fine_information:.3f}
 # %%
 # Predictions of the two-label model, translated to four labels, carry exactly as much
 # information.
-mapping = learning_curves.coarse_of_fine(data.fine, data.coarse)
 X = learning_curves.center_groups(data.X, data.groups)
 train = data.groups < 12
 model = learning_curves.CanonicalVariates(n_components=4)
 model.fit(X[train], data.coarse[train])
 coarse = model.predict_proba(X[~train])
-fine = learning_curves.fine_probabilities(coarse, mapping, [0.25] * 4)
+fine = learning_curves.fine_probabilities(coarse, data.fine, data.coarse, [0.25] * 4)
 print(
     learning_curves.prediction_information(
         coarse, data.coarse[~train], priors=[0.5, 0.5], classes=["A", "B"]
@@ -67,14 +66,10 @@ print(
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
 curve = curves["four labels"]
 for ax, i in zip(axes, (0, -1), strict=True):
-    plotting.plot_confusion_discs(
-        curve.confusion[i],
-        curve.classes,
-        title=f"{curve.train_sizes[i]} training subjects",
-        ax=ax,
-    )
+    plotting.plot_confusion_matrix(curve.confusion[i], curve.classes, discs=True, ax=ax)
+    ax.set_title(f"{curve.train_sizes[i]} training subjects")
 
 # %%
 # Information against the reproducibility of the sensitivity maps.
-plotting.plot_information_vs_reproducibility(curves)
+plotting.plot_learning_curves(curves, panel="information_vs_reproducibility")
 plt.show()

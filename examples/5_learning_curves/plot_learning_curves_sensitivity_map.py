@@ -34,9 +34,8 @@ plotting.plot_canonical_coordinates(model.transform(X), y)
 # %%
 # The sensitivity map: where a change of the scan changes the predictions.
 sensitivity = to_img(learning_curves.sensitivity_map(model, X, y), masker)
-plotting.plot_sensitivity_map(
-    sensitivity, background=mean_img(imgs), cut_coords=(16, 36, 28), title="sensitivity"
-)
+how = {"bg_img": mean_img(imgs), "cut_coords": (16, 36, 28), "cmap": "inferno"}
+plotting.plot_map(sensitivity, threshold="95%", vmin=0, title="sensitivity", **how)
 
 # %%
 # Does the map reproduce in other subjects? Correlation of the maps of disjoint halves,
@@ -46,7 +45,5 @@ found = learning_curves.pattern_reproducibility(
 )
 print(f"reproducibility {found.mean[0]:.2f} +- {found.spread[0]:.2f}")
 z_map = to_img(found.z_map[0], found.masker)
-plotting.plot_sensitivity_map(
-    z_map, background=mean_img(imgs), cut_coords=(16, 36, 28), threshold=3, title="Z"
-)
+plotting.plot_map(z_map, threshold=3, vmin=0, title="Z", **how)
 plt.show()

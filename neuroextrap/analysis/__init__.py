@@ -5,19 +5,9 @@ and ``EncodingIdentification``: their curves, extrapolations, files and reports 
 written here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
 imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
-parameters. ``RegionMaps`` holds what comparisons, lesions, extrapolations and analyses
-over subjects return.
+parameters.
 """
 
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 
-__all__ = ["Bounds", "Keep", "RegionMaps", "Regions"]
-
-
-def __getattr__(name):
-    """Import what is heavy when it is first requested."""
-    if name == "RegionMaps":
-        from neuroextrap.analysis._region_maps import RegionMaps
-
-        return RegionMaps
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["Bounds", "Keep", "Regions"]

@@ -81,11 +81,17 @@ TABLE = {
             "samples",
         ),
         "e_value_order": one_of(
-            "orders of the runs behind e-values; in chronological order (every run "
-            "but the first is tested after the earlier ones) they stay valid when runs "
-            "are added after looking",
+            "orders of the runs behind e-values; with the chronological one (every run "
+            "is tested after the earlier ones) and --first-tested-run fixed beforehand "
+            "runs may be added after looking",
             "cyclic chronological",
             "cyclic",
+        ),
+        "first_tested_run": whole(
+            "first run that chronological e-values test, counted from 1; the earlier "
+            "ones only train",
+            2,
+            least=2,
         ),
     },
     ("analysis", "searchlight", "result own"): {
@@ -147,6 +153,12 @@ TABLE = {
             0,
             said="0, no p-values",
             least=0,
+        ),
+        "exchange": one_of(
+            "how pairings are permuted: row by row, or, for films, stories and other "
+            "series of responses in time, by circular shifts of whole runs",
+            "rows shifts",
+            "rows",
         ),
     },
     ("analysis", "searchlight encoding group", "identity"): {

@@ -24,9 +24,9 @@ from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.design._findings import Finding
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.reporting import identification_report
-from neuroextrap.reporting._identification_page import summary
+from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._wins import warn_if_reversed
 
 
@@ -192,57 +192,6 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
             )
         return self._run
 
-    def region_margins(self, region: Any) -> np.ndarray:
-        """Return the observed margins of one region.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
-
-        Returns
-        -------
-        margins : ndarray of shape (n_test, K)
-            Score of every class for every test point (the larger, the likelier), in
-            the order of ``test_codes_``.
-
-        Raises
-        ------
-        ValueError
-            When the region was not analyzed, or the results were read from a folder,
-            which holds no data.
-        """
-        return self.run_.margins(self.find_region(region))
-
-    def standard_error(self, region: Any) -> np.ndarray:
-        """Return standard errors of a region's accuracy curve, by leaving classes out.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
-
-        Returns
-        -------
-        standard_error : ndarray of shape (n_set_sizes,)
-            Standard errors at ``set_sizes_``, as proportions. NaN where they cannot be
-            computed: for a region that was not analyzed, fewer than three classes,
-            classes without test points (no class could be left out), and results read
-            from a folder (which holds no margins).
-        """
-        return self._standard_error(self.find_region(region))
-
-    def _standard_error(self, region):
-        """Return the standard errors of a region by its index."""
-        codes, n_classes = self.test_codes_, self.wins_.shape[1]
-        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
-        if unknown or np.isnan(self.wins_[region, 0]):
-            return np.full(len(self.set_sizes_), np.nan)
-        margins = self.run_.margins(region)
-        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
-            warnings.filterwarnings("ignore", message="the true class beats")
-            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
-
     def find_region(self, region: Any) -> int:
         """Return the index of a region given by its index, name, or coordinates.
 
@@ -273,13 +222,55 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
         radius = None if near else asked.get("radius")
         return find_region(region, choice, self.masker_, radius)
 
+    @described_by(find_region)
+    def region_margins(self, region: Any) -> np.ndarray:
+        """Return the observed margins of one region.
+
+        Returns
+        -------
+        margins : ndarray of shape (n_test, K)
+            Score of every class for every test point (the larger, the likelier), in
+            the order of ``test_codes_``.
+
+        Raises
+        ------
+        ValueError
+            When the region was not analyzed, or the results were read from a folder,
+            which holds no data.
+        """
+        return self.run_.margins(self.find_region(region))
+
+    @described_by(find_region)
+    def standard_error(self, region: Any) -> np.ndarray:
+        """Return standard errors of a region's accuracy curve, by leaving classes out.
+
+        Returns
+        -------
+        standard_error : ndarray of shape (n_set_sizes,)
+            Standard errors at ``set_sizes_``, as proportions. NaN where they cannot be
+            computed: for a region that was not analyzed, fewer than three classes,
+            classes without test points (no class could be left out), and results read
+            from a folder (which holds no margins).
+        """
+        return self._standard_error(self.find_region(region))
+
+    def _standard_error(self, region):
+        """Return the standard errors of a region by its index."""
+        codes, n_classes = self.test_codes_, self.wins_.shape[1]
+        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
+        if unknown or np.isnan(self.wins_[region, 0]):
+            return np.full(len(self.set_sizes_), np.nan)
+        margins = self.run_.margins(region)
+        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
+            warnings.filterwarnings("ignore", message="the true class beats")
+            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
+
+    @described_by(find_region)
     def accuracy_curve(self, region: Any, set_sizes: ArrayLike | None = None) -> tuple:
         """Return a region's identification accuracy curve.
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
         set_sizes : int, sequence of int or None, default=None
             Any numbers of classes to choose from, 2 to K. If None, ``set_sizes_``.
 
@@ -297,13 +288,9 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
         """
         return self.results_.curve(self.find_region(region), set_sizes)
 
+    @described_by(find_region)
     def bound_curve(self, region: Any) -> tuple:
         """Return a region's lower bounds on average Bayes accuracy.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------
@@ -361,6 +348,7 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
             self, set_sizes, method=method, confidence_level=confidence_level
         )
 
+    @described_by(find_region)
     def extrapolator(
         self, region: Any, method: str = "auto"
     ) -> stats.AccuracyExtrapolator:
@@ -368,8 +356,6 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
         method : str, default="auto"
             One of ``neuroextrap.stats.EXTRAPOLATION_METHODS``.
 

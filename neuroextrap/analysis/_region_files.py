@@ -11,7 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import joined_standard_errors
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.maps._described_parameters import flat_parameters, nested_parameters
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
 # set together, when results are published
@@ -78,6 +80,7 @@ class RegionFiles(FittedAttributes, ABC):
             Written to, and checked when reading, ``analysis.json``.
         """
 
+    @described_by(RegionMaps.to_directory)
     def to_directory(
         self,
         path: str | PathLike,
@@ -85,18 +88,7 @@ class RegionFiles(FittedAttributes, ABC):
         overwrite: bool = False,
         bids: dict[str, str] | None = None,
     ) -> None:
-        """Write maps with sidecars, table and results; no pickle.
-
-        Parameters
-        ----------
-        path : path-like
-            A folder that does not exist yet, or is empty.
-        overwrite : bool, default=False
-            Whether to replace what is there.
-        bids : dict of str to str or None, default=None
-            BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
-            named and placed as BIDS derivatives. If None, names are plain.
-        """
+        """Write maps with sidecars, table and results; no pickle."""
         check_has_results(self)
         write_analysis(self, path, overwrite=overwrite, bids=bids)
 

@@ -69,7 +69,7 @@ class RegionMaps(dict):
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from neuroextrap.analysis import RegionMaps
+    >>> from neuroextrap.analysis._region_maps import RegionMaps
     >>> scores = {"accuracy_difference": np.array([0.2])}
     >>> maps = RegionMaps(scores, table=pd.DataFrame(scores), n_units_=6)
     >>> maps["accuracy_difference"], maps.n_units_

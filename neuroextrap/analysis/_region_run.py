@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.design._findings import tell
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
@@ -29,7 +30,7 @@ from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._identity import identity_hash
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress, clock
-from neuroextrap.regions._usable import UsableRegions
+from neuroextrap.regions._membership import UsableRegions
 from neuroextrap.stats import resolution_information
 
 logger = logging.getLogger(__name__)
@@ -183,10 +184,17 @@ class RegionRun:
             )
         return null_statistics(score, null, most=most)
 
+    def findings_of_outcomes(self):
+        """Return Findings that are made of the outcomes, after the work."""
+        return ()
+
     def results(self):
         """Score every region and return RegionResults."""
         identity = self.identity  # before the work: what cannot be hashed fails now
         scores, from_null = self.score()
+        seen = self.findings_of_outcomes()
+        tell(seen)
+        findings = (*self.findings, *seen)
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(
@@ -200,8 +208,8 @@ class RegionRun:
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
             confidence_level=self.parameters.confidence_level,
-            notes=(*(finding.note for finding in self.findings), *self.notes),
-            findings=tuple(self.findings),
+            notes=(*(finding.note for finding in findings), *self.notes),
+            findings=findings,
             marginal=self.plan.kernel.marginal,
             **from_null,
             fold_wins=fold_wins if len(fold_wins) else None,

@@ -15,7 +15,7 @@ from neuroextrap.analysis._parameters import (
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._validation import (
     check_flags,
     check_flags_of,

@@ -56,10 +56,14 @@ class Bounds:
         With ``within_runs``, whole runs are always used.
     e_value_order : {"cyclic", "chronological"}, default="cyclic"
         Orders of the runs behind ``e_value``: the mean over all cyclic orders, or only
-        the order of the samples. In the latter every run but the first is tested,
-        however many there are (the first runs that together hold every class count as
-        one), so that e-values stay valid when more runs are added after looking. It
-        needs ``groups`` and, with a penalty, a number as ``shrinkage``.
+        the order of the samples. With "chronological" and ``first_tested_run`` fixed
+        beforehand more runs may be added after looking, as long as all else stays as it
+        was; do not decide by runs that lack a class, which wait for the next ones. It
+        needs ``groups`` and an estimator that uses nothing of later runs: not "lda",
+        "ridge", "qda" or "gaussian_nb", but scikit-learn's classifiers of these kinds.
+    first_tested_run : int, default=2
+        First run, counted from 1, that chronological e-values test, however many runs
+        there are; the earlier ones only train.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
 
@@ -73,6 +77,7 @@ class Bounds:
     bounds: str | None = "auto"
     test_units: str = "samples"
     e_value_order: str = "cyclic"
+    first_tested_run: int = 2
     confidence_level: float = 0.95
 
 

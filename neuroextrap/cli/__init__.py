@@ -1,7 +1,5 @@
 """The command line: ``neuroextrap COMMAND``."""
 
-from neuroextrap.cli._main import main
+from neuroextrap.cli._main import main as main
 
-__all__ = [
-    "main",
-]
+__all__: list[str] = []

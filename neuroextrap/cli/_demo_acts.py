@@ -1,15 +1,12 @@
 """The two acts of the demo: what is simulated, how it is analyzed, and their page."""
 
 import functools
-import logging
 from dataclasses import dataclass
 
 import numpy as np
 
 from neuroextrap.cli._results import align_columns, shown_values
 from neuroextrap.reporting._finding import place_words
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.cohorts._cohort_options import GroupOptions
+from neuroextrap.cohorts._cohort_records import INDEX, index_text
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
-from neuroextrap.cohorts._index_page import INDEX, index_text
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report
@@ -21,6 +22,7 @@ from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_together
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
@@ -30,27 +32,18 @@ _PAGE = "report.html"
 _KINDS = ("accuracy", "information", "prevalence")
 
 
-def analyze_group(  # noqa: PLR0913 - the options of one documented call
+@described_by(second_level_test)
+@takes_options(GroupOptions)
+def analyze_group(
     out: str | PathLike,
     *,
-    participants: Sequence[str] | None = None,
-    task: str | None = None,
-    space: str | None = None,
     mask: Any = None,
-    two_sided: bool = False,
-    cluster_threshold: float | None = None,
-    tfce: bool = False,
-    n_permutations: int = 10_000,
-    confidence_level: float = 0.95,
-    gamma: float = 0.5,
     allow_mixed: bool | Sequence[str] = False,
     allow_native_space: bool = False,
     labels_img: Any = None,
     names: Any = None,
     bg_img: Any = None,
-    report: bool = True,
-    random_state: Any = 0,
-    overwrite: bool = False,
+    **options: Any,
 ) -> dict:
     """Put the results of all participants of a cohort together.
 
@@ -64,33 +57,12 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     ----------
     out : path-like
         Folder that :func:`analyze_participants` wrote; group maps go to ``out/group``.
-    participants : sequence of str or None, default=None
-        Labels, with or without "sub-". If None, all who were analyzed.
-    task : str or None, default=None
-        Label of the task. If None, there must be one only.
-    space : str or None, default=None
-        Label of the space. If None, there must be one only.
     mask : path, image or None, default=None
         Where to test. If None, wherever all participants have a region.
-    two_sided : bool, default=False
-        Whether a mean below chance counts as evidence too.
-    cluster_threshold : float or None, default=None
-        Cluster-forming threshold, as the p-value of t at a voxel (0.001). If None,
-        clusters are not tested.
-    tfce : bool, default=False
-        Whether to test threshold-free cluster enhancement.
-    n_permutations : int, default=10_000
-        Number of sign flips; all of them if there are fewer.
-    confidence_level : float, default=0.95
-        Confidence level of intervals and lower bounds.
-    gamma : float, default=0.5
-        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among participants, such as ``["runs",
         "smoothing_fwhm"]``: options and parameters by their names, or runs (how many of
         every session), task, mask, confounds, features. If True, anything.
-    allow_native_space : bool, default=False
-        Whether maps in the participants' own spaces are tested voxel by voxel.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
         Atlas whose regions name the clusters on the group's page.
     names : list, dict, DataFrame or None, default=None
@@ -98,12 +70,6 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
         numbers.
     bg_img : path-like, image, "mni152", False or None, default=None
         Image drawn under the maps of the page.
-    report : bool, default=True
-        Whether to write a page about the group.
-    random_state : int, default=0
-        Seed of flips and resamples.
-    overwrite : bool, default=False
-        Whether to replace earlier group maps.
 
     Returns
     -------
@@ -130,43 +96,34 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
     Traceback (most recent call last):
     ValueError: no_such_folder has no results of participants; analyze them first
     """
-    check_flags(two_sided=two_sided, tfce=tfce, report=report, overwrite=overwrite)
+    asked = as_options(GroupOptions, analyze_group, options)
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
     finish_interrupted(out := Path(out), below=True)  # before anything is read
-    found, left_out = members_of(out, participants, {"task": task, "space": space})
+    wanted = {"task": asked.task, "space": asked.space}
+    found, left_out = members_of(out, asked.participants, wanted)
     mixed = differences(found, allow_mixed)
     imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]
     entities = shared_entities(imgs)
     entities.pop("desc")
-    files = _files(out, entities, overwrite)
+    files = _files(out, entities, asked.overwrite)
     n_classes = len(next(iter(found.values()))[1])
-    level = {"confidence_level": confidence_level}
-    options = {
-        "accuracy": {
-            "baseline": 1 / n_classes,
-            "two_sided": two_sided,
-            "tfce": tfce,
-            "cluster_threshold": cluster_threshold,
-            "n_permutations": n_permutations,
-        },
-        "information": level,
-        "prevalence": {"gamma": gamma, **level},
-    }
+    given = asked.by_kind(1 / n_classes)
     shared = {
         "mask": mask,
         "allow_native_space": allow_native_space,
         "allow_mixed": allow_mixed,
     }
-    made = _tested(found, imgs, options, shared, random_state)
+    made = _tested(found, imgs, given, shared, asked.random_state)
     about = origin_of({"imgs": imgs}).sidecar()
     about |= {"participants": list(found), "left_out": left_out, "mixed": list(mixed)}
     told = {
-        kind: about | provenance(parameters=options[kind], random_state=random_state)
+        kind: about
+        | provenance(parameters=given[kind], random_state=asked.random_state)
         for kind in made
     }
     page = None
-    if report:
+    if asked.report:
         page = group_report(
             list(made.values()),
             labels_img=labels_img,
@@ -175,7 +132,7 @@ def analyze_group(  # noqa: PLR0913 - the options of one documented call
             left_out=left_out,
             links=_links(found),
         )
-    with _replaced(out, files, told, entities, overwrite) as (folders, places):
+    with _replaced(out, files, told, entities, asked.overwrite) as (folders, places):
         coming = _stage(made, files, told, folders)
         if page is not None:
             coming.append(places[_PAGE])

@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
+from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
     configuration,
     entry_of,
@@ -22,10 +23,10 @@ from neuroextrap.cohorts._cohort_records import (
     record_path,
     record_text,
     tell_missing_runs,
+    write_index,
     write_record,
 )
 from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._index_page import write_index
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,
@@ -34,39 +35,29 @@ from neuroextrap.cohorts._request import (
     working_folder,
 )
 from neuroextrap.images._bids_runs import find_participants, find_raw
-from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
+from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 logger = logging.getLogger(__name__)
 
 
-@takes_sample_options(without="samples confounds sample_mask label_column")
-def analyze_participants(  # noqa: PLR0913 - the options of one documented call
+@takes_options(
+    ParticipantOptions,
+    SampleOptions,
+    without="sample_mask label_column",
+)
+def analyze_participants(
     derivatives: str | PathLike,
     out: str | PathLike,
     *,
     analysis: Any = None,
-    features: Any = None,
-    stimulus_column: str = "trial_type",
-    n_folds: int | None = None,
-    participants: Sequence[str] | None = None,
-    sessions: Sequence[str] | None = None,
-    task: str | None = None,
-    space: str | None = None,
-    raw: str | PathLike | None = None,
     samples: str = "lss",
     confounds: str | Sequence[str] = ("motion",),
-    save_null: bool = False,
-    report: bool = True,
-    shard: str | None = None,
-    work_dir: str | PathLike | None = None,
-    overwrite: bool = False,
-    dry_run: bool = False,
     **options: Any,
 ) -> Any:
     """Analyze every participant of a folder of BIDS derivatives.
@@ -85,32 +76,6 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     analysis : IdentificationSearchLight, EncodingIdentification or None, default=None
         Analysis that every participant gets, not fitted. Its ``mask`` None stands for
         the voxels in the brain masks of all runs. If None, a searchlight with defaults.
-    features : DataFrame, path-like or None, default=None
-        Features of the stimuli, for an EncodingIdentification, the same for all
-        participants: a table whose index has the names of stimuli, a file that
-        :func:`neuroextrap.encoding.read_features` reads, or a folder of images, from
-        which :class:`neuroextrap.encoding.GaborPyramid` makes features.
-    stimulus_column : str, default="trial_type"
-        Column of the events that names the stimulus of a trial, such as "stim_file",
-        for an EncodingIdentification. A folder and a suffix that features lack do not
-        count.
-    n_folds : int or None, default=None
-        Test every stimulus once, in this many folds (random, the same for all
-        participants), by models trained on the others; without p-values. If None, the
-        column ``set`` of the events says which stimuli train and which test the
-        EncodingIdentification.
-    participants : sequence of str or None, default=None
-        Labels, with or without "sub-". If None, all that `derivatives` has.
-    sessions : sequence of str or None, default=None
-        Labels of sessions. If None, the runs of all sessions together.
-    task : str or None, default=None
-        Label of the task. If None, there must be one only.
-    space : str or None, default=None
-        Label of the space, such as "MNI152NLin2009cAsym". If None, there must be one
-        only.
-    raw : path-like or None, default=None
-        Data set with the tables of events. If None, `derivatives` and the data set that
-        it lies in.
     samples : {"lss", "lsa", "blocks", "volumes", "betas"}, default="lss"
         What a sample is, as in ``IdentificationSearchLight.fit_events``; for an
         EncodingIdentification "lss", "lsa" or "betas". With "betas"
@@ -121,21 +86,6 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
         Confounds of fMRIPrep that are regressed out, by nilearn's names
         (``load_confounds``): "motion", "wm_csf", "global_signal", "high_pass",
         "compcor", "scrub", "ica_aroma", "tedana". Empty for none.
-    save_null : bool, default=False
-        Whether to keep every participant's permuted maps, from which the group's
-        prevalence is inferred; needs permutations.
-    report : bool, default=True
-        Whether to write a page about every participant.
-    shard : str or None, default=None
-        "i/N" analyzes every N-th participant from the i-th on: one job of N.
-    work_dir : path-like or None, default=None
-        Folder for work in progress, from which a participant that was interrupted
-        continues. If None, interrupted participants start again.
-    overwrite : bool, default=False
-        Whether to replace results of other files or options.
-    dry_run : bool, default=False
-        Whether to find and check everything, estimate time, and write nothing.
-    **options
 
     Returns
     -------
@@ -166,41 +116,40 @@ def analyze_participants(  # noqa: PLR0913 - the options of one documented call
     Traceback (most recent call last):
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
-    check_flags(save_null=save_null, report=report)
-    check_flags(overwrite=overwrite, dry_run=dry_run)
+    asked = as_options(ParticipantOptions, analyze_participants, options)
     of_betas = samples == "betas"
     made_as = "volumes" if of_betas else samples
-    made_by = as_sample_options(analyze_participants, options, samples=made_as)
+    made_by = as_options(SampleOptions, analyze_participants, options, samples=made_as)
     confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
-    labels = _labels(participants, find_participants(derivatives))
-    part = parse_shard(shard)
+    labels = _labels(asked.participants, find_participants(derivatives))
+    part = parse_shard(asked.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
     analysis, stimuli = analysis_of(
-        analysis, features, stimulus_column, n_folds, samples
+        analysis, asked.features, asked.stimulus_column, asked.n_folds, samples
     )
     request = Request(
         derivatives=Path(derivatives),
-        raw=find_raw(derivatives) if raw is None else Path(raw),
-        sessions=sessions,
-        task=task,
-        space=space,
+        raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
+        sessions=asked.sessions,
+        task=asked.task,
+        space=asked.space,
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
         options=replace(made_by, exclude=made_by.excluded),
         of_betas=of_betas,
-        save_null=save_null,
-        work_dir=work_dir,
+        save_null=asked.save_null,
+        work_dir=asked.work_dir,
     )
-    if save_null and not request.analysis.n_permutations:
+    if asked.save_null and not request.analysis.n_permutations:
         raise ValueError(
             "save_null=True needs permutations; give an analysis with n_permutations "
             "(--n-permutations)"
         )
-    if dry_run:
+    if asked.dry_run:
         return outcome_table(plan_participants(request, labels), COST[1:])
     prepare_dataset(out, derivatives)
-    writing = {"report": report, "overwrite": overwrite}
+    writing = {"report": asked.report, "overwrite": asked.overwrite}
     outcomes = [_outcome(request, label, Path(out), writing) for label in labels]
     tell_missing_runs(outcomes)
     write_index(out)

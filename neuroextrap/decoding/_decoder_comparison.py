@@ -86,7 +86,7 @@ def compare_decoders(  # noqa: PLR0913
 
     Returns
     -------
-    comparison : neuroextrap.analysis.RegionMaps
+    comparison : dict of images, or of ndarray
         Its maps (arrays of regions for arrays and for pairs of ``regions``) are
         ``first_accuracy`` and ``second_accuracy``, ``accuracy_difference`` (first minus
         second, of the statistic), ``information_difference`` (implied, bits),

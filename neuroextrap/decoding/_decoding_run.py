@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
+from neuroextrap.design._overdispersion import overdispersed_runs, shared_classifiers
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.margins._engine import why_untrainable
+from neuroextrap.margins._engine import region_outcomes, why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
@@ -18,12 +21,34 @@ from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
+_MOST_REGIONS = 500  # tested for outcomes that depend on their run
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingRun(RegionRun):
     """A run whose classifiers are cross-validated on labeled samples."""
 
     labels: Labels
+    whole_runs: bool  # whether these are the test units
+
+    def findings_of_outcomes(self):
+        """Return Findings, 0 or 1, about outcomes that depend on their run.
+
+        Some regions, the same in all parts, are tested by classifiers of half the runs.
+        """
+        unaffected = self.whole_runs or self.bounds.n_repeats is None
+        shared = shared_classifiers(self.labels, self.plan.design)
+        if unaffected or shared is None or not len(self.analyzed):
+            return ()
+        X, regions, plan = self._data
+        plan = replace(plan, design=shared, codes=plan.codes[:1], by_sums=None)
+        rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
+        try:
+            parts = list(region_outcomes(X, regions, plan, rows, shared.n_classes))
+        except ValueError:  # half of the runs are too few for the classifier
+            return ()
+        outcomes = np.concatenate([chances for _, chances in parts])
+        return overdispersed_runs(outcomes, self.labels, shared)
 
 
 def plan_decoding(searchlight, imgs, y, groups, order=None):
@@ -90,4 +115,5 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         findings=findings,
         bg_img=samples.bg_img,
         labels=labels,
+        whole_runs=tests.options.whole_runs,
     )

@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import value_of
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import random_generator
 
 
+@described_by(IdentificationSearchLight.fit)
 def ensemble_information(
     searchlight: Any,
     imgs: Any,
@@ -49,10 +52,6 @@ def ensemble_information(
         classes, ``n_jobs`` and so on are used, and it is never changed. Its
         ``labels_img`` or ``regions`` are the regions; with neither, the whole mask is
         one (spheres are not used).
-    imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-        Samples, one volume (row) for each.
-    y : array-like of shape (n_samples,)
-        Class of every sample.
     groups : array-like of shape (n_samples,) or None, default=None
         Run of every sample.
     n_voxels : sequence of int or None, default=None

@@ -14,6 +14,7 @@ from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
@@ -21,10 +22,12 @@ from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._shared_options import described_by
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
 
 
+@described_by(IdentificationSearchLight.fit)
 def lesion_identification(
     searchlight: Any, imgs: Any, y: ArrayLike, groups: ArrayLike | None = None
 ) -> RegionMaps:
@@ -41,16 +44,10 @@ def lesion_identification(
         A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
         regions or a matrix), ``min_voxels``, classifier, cross-validation,
         ``n_permutations``, ``n_jobs`` and so on are used, and it is never changed.
-    imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-        Samples, one volume (row) for each.
-    y : array-like of shape (n_samples,)
-        Class of every sample.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Run of every sample.
 
     Returns
     -------
-    lesions : neuroextrap.analysis.RegionMaps
+    lesions : dict of images, or of ndarray
         Its maps (arrays of regions for array input, and where a region of a matrix has
         no place in an image) are ``accuracy``, ``pairwise_accuracy`` and
         ``implied_information`` (bits) of all voxels but the region's;

@@ -14,6 +14,7 @@ from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.stats._shared_options import described_by
 
 
 class IdentificationScorer(BaseEstimator):
@@ -108,19 +109,11 @@ class IdentificationScorer(BaseEstimator):
         self.n_features_in_ = X.shape[1]
         return self
 
+    @described_by(fit)
     def win_distribution(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
     ) -> np.ndarray:
         """Return the cross-validated win distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples in rows.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
 
         Returns
         -------
@@ -138,19 +131,11 @@ class IdentificationScorer(BaseEstimator):
         margins = kernel.margins(kernel.prepare([samples], design), labelings)
         return stats.win_distribution(margins[:, :, 0], labels.codes[design.test])
 
+    @described_by(fit)
     def score(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
     ) -> float:
         """Return the cross-validated statistic.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples in rows.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
 
         Returns
         -------

@@ -15,7 +15,8 @@ from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
-from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 
 class IdentificationSearchLight(RegionAnalysis):
@@ -266,7 +267,7 @@ class IdentificationSearchLight(RegionAnalysis):
         run = plan_decoding(self, imgs, y, groups, order)
         return self._complete(run, imgs=imgs)
 
-    @takes_sample_options(without="label_column")
+    @takes_options(SampleOptions, without="label_column")
     def fit_events(self, imgs: Any, events: Any, **options: Any) -> Self:
         """Make samples of BOLD series and their events, and analyze every region.
 
@@ -281,7 +282,6 @@ class IdentificationSearchLight(RegionAnalysis):
             One table per series: BIDS events (``onset``, ``duration`` in seconds,
             ``trial_type``). Or one row per volume (``trial_type`` and ``run``), in one
             table or one per series.
-        **options
 
         Returns
         -------
@@ -311,7 +311,9 @@ class IdentificationSearchLight(RegionAnalysis):
         >>> light.fit_events(imgs, [events] * 3, t_r=2.0).classes_
         array(['cat', 'face'], dtype='<U4')
         """
-        options = as_sample_options(IdentificationSearchLight.fit_events, options)
+        options = as_options(
+            SampleOptions, IdentificationSearchLight.fit_events, options
+        )
         given = options.given(without="label_column")
         sources = {"imgs": source_files(imgs), "events": source_files(events)}
         caching = {"memory": self.memory}

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import rescaled
-from neuroextrap.decoding._time_resolved import moment_regions, options_of, read_trials
+from neuroextrap.decoding._time_resolved import (
+    moment_regions,
+    options_of,
+    read_trials,
+    time_resolved_identification,
+)
 from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import CROSS_NOTE
 from neuroextrap.maps._identification import (
@@ -20,7 +25,8 @@ from neuroextrap.maps._identification import (
 )
 from neuroextrap.margins._engine import empty_scores
 from neuroextrap.margins._paths import with_path
-from neuroextrap.regions._usable import usable_regions
+from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them
 _NOT_FOR_PAIRS = {
@@ -61,6 +67,7 @@ class TemporalGeneralization(NamedTuple):
     notes: tuple = ()
 
 
+@described_by(time_resolved_identification)
 def temporal_generalization(
     searchlight: Any,
     trials: Any,
@@ -82,15 +89,6 @@ def temporal_generalization(
         ``statistic``, ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are
         used, and it is never changed. It has no mask and no regions; lower bounds are
         not computed.
-    trials : array-like of shape (n_trials, n_channels, n_times), or MNE's epochs
-        Recordings, as in :func:`time_resolved_identification`.
-    y : array-like of shape (n_trials,)
-        Class of every trial.
-    groups : array-like of shape (n_trials,) or None, default=None
-        Run of every trial.
-    times : array-like of shape (n_times,) or None, default=None
-        Time of every moment, increasing, in any unit. None takes those of the epochs,
-        or counts moments from 0.
 
     Returns
     -------

@@ -166,7 +166,8 @@ def time_resolved_identification(
         Run of every trial. The trials of a run are left out together, and labels are
         permuted within runs.
     times : array-like of shape (n_times,) or None, default=None
-        Time of every moment, increasing, in any unit. None counts moments from 0.
+        Time of every moment, increasing, in any unit. None takes those of the epochs,
+        or counts moments from 0.
     window : int, default=1
         Number of consecutive moments that form one region. A longer window holds more
         signal and blurs time.

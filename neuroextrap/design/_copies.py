@@ -10,7 +10,7 @@ from neuroextrap.design._findings import (
     TOO_OPTIMISTIC,
     Finding,
 )
-from neuroextrap.design._labels import row_codes, without_means
+from neuroextrap.design._labels import centered_within, row_codes, without_means
 
 _MOST_COLUMNS = 2000
 _MOST_OTHERS = 200
@@ -99,6 +99,11 @@ def near_copies(X, codes, groups=None):
     near = correlation > _NEAR  # NaN: False
     few = (correlation > _APART).sum(axis=1) <= _MOST_COPIES
     near &= few[:, None] & few
+    # samples alone in their run are alike once means are subtracted, whatever they were
+    rows = np.flatnonzero(near.any(axis=1))
+    noise = centered_within(np.eye(len(X)), codes, groups)[rows]
+    length = np.linalg.norm(noise, axis=1)
+    near[np.ix_(rows, rows)] &= noise @ noise.T <= _APART * length[:, None] * length
     if not near.any():
         return None
     return connected_components(near)[1]

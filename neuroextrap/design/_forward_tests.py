@@ -8,10 +8,7 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import point_weights
-from neuroextrap.stats._forward_design import ForwardDesign
-
-MOST_PARTS = 24  # more runs than this are joined with their neighbors
-MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
+from neuroextrap.stats._forward_design import ForwardDesign, cyclic_orders, joined_runs
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
@@ -48,43 +45,40 @@ def forward_parts(
     part, n_parts = _joined(_in_order(part), codes, n_classes)
     if n_parts < 2:
         return "there are no two sets of consecutive runs that hold every class"
-    return np.minimum(part, n_parts - 1) // -(-n_parts // MOST_PARTS)
+    return joined_runs(n_parts)[np.minimum(part, n_parts - 1)]
 
 
 def chronological_order(
-    codes: np.ndarray, n_classes: int, groups: np.ndarray
+    codes: np.ndarray, n_classes: int, groups: np.ndarray, first_tested_run: int = 2
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 
-    Testing begins after the first run, and no fold depends on how many runs there are,
-    so that e-values stay valid when runs are added. A run that lacks a class is joined
-    with the next ones; those at the end that still lack one are not tested yet.
+    Runs before `first_tested_run`, counted from 1, only train. No fold depends on later
+    runs or on how many there are, so that e-values stay valid when runs are added. A
+    run that lacks a class is joined with the next ones, and tested with them unless one
+    of them only trains; runs at the end that still lack a class are not tested yet.
     """
-    part, n_parts = _joined(_in_order(groups), codes, n_classes)
-    return [
-        (np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in range(1, n_parts)
-    ]
+    run = _in_order(groups)
+    part, n_parts = _joined(run, codes, n_classes)
+    tested = np.setdiff1d(np.arange(1, n_parts), part[run < first_tested_run - 1])
+    return [(np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in tested]
 
 
-def cyclic_orders(part: np.ndarray) -> tuple[Orders, np.ndarray]:
-    """Return the folds of the cyclic orders of parts (n_samples,), and first steps.
-
-    Testing begins after a third and after half of the parts.
-    """
+def cyclic_folds(part: np.ndarray) -> tuple[Orders, np.ndarray]:
+    """Return the folds of the cyclic orders of parts (n_samples,), and first steps."""
     rows = [np.flatnonzero(part == p) for p in range(part.max() + 1)]
-    n_parts = len(rows)
-    shortest, longer = -(-n_parts // 3), -(-n_parts // 2)
-    n_orders = min(n_parts, MOST_ORDERS)
-    orders = []
-    for start in np.arange(n_orders) * n_parts // n_orders:
-        cycle = [rows[p] for p in np.roll(np.arange(n_parts), -start)]
-        orders.append(
-            [
-                (np.sort(np.concatenate(cycle[:length])), cycle[length])
-                for length in range(shortest, n_parts)
-            ]
-        )
-    return orders, np.unique([0, longer - shortest])
+    orders, shortest, first_steps = cyclic_orders(len(rows))
+    folds = [
+        [
+            (
+                np.sort(np.concatenate([rows[p] for p in order[:step]])),
+                rows[order[step]],
+            )
+            for step in range(shortest, len(rows))
+        ]
+        for order in orders
+    ]
+    return folds, first_steps
 
 
 def forward_folds(

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_labels
 
 
 class Labels(NamedTuple):
@@ -32,6 +33,12 @@ def row_codes(*columns):
     """Return one code per distinct combination of values, shape (n_samples,)."""
     coded = [np.unique(column, return_inverse=True)[1] for column in columns]
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
+
+
+def means_of(values, codes):
+    """Return the mean rows of codes 0, 1, ..., shape (n_codes, n_columns)."""
+    member = scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
+    return (member @ values) / np.bincount(codes)[:, np.newaxis]
 
 
 def without_means(X, codes, groups=None):

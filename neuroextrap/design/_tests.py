@@ -13,7 +13,7 @@ from neuroextrap.design._folds import class_weights, fold_weightings, make_desig
 from neuroextrap.design._forward_tests import (
     ForwardFolds,
     chronological_order,
-    cyclic_orders,
+    cyclic_folds,
     forward_folds,
     forward_parts,
 )
@@ -21,6 +21,7 @@ from neuroextrap.design._labels import Labels, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._validation import check_integer
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -60,6 +61,8 @@ class BoundOptions(NamedTuple):
     confidence_level: float
     automatic_penalty: bool  # whether test samples, too, determine the penalty
     within_runs: str | None
+    first_tested_run: int = 2  # of the chronological e-values, counted from 1
+    uses_all_samples: bool = False  # whether samples that are added change a margin
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
@@ -69,6 +72,13 @@ class BoundOptions(NamedTuple):
             if value not in known:
                 words = ", ".join(repr(word) for word in known)
                 raise ValueError(f"{name}={value!r} must be one of {words}")
+        order = given["e_value_order"]
+        first = check_integer(given["first_tested_run"], "first_tested_run", minimum=2)
+        if first != 2 and order != "chronological":
+            raise ValueError(
+                f"first_tested_run={first} is for e_value_order='chronological', got "
+                f"{order!r}; cyclic orders test every run"
+            )
         return cls(
             given["bounds"],
             given["test_units"],
@@ -76,6 +86,8 @@ class BoundOptions(NamedTuple):
             given["confidence_level"],
             kernel.shrinks and kernel.shrinkage == "auto",
             given["within_runs"],
+            first,
+            kernel.uses_all_samples,
         )
 
     @property
@@ -186,7 +198,7 @@ def _forward_tests(
     ):
         return "a block extends over several of the runs that are tested"
     counting["chronological"] = _runs_in_time(labels, n_classes, options)
-    return forward_folds(*cyclic_orders(parts), codes, n_classes, **counting)
+    return forward_folds(*cyclic_folds(parts), codes, n_classes, **counting)
 
 
 def _runs_in_time(
@@ -200,11 +212,20 @@ def _runs_in_time(
             "e_value_order='chronological' tests every run after the earlier ones, and "
             "needs the run of every sample; give groups=runs"
         )
-    folds = chronological_order(labels.codes, n_classes, labels.groups)
+    if options.uses_all_samples:
+        raise ValueError(
+            "e_value_order='chronological' needs tests that stay as they are when runs "
+            "are added, but this estimator takes a penalty or variances from all runs; "
+            "give 'nearest_centroid' or a scikit-learn classifier, such as "
+            "LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
+        )
+    first = options.first_tested_run
+    folds = chronological_order(labels.codes, n_classes, labels.groups, first)
     if not folds:
         raise ValueError(
             "e_value_order='chronological' needs two sets of consecutive runs (groups) "
-            "that each hold every class, and there is at most one; use 'cyclic'"
+            f"that each hold every class, the last from first_tested_run={first} on; "
+            "there are none, use 'cyclic' or wait for more runs"
         )
     return folds
 

@@ -60,7 +60,7 @@ def compare_encoding_models(
 
     Returns
     -------
-    maps : neuroextrap.analysis.RegionMaps
+    maps : dict of images, or of ndarray
         A dict of images (of ndarray of shape (n_regions,) for array input) named
         accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,

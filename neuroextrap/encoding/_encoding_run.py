@@ -136,7 +136,8 @@ def planned_run(model, experiment, *, masker, notes, **others):
         **others,
     )
     notes = (*run.notes, *_residual_notes(model, run))
-    return replace(run, notes=notes, findings=findings_of_pairing(model, experiment))
+    findings = findings_of_pairing(model, experiment, plan.n_permutations)
+    return replace(run, notes=notes, findings=findings)
 
 
 def _residual_notes(model, run):

@@ -8,6 +8,8 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._values import Keep
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import (
     EncodingMargins,
@@ -17,6 +19,7 @@ from neuroextrap.encoding._margins import (
 from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
@@ -210,32 +213,43 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
-def findings_of_pairing(estimator, experiment):
-    """Return Findings about the exchange of stimuli, and warn of them."""
-    if experiment.groups is not None or not estimator.n_permutations:
+def findings_of_pairing(estimator, experiment, n_others):
+    """Return Findings about the `n_others` other pairings, and warn of them."""
+    if not estimator.n_permutations:
         return ()
-    found = Finding(
-        "no_groups",
-        "doubtful",
-        0.0,
-        P_VALUES,
-        "no runs were given (groups=None) and stimuli were exchanged over the whole "
-        "test set",
-        f"{TOO_SMALL} if responses were acquired in runs",
-        "give groups, so that stimuli are exchanged within runs",
+    ungrouped = experiment.groups is None and estimator.exchange == "rows"
+    found = [_NO_GROUPS] if ungrouped else []
+    if n_others < estimator.n_permutations:
+        found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
+    rows = np.sort(np.unique(experiment.codes, return_index=True)[1])  # no repeats
+    found += findings_of_series(
+        experiment.responses[rows][:, experiment.usable],
+        experiment.true_predictions[rows][:, experiment.usable],
+        None if experiment.groups is None else experiment.groups[rows],
+        exchange=estimator.exchange,
     )
-    tell([found])
-    return (found,)
+    tell(found)
+    return tuple(found)
+
+
+_NO_GROUPS = Finding(
+    "no_groups",
+    "doubtful",
+    0.0,
+    P_VALUES,
+    "no runs were given (groups=None) and stimuli were exchanged over the whole test "
+    "set",
+    f"{TOO_SMALL} if responses were acquired in runs",
+    "give groups, so that stimuli are exchanged within runs",
+)
 
 
 def _permuted(estimator, experiment):
     """Other pairings of responses and stimuli, within groups."""
-    repeated = len(np.unique(experiment.codes)) < len(experiment.codes)
-    return stats.permute_labels(
+    return exchanged(
         experiment.codes,
+        exchange=estimator.exchange,
         groups=experiment.groups,
-        # repeats of a stimulus move together
-        blocks=experiment.codes if repeated else None,
         n_permutations=estimator.n_permutations,
         random_state=estimator.random_state,
     )
@@ -269,9 +283,13 @@ def _notes(estimator, experiment):
                 "which holds for the given stimuli"
             )
     if estimator.n_permutations:
+        needed = {
+            "rows": "responses are exchangeable within groups (in random order)",
+            "shifts": "the series that were shifted as wholes are long and stationary",
+        }
         notes.append(
             "p-values permute which stimulus goes with which test response; they are "
             "exact if the model and the noise covariance come from other data and "
-            "responses are exchangeable within groups (stimuli in random order)"
+            f"{needed[estimator.exchange]}"
         )
     return tuple(notes)

@@ -97,6 +97,10 @@ class EncodingIdentification(ResponsePredictions):
         Statistic of the permutation test; an integer k is accuracy among k candidates.
     n_permutations : int, default=0
         Number of permuted pairings of responses and stimuli; 0 makes no test.
+    exchange : {"rows", "shifts"}, default="rows"
+        How they are permuted: stimulus by stimulus, or, for films, stories and other
+        recordings whose responses depend on their neighbors in time, by circular shifts
+        of the whole series of each run. Responses are then in the order of acquisition.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     keep : None, path-like or Keep, default=None
@@ -211,6 +215,7 @@ class EncodingIdentification(ResponsePredictions):
         set_sizes: Any = None,
         statistic: Any = "accuracy",
         n_permutations: int = 0,
+        exchange: str = "rows",
         confidence_level: float = 0.95,
         keep: Any = None,
         max_memory: Any = "2G",
@@ -237,6 +242,7 @@ class EncodingIdentification(ResponsePredictions):
         self.set_sizes = set_sizes
         self.statistic = statistic
         self.n_permutations = n_permutations
+        self.exchange = exchange
         self.confidence_level = confidence_level
         self.keep = keep
         self.max_memory = max_memory

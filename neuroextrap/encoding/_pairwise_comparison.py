@@ -9,15 +9,18 @@ from dataclasses import replace
 from neuroextrap.analysis._region_maps import table_writer, write_described
 from neuroextrap.encoding._encoder_comparison import (
     check_pair,
+    compare_encoding_models,
     compare_outcomes,
     stimulus_outcomes,
 )
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
 
+@described_by(compare_encoding_models)
 def compare_encoding_models_pairwise(
     models: dict,
     *,
@@ -39,21 +42,10 @@ def compare_encoding_models_pairwise(
     models : dict of str to EncodingIdentification
         Two or more models by name, which have identified the same responses among the
         same candidates in the same regions, or were read from their folders.
-    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
-        Statistic that is compared; an integer k is accuracy among k candidates.
-    n_permutations : int, default=1000
-        Number of random sign flips of each pair; all of them when there are no more.
-    two_sided : bool, default=True
-        Whether a difference in either direction counts; False asks whether the model
-        that was named first is better.
-    n_jobs : int, default=1
-        Number of joblib threads over regions. Does not affect results.
-    random_state : None or int, default=0
-        Seed of the sign flips.
 
     Returns
     -------
-    comparison : dict of (str, str) to neuroextrap.analysis.RegionMaps
+    comparison : dict of (str, str) to dict of images
         Maps by pair of names, ``comparison["gabor", "retinotopic"]["p_value_fwe"]``,
         with ``table_`` (one row for every pair and region),
         ``to_directory(path, overwrite=False, report=False)``, and

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_files import check_has_results
+from neuroextrap.design._findings import tell
+from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.maps._registry import voxel_record
@@ -25,6 +26,7 @@ def prediction_scores(
     groups: ArrayLike | None = None,
     noise_variance: ArrayLike | None = None,
     n_permutations: int = 0,
+    exchange: str = "rows",
     random_state: int | np.random.Generator | None = 0,
 ) -> dict[str, np.ndarray]:
     """Compute explained variance and correlation of held-out responses by voxel.
@@ -49,7 +51,10 @@ def prediction_scores(
     the largest correlation over voxels gives the family-wise p-value. It holds where
     the rows are exchangeable under the null hypothesis (stimuli in random order,
     ``groups`` within runs), not in a continuous recording such as a film or a story,
-    whose rows depend on their neighbors in time: there p-values are far too small.
+    whose rows depend on their neighbors in time: there p-values are far too small, and
+    a warning says so. ``exchange="shifts"`` then shifts the predictions of each run
+    as a whole, circularly, against its responses. This holds for stationary series
+    (without trends) that are long compared with the time over which they correlate.
 
     Parameters
     ----------
@@ -64,6 +69,9 @@ def prediction_scores(
         over repeats if these are averages. If None, there is no noise ceiling.
     n_permutations : int, default=0
         Number of permutations; 0 gives no p-values.
+    exchange : {"rows", "shifts"}, default="rows"
+        What is permuted: single rows, or circular shifts of whole runs, whose rows are
+        in the order of acquisition.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the permutations.
 
@@ -79,13 +87,14 @@ def prediction_scores(
     Raises
     ------
     ValueError
-        When shapes differ, or a value is not finite.
+        When shapes differ, a value is not finite, or `exchange` is unknown.
 
     References
     ----------
     Nichols & Holmes 2002, "Nonparametric permutation tests for functional
     neuroimaging" (single-threshold test by the maximum). Schoppe et al. 2016,
-    "Measuring the performance of neural models" (normalized correlation).
+    "Measuring the performance of neural models" (normalized correlation). Harris
+    2020, "A shift test for independence in generic time series" (circular shifts).
 
     Examples
     --------
@@ -111,12 +120,14 @@ def prediction_scores(
     if noise_variance is not None:
         scores |= _normalized(scores, Y, noise_variance)
     if n_permutations:
-        orders = stats.permute_labels(
+        orders = exchanged(
             np.arange(len(Y)),
+            exchange=exchange,
             groups=groups,
             n_permutations=n_permutations,
             random_state=random_state,
         )
+        tell(findings_of_series(Y, F, groups, exchange=exchange))
         scores |= _p_values(y, f, scores["correlation"], orders)
     return scores
 
@@ -250,7 +261,7 @@ class ResponsePredictions(RegionAnalysis):
         ----------
         n_permutations : int, default=0
             Number of permuted pairings of responses and stimuli, within the groups of
-            the test set, for p-values; 0 makes no test.
+            the test set and by its `exchange`, for p-values; 0 makes no test.
 
         Returns
         -------
@@ -270,6 +281,7 @@ class ResponsePredictions(RegionAnalysis):
             groups=test.groups,
             noise_variance=None if noise is None else noise[usable],
             n_permutations=n_permutations,
+            exchange=self.exchange,
             random_state=self.random_state,
         )
         return feature_images(spread_known(usable, scores), self.masker_)

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.stats._labels import check_labels
-from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._validation import check_labels, check_numbers
 from neuroextrap.stats._warn import warn
 
 

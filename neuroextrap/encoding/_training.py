@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.analysis._samples import read_residuals
+from neuroextrap.design._series import EXCHANGES
 from neuroextrap.encoding._margins import COVARIANCES, RULES
 from neuroextrap.encoding._stimuli import FeatureScaling, check_groups, row_keys
 from neuroextrap.models._ridge import RidgeEncoder
@@ -203,6 +204,7 @@ def check_choices(model):
         "rule": (*RULES, "auto"),
         "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
+        "exchange": EXCHANGES,
     }
     for name, names in allowed.items():
         value = getattr(model, name)

@@ -13,8 +13,10 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._second_level_input import SecondLevelOptions
 from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
@@ -24,6 +26,7 @@ from neuroextrap.stats._validation import check_flags, random_generator
 _BATCH_NUMBERS = 2**22
 
 
+@described_by(SecondLevelOptions)
 def group_information(
     subjects: Sequence,
     *,
@@ -55,10 +58,6 @@ def group_information(
         Confidence level of intervals and lower bounds.
     n_bootstrap : int, default=2000
         Number of resamples of subjects behind the interval.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, as in :func:`second_level_test`.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the resamples.
 

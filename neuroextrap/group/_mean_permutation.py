@@ -10,6 +10,7 @@ import numpy as np
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._first_level import FirstLevels, read_nulls
 from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._second_level_input import SecondLevelOptions
 from neuroextrap.group._subjects import (
     check_count,
     check_fraction,
@@ -19,10 +20,12 @@ from neuroextrap.group._subjects import (
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._shared_options import described_by
 
 _BYTE = 8  # features whose marks fit a byte
 
 
+@described_by(SecondLevelOptions)
 def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
     scores: Any,
     null_scores: Any,
@@ -51,17 +54,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
         Permuted maps of the same statistic, as for :func:`prevalence_test`; files are
         read a part at a time.
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects is tested.
     cluster_threshold : float or None, default=None
         Cluster-forming threshold as a p-value (0.001): voxels whose mean exceeds
         all but this proportion of their own permuted means. If None, none is tested.
-    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
-        Which features are neighbors, for clusters of arrays; images have theirs.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, as in :func:`second_level_test`.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,34 +26,21 @@ from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 
-def second_level_test(  # noqa: PLR0913
+@takes_options(SecondLevelOptions)
+def second_level_test(  # noqa: PLR0913 - eight that every test has
     imgs: Any,
     design_matrix: Any = None,
     *,
     contrast: Any = None,
-    paired_imgs: Any = None,
-    mask: Any = None,
-    baseline: float = 0.0,
     blocks: ArrayLike | None = None,
-    whole_blocks: bool = False,
-    errors: str | None = None,
-    variance_groups: ArrayLike | None = None,
-    statistic: str = "t",
-    variance_fwhm: float | None = None,
     two_sided: bool = False,
-    step_down: bool = False,
     cluster_threshold: float | None = None,
     tfce: bool = False,
-    adjacency: Any = None,
-    min_subjects: int | None = None,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
     n_permutations: int = 10_000,
-    random_state: int | np.random.Generator | None = 0,
-    n_jobs: int | None = 1,
-    verbose: int = 0,
+    **options: Any,
 ) -> RegionMaps:
     """Test a contrast over subjects by permutations, corrected over the whole map.
 
@@ -89,76 +75,20 @@ def second_level_test(  # noqa: PLR0913
         parentheses (names that are no plain words in backticks); weights by the names
         of columns, 0 for those that are not named; or one weight per column, in their
         order. May be None if the design has one column.
-    paired_imgs : like `imgs`, default=None
-        A second map of each subject, subtracted from the first. Pairs go by the
-        ``sub-<label>`` in names, in whatever order; by the order if names are
-        lacking, or share no subject (patients and the controls matched to them).
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects (or in
-        `min_subjects`); zeros are values, so give a mask where they mean "outside".
-    baseline : float, default=0.0
-        Value subtracted from every map (the chance level of accuracies).
     blocks : array-like of shape (n_subjects,) or None, default=None
         Exchangeability block of each row: rows are rearranged within blocks (scanners,
         families). A Series with labels of subjects is put into the order of `imgs`, as
         the design is.
-    whole_blocks : bool, default=False
-        Whether blocks are rearranged as wholes instead (several maps of a subject
-        that are compared between subjects). Blocks of one size change places; rows
-        keep their order.
-    errors : {"exchangeable", "symmetric"} or None, default=None
-        What the null hypothesis says of residuals. Exchangeable ones are permuted,
-        symmetric ones change their sign. If None, "symmetric" for a mean over
-        subjects, where permutations change nothing, and with `variance_groups`, whose
-        residuals cannot be exchanged; else "exchangeable".
-    variance_groups : array-like of shape (n_subjects,) or None, default=None
-        Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
-        change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
-        Every group needs 20 subjects or more; fewer cause a warning, a finding, and a
-        doubt in the first sentence of the page. Of null voxels, .008 had p <= .001 with
-        6 subjects of 4 times the noise of 14 others, .004 with 8 and 12, .0024 with 10
-        and 10, .0021 with 12 and 12, .0015 with 15 and 15, .0010 with 20 and 20; p <=
-        .05 had .05 with all of these numbers.
-    statistic : {"t", "mean", "median"}, default="t"
-        What is compared: Student's t (v with `variance_groups`), the estimate of the
-        contrast, or the median over subjects (without a design only).
-    variance_fwhm : float or None, default=None
-        Full width at half maximum, in mm, of the Gaussian that smooths the variance of
-        t in volumes (pseudo-t): gains power with few subjects.
     two_sided : bool, default=False
         Whether a contrast below zero counts as evidence too.
-    step_down : bool, default=False
-        Whether to add step-down p-values (``p_value_fwe_step_down``), never larger.
     cluster_threshold : float or None, default=None
         Cluster-forming threshold, as the p-value of Student's t at a voxel (0.001).
         If None, clusters are not tested.
     tfce : bool, default=False
         Whether to test threshold-free cluster enhancement (extent power 0.5, height
         power 2, integrated exactly).
-    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
-        Which features are neighbors, for clusters of arrays. Images have theirs:
-        voxels that share a face, vertices that share an edge.
-    min_subjects : int or None, default=None
-        Test voxels that are finite in at least this many subjects, each voxel using the
-        subjects that have data there (only without a design). If None, all subjects.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON
-        files beside them say.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
     n_permutations : int, default=10000
         Number of rearrangements. If no more distinct ones exist, each is used once.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the rearrangements.
-    n_jobs : int or None, default=1
-        Number of threads; does not affect results.
-    verbose : int, default=0
-        If positive, terminals and notebooks show a progress bar; elsewhere progress
-        is logged at level INFO.
 
     Returns
     -------
@@ -216,50 +146,36 @@ def second_level_test(  # noqa: PLR0913
     >>> float(maps["p_value_fwe"][0]), bool((maps["p_value_fwe"][1:] > 0.05).all())
     (0.001, True)
     """
-    asked = SecondLevelOptions(
-        statistic=statistic,
-        errors=errors,
+    asked = as_options(
+        SecondLevelOptions,
+        second_level_test,
+        options,
         two_sided=two_sided,
-        variance_fwhm=variance_fwhm,
-        step_down=step_down,
         cluster_threshold=cluster_threshold,
         tfce=tfce,
-        min_subjects=min_subjects,
-        baseline=baseline,
-        whole_blocks=whole_blocks,
         n_permutations=n_permutations,
-        random_state=random_state,
-        variances_differ=variance_groups is not None,
     )
     contrast = as_expression(contrast)
-    subjects, values = read_second_level(
-        imgs,
-        paired_imgs,
-        mask,
-        asked,
-        allow_mixed=allow_mixed,
-        allow_native_space=allow_native_space,
-        repeated=blocks is not None,
-    )
+    subjects, values = read_second_level(imgs, asked, repeated=blocks is not None)
     test, subjects = choose_test(subjects, values, design_matrix, contrast)
     blocks = per_subject(blocks, "blocks", subjects)
     asked.check(test, design_matrix, blocks)
-    groups = per_subject(variance_groups, "variance_groups", subjects)
+    groups = per_subject(asked.variance_groups, "variance_groups", subjects)
     compared = np.full(values.shape, np.nan)
     values = values[:, subjects.usable]
-    compared[:, subjects.usable] = values + baseline
+    compared[:, subjects.usable] = values + asked.baseline
     known = np.isfinite(values)
-    n_known = None if min_subjects is None else known.sum(axis=0).astype(float)
+    n_known = None if asked.min_subjects is None else known.sum(axis=0).astype(float)
     values = np.where(known, values, 0.0)
     scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
     findings = findings_of_variances(groups)
     tell(findings)
-    corrections = _corrections(asked, test, subjects, n_known, adjacency)
+    corrections = _corrections(asked, test, subjects, n_known)
     arrangements = _arrangements(asked, test, blocks)
 
     def run(function, parts):
         calls = (delayed(function)(part) for part in parts)
-        return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
+        return Parallel(asked.n_jobs, prefer="threads", return_as="generator")(calls)
 
     maps, maxima = rearrangement_test(
         scorer,
@@ -267,7 +183,7 @@ def second_level_test(  # noqa: PLR0913
         test.rows,
         corrections,
         run=run,
-        progress=Progress(verbose, unit="permutations"),
+        progress=Progress(asked.verbose, unit="permutations"),
     )
     estimates = _estimates(test, values, n_known)
     named = {**estimates, name: maps.pop("statistic"), **maps}
@@ -281,8 +197,8 @@ def second_level_test(  # noqa: PLR0913
         options={
             "statistic": name,
             "contrast": contrast,
-            "paired": paired_imgs is not None,
-            "baseline": baseline,
+            "paired": asked.paired_imgs is not None,
+            "baseline": asked.baseline,
             "two_sided": bool(two_sided),
             "cluster_threshold": cluster_threshold,
             "tfce": tfce,
@@ -341,12 +257,12 @@ def _scorer(asked, test, values, n_known, groups, subjects):
     return linear_scores.StudentT(unit, freedom, n_known), "t"
 
 
-def _corrections(asked, test, subjects, n_known, adjacency):
+def _corrections(asked, test, subjects, n_known):
     """Return what is corrected for, with the neighbors that clusters need."""
     corrections = {"two_sided": asked.two_sided, "step_down": asked.step_down}
     if asked.cluster_threshold is None and not asked.tfce:
         return Corrections(**corrections)
-    neighbors = usable_neighbors(subjects, adjacency)
+    neighbors = usable_neighbors(subjects, asked.adjacency)
     threshold = None
     if asked.cluster_threshold is not None:
         p = asked.cluster_threshold / (2 if asked.two_sided else 1)

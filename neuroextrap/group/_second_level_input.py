@@ -1,9 +1,13 @@
 """What a second-level test is given: options, checked, and subjects' values."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.design._findings import P_VALUES, Finding
 from neuroextrap.group._contrast import resolve_test
@@ -22,21 +26,87 @@ _FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
 @dataclass(frozen=True, kw_only=True)
 class SecondLevelOptions:
-    """The options of :func:`second_level_test` that are no data, checked."""
+    """What :func:`second_level_test` is told beside maps, design and contrast, checked.
 
-    statistic: str
-    errors: str | None
+    Parameters
+    ----------
+    paired_imgs : like `imgs`, default=None
+        A second map of each subject, subtracted from the first. Pairs go by the
+        ``sub-<label>`` in names, in whatever order; by the order if names are
+        lacking, or share no subject (patients and the controls matched to them).
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects; zeros are
+        values, so give a mask where they mean "outside the brain".
+    baseline : float, default=0.0
+        Value subtracted from every map (the chance level of accuracies).
+    whole_blocks : bool, default=False
+        Whether blocks are rearranged as wholes instead (several maps of a subject
+        that are compared between subjects). Blocks of one size change places; rows
+        keep their order.
+    errors : {"exchangeable", "symmetric"} or None, default=None
+        What the null hypothesis says of residuals. Exchangeable ones are permuted,
+        symmetric ones change their sign. If None, "symmetric" for a mean over
+        subjects, where permutations change nothing, and with `variance_groups`, whose
+        residuals cannot be exchanged; else "exchangeable".
+    variance_groups : array-like of shape (n_subjects,) or None, default=None
+        Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
+        change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
+        Every group needs 20 subjects or more; fewer cause a warning, a finding, and a
+        doubt in the first sentence of the page. Of null voxels, .008 had p <= .001 with
+        6 subjects of 4 times the noise of 14 others, .004 with 8 and 12, .0024 with 10
+        and 10, .0021 with 12 and 12, .0015 with 15 and 15, .0010 with 20 and 20; p <=
+        .05 had .05 with all of these numbers.
+    statistic : {"t", "mean", "median"}, default="t"
+        What is compared: Student's t (v with `variance_groups`), the estimate of the
+        contrast, or the median over subjects (without a design only).
+    variance_fwhm : float or None, default=None
+        Full width at half maximum, in mm, of the Gaussian that smooths the variance of
+        t in volumes (pseudo-t): gains power with few subjects.
+    step_down : bool, default=False
+        Whether to add step-down p-values (``p_value_fwe_step_down``), never larger.
+    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
+        Which features are neighbors, for clusters of arrays. Images have theirs:
+        voxels that share a face, vertices that share an edge.
+    min_subjects : int or None, default=None
+        Test voxels that are finite in at least this many subjects, each voxel using the
+        subjects that have data there (only without a design). If None, all subjects.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything. Maps are judged by what the JSON files beside them say.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the rearrangements.
+    n_jobs : int or None, default=1
+        Number of threads; does not affect results.
+    verbose : int, default=0
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
+    """
+
     two_sided: bool
-    variance_fwhm: float | None
-    step_down: bool
     cluster_threshold: float | None
     tfce: bool
-    min_subjects: int | None
-    baseline: float
-    whole_blocks: bool
     n_permutations: int
-    random_state: Any
-    variances_differ: bool
+    paired_imgs: Any = None
+    mask: Any = None
+    baseline: float = 0.0
+    whole_blocks: bool = False
+    errors: str | None = None
+    variance_groups: ArrayLike | None = None
+    statistic: str = "t"
+    variance_fwhm: float | None = None
+    step_down: bool = False
+    adjacency: Any = None
+    min_subjects: int | None = None
+    allow_mixed: bool | Sequence[str] = False
+    allow_native_space: bool = False
+    random_state: int | np.random.Generator | None = 0
+    n_jobs: int | None = 1
+    verbose: int = 0
 
     def __post_init__(self):
         """Check what needs no data."""
@@ -86,7 +156,7 @@ class SecondLevelOptions:
     def flips(self, test):
         """Return whether signs are flipped; rows are permuted otherwise."""
         if self.errors is None:
-            return test.is_intercept or self.variances_differ
+            return test.is_intercept or self.variance_groups is not None
         return self.errors == "symmetric"
 
     def check(self, test, design_matrix, blocks):
@@ -106,7 +176,7 @@ class SecondLevelOptions:
                 "statistic='median' is for the mean over subjects and sign flips; use "
                 "'t' or 'mean' with a design_matrix"
             )
-        if self.variances_differ and (
+        if self.variance_groups is not None and (
             self.statistic != "t" or self.variance_fwhm is not None
         ):
             raise ValueError(
@@ -114,7 +184,7 @@ class SecondLevelOptions:
                 "use statistic='t'"
             )
         if self.min_subjects is not None and (
-            self.variances_differ or self.statistic == "median"
+            self.variance_groups is not None or self.statistic == "median"
         ):
             raise ValueError(
                 "min_subjects goes with the statistics 't' and 'mean', without "
@@ -144,12 +214,18 @@ def _check_effect_moves(test, blocks, whole_blocks):
     )
 
 
-def read_second_level(imgs, paired_imgs, mask, asked, **how):
+def read_second_level(imgs, asked, *, repeated):
     """Return subjects, and their values (n_subjects, n_features) above the baseline.
 
-    `asked` are SecondLevelOptions; `how` are further options of ``read_subjects``.
+    `asked` are SecondLevelOptions; `repeated` subjects are not warned about.
     """
     min_subjects, baseline = asked.min_subjects, asked.baseline
+    mask, paired_imgs = asked.mask, asked.paired_imgs
+    how = {
+        "allow_mixed": asked.allow_mixed,
+        "allow_native_space": asked.allow_native_space,
+        "repeated": repeated,
+    }
     subjects = read_subjects(imgs, mask, "imgs", min_subjects, **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float) - baseline

@@ -9,8 +9,10 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._second_level import second_level_test
+from neuroextrap.stats._shared_options import described_by
 
 
+@described_by(second_level_test)
 def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     imgs: Any,
     *,
@@ -35,23 +37,12 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
 
     Parameters
     ----------
-    imgs : array-like of shape (n_subjects, n_features), images, or paths
-        One map of each subject: 3-D images, surface images, or one 4-D image.
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects is tested;
-        zeros are values, so give a mask where they mean "outside the brain".
-    baseline : float, default=0.0
-        Value subtracted from every map (the chance level of accuracies).
     statistic : {"t", "mean"}, default="t"
         Statistic that is compared: the one-sample t, or the mean.
     n_permutations : int, default=1000
         Number of random flips. If no more distinct flips exist, each is used once.
     two_sided : bool, default=False
         Whether a mean below the baseline counts as evidence too.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, as in :func:`second_level_test`.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the flips.
 

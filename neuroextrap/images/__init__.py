@@ -1,7 +1,7 @@
 """The only door to nilearn and nibabel: images in, samples x features, images out.
 
 Maskers: ``resolve_masker``, ``mni152_mask``. Images to samples x features:
-``load_samples``. Samples from BOLD series: ``block_averages``, ``volume_samples``,
+``load_samples``. Samples from BOLD series: ``labeled_samples``,
 ``single_trial_betas``. Where features are: ``feature_coordinates``,
 ``feature_values``, ``atlas_labels``, ``surface_regions``. Back to images: ``to_img``.
 
@@ -13,20 +13,19 @@ event tables (``_events``), caching (``_caching``) and image files (``_saving``)
 
 from neuroextrap.images._betas import single_trial_betas
 from neuroextrap.images._geometry import feature_coordinates, feature_values
-from neuroextrap.images._labeled_samples import block_averages, volume_samples
+from neuroextrap.images._labeled_samples import labeled_samples
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._maskers import resolve_masker
 from neuroextrap.images._region_choice import surface_regions
 from neuroextrap.images._writing import to_img
 
 __all__ = [
-    "block_averages",
     "feature_coordinates",
     "feature_values",
+    "labeled_samples",
     "load_samples",
     "resolve_masker",
     "single_trial_betas",
     "surface_regions",
     "to_img",
-    "volume_samples",
 ]

@@ -13,14 +13,13 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
-from neuroextrap.images._loading import cleans_over_time, load_samples
-from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import (
     BETAS,
-    as_sample_options,
-    takes_sample_options,
+    SampleOptions,
 )
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags
 
 NOISE_MODELS = ("ar1", "ols")
@@ -33,8 +32,8 @@ _LEAST_SEEN = 0.5
 _logger = logging.getLogger(__name__)
 
 
-@takes_sample_options(
-    without="samples smoothing_fwhm high_pass detrend standardize delay"
+@takes_options(
+    SampleOptions, without="samples smoothing_fwhm high_pass detrend standardize delay"
 )
 def single_trial_betas(
     imgs: Any,
@@ -73,7 +72,6 @@ def single_trial_betas(
         Options of nilearn's make_first_level_design_matrix, such as ``hrf_model``,
         ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
         nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
-    **options
 
     Returns
     -------
@@ -120,7 +118,7 @@ def single_trial_betas(
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
     check_flags(signal_scaling=signal_scaling)
-    options = as_sample_options(single_trial_betas, options, samples=model)
+    options = as_options(SampleOptions, single_trial_betas, options, samples=model)
     fit = {"noise_model": noise_model, "scaling": signal_scaling}
     fit["design"] = design_options or {}
     return read_betas(imgs, events, masker, options, fit)

@@ -1,63 +1,10 @@
-"""Clusters and peaks of maps, neighbors of features, and smoothing in a mask."""
-
-import warnings
+"""Peaks of maps, neighbors of features, and smoothing in a mask."""
 
 import numpy as np
 
 from neuroextrap.images._geometry import mask_lattice, surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._opening import open_image, read_image
 from neuroextrap.images._sample_options import check_fwhm
-
-
-def cluster_table(img, threshold, *, min_voxels=0, min_distance=8.0):
-    """Return nilearn's table of the clusters above a threshold and of their peaks.
-
-    Larger values of the map `img` must matter more (accuracy, z, -log10 p); NaN is
-    outside. `min_voxels` is the smallest cluster kept and `min_distance` (mm, volumes
-    only) the smallest distance between two peaks of a cluster.
-    """
-    from nilearn.reporting import get_clusters_table
-
-    if not (np.isfinite(threshold) and threshold >= 0):
-        raise ValueError(
-            f"threshold must be a finite number >= 0, got {threshold!r}; use a map "
-            "whose larger values matter more, such as z or -log10 p"
-        )
-    img = _nan_to_background(read_image(open_image(img, "img")))
-    with warnings.catch_warnings():
-        # the table itself says so
-        for words in ("No clusters found", "The given float value must not exceed"):
-            warnings.filterwarnings("ignore", message=words, category=UserWarning)
-        warnings.filterwarnings("ignore", message="Attention: At least one of the")
-        return get_clusters_table(
-            img,
-            stat_threshold=threshold,
-            cluster_threshold=min_voxels,
-            min_distance=min_distance,
-        )
-
-
-def peaks(img, *, n_peaks=10, min_distance=16.0, threshold=None):
-    """Return world coordinates (mm, shape (n, 3)) and values of a map's highest peaks.
-
-    Options are those of `peak_features`; the highest peak comes first.
-    """
-    named = read_image(open_image(img, "img"))
-    if named.n_samples not in (None, 1):
-        raise ValueError(
-            f"{named.name} must be one map, got {named.n_samples} samples; pick one "
-            "with nilearn.image.index_img"
-        )
-    values, coordinates = _values_and_coordinates(named)
-    highest = peak_features(
-        values,
-        coordinates,
-        n_peaks=n_peaks,
-        min_distance=min_distance,
-        threshold=threshold,
-    )
-    return coordinates[highest], values[highest]
 
 
 def peak_features(
@@ -105,35 +52,6 @@ def _check_peaks(values, coordinates, n_peaks, min_distance):
             f"{min_distance}; use 10 and 16"
         )
     return values, coordinates
-
-
-def _nan_to_background(named):
-    """Return the image with 0, which no cluster holds, in place of NaN."""
-    if named.is_surface:
-        from nilearn.surface import SurfaceImage
-
-        parts = named.img.data.parts.items()
-        clean = {side: np.where(np.isnan(part), 0, part) for side, part in parts}
-        return SurfaceImage(mesh=named.img.mesh, data=clean)
-    from nibabel import Nifti1Image
-
-    data = np.asanyarray(named.img.dataobj, dtype=float)
-    return Nifti1Image(np.where(np.isnan(data), 0, data), named.img.affine)
-
-
-def _values_and_coordinates(named):
-    """Return all values of one map, shape (n,), and their coordinates (n, 3) in mm."""
-    if named.is_surface:
-        parts = named.img.data.parts
-        values = [np.asarray(part, dtype=float).ravel() for part in parts.values()]
-        coordinates = [named.img.mesh.parts[side].coordinates for side in parts]
-        return np.concatenate(values), np.concatenate(coordinates)
-    from nibabel.affines import apply_affine
-
-    data = np.asanyarray(named.img.dataobj, dtype=float)
-    data = data.reshape(data.shape[:3])
-    finite = np.isfinite(data)
-    return data[finite], apply_affine(named.img.affine, np.argwhere(finite))
 
 
 def neighbor_pairs(masker):

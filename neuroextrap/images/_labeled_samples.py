@@ -20,13 +20,11 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import cleans_over_time, load_samples
-from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import as_sample_options, takes_sample_options
-
-_NOT_OF_VOLUMES = "samples smoothing_fwhm label_column"
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,13 @@ class LabeledSamples:
     order: object = None
 
 
-@takes_sample_options(without=_NOT_OF_VOLUMES)
-def volume_samples(
-    imgs: Any, events: Any, *, masker: Any, **options: Any
+@takes_options(SampleOptions, without="smoothing_fwhm label_column")
+def labeled_samples(
+    imgs: Any, events: Any, *, masker: Any, samples: str = "blocks", **options: Any
 ) -> LabeledSamples:
-    """Make a sample of every labeled volume.
+    """Average the volumes of every condition in every run, or keep them one by one.
 
-    Volumes of one block are not independent: permute them by blocks, or average them
-    with ``block_averages``.
+    Volumes of one block are not independent: permute them by blocks, or average them.
 
     Parameters
     ----------
@@ -68,13 +65,15 @@ def volume_samples(
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
         Fitted masker.
-    **options
+    samples : {"blocks", "volumes"}, default="blocks"
+        Whether a sample is the mean of a condition's volumes in a run, or one volume.
 
     Returns
     -------
     LabeledSamples
-        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``, in the order
-        of the volumes.
+        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``; means run by
+        run (ascending), conditions in alphabetical order (one that a run lacks gives no
+        sample), volumes in their order.
 
     Raises
     ------
@@ -89,66 +88,23 @@ def volume_samples(
     Examples
     --------
     >>> import numpy as np, nibabel, pandas
-    >>> from neuroextrap.images import resolve_masker, volume_samples
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
-    >>> bold = nibabel.Nifti1Image(np.arange(6.0).reshape(1, 1, 2, 3), np.eye(4))
-    >>> labels = pandas.DataFrame({"trial_type": ["rest", "face", "cat"], "run": 1})
-    >>> samples = volume_samples(bold, labels, masker=masker, exclude="rest")
-    >>> samples.y, samples.runs
-    (array(['face', 'cat'], dtype='<U4'), array([1, 1]))
-    """
-    options = as_sample_options(volume_samples, options, samples="volumes")
-    return read_volumes(imgs, events, masker, options)
-
-
-@takes_sample_options(without=_NOT_OF_VOLUMES)
-def block_averages(
-    imgs: Any, events: Any, *, masker: Any, **options: Any
-) -> LabeledSamples:
-    """Average the volumes of every condition in every run.
-
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series per run, or all runs in one.
-    events : path-like, DataFrame, or list of these
-        One table per series, or one table for all volumes: BIDS events (``onset``,
-        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker.
-    **options
-
-    Returns
-    -------
-    LabeledSamples
-        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``; run by run
-        (ascending), conditions in alphabetical order. A condition that a run lacks
-        gives no sample.
-
-    Raises
-    ------
-    TypeError
-        If an image or a table is neither that nor a path.
-    ValueError
-        If tables and images do not match in number, length, or in the BIDS entities of
-        their names (subject, session, task, run), a column is missing or there twice,
-        the repetition time is unknown or stated differently, an event covers no volume
-        or overlaps another, or nothing is left after ``exclude``.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel, pandas
-    >>> from neuroextrap.images import block_averages, resolve_masker
+    >>> from neuroextrap.images import labeled_samples, resolve_masker
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
     >>> bold = nibabel.Nifti1Image(np.arange(6.0).reshape(1, 1, 2, 3), np.eye(4))
     >>> labels = pandas.DataFrame({"trial_type": ["face", "cat", "face"], "run": 1})
-    >>> samples = block_averages(bold, labels, masker=masker)
+    >>> samples = labeled_samples(bold, labels, masker=masker)
     >>> samples.y, samples.data
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    options = as_sample_options(block_averages, options, samples="blocks")
-    return read_blocks(imgs, events, masker, options)
+    if samples not in ("blocks", "volumes"):
+        raise ValueError(
+            f"samples={samples!r} must be 'blocks' or 'volumes'; single_trial_betas "
+            "makes betas"
+        )
+    read = read_blocks if samples == "blocks" else read_volumes
+    options = as_options(SampleOptions, labeled_samples, options, samples=samples)
+    return read(imgs, events, masker, options)
 
 
 def read_volumes(imgs, events, masker, options):
@@ -201,7 +157,7 @@ def labeled_volumes(imgs, events, options, *, over_time=False):
     """Return LabeledVolumes; of the images, headers are read only.
 
     `options` are SampleOptions; `over_time` says whether the masker cleans over time
-    itself. Errors are those of ``volume_samples``.
+    itself. Errors are those of ``labeled_samples``.
     """
     runs, labels = _runs_and_labels(imgs, events, options)
     kept = _kept(labels, options.excluded)

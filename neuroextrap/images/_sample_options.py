@@ -1,8 +1,6 @@
 """The options by which samples are made of images and events, declared once."""
 
-import inspect
 from dataclasses import dataclass, fields
-from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -129,61 +127,6 @@ class SampleOptions:
         """Return the options by name, as they were given, but for those named."""
         names = [f.name for f in fields(self) if f.name not in without.split()]
         return {name: getattr(self, name) for name in names}
-
-
-def takes_sample_options(*, without):
-    """Give a function that takes ``**options`` the words of SampleOptions.
-
-    `without` names those that it lacks, separated by blanks. The function's signature
-    shows the others with their defaults, and where its docstring has a line
-    ``**options`` they are described.
-    """
-    defaults = SampleOptions().given(without=without)
-    types = {field.name: field.type for field in fields(SampleOptions)}
-    words = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=types[name]
-        )
-        for name, value in defaults.items()
-    ]
-
-    def decorate(function):
-        own = inspect.signature(function)
-        *first, _ = own.parameters.values()
-        function.__signature__ = own.replace(parameters=[*first, *words])
-        before, found, after = (function.__doc__ or "").partition("**options\n")
-        if found:
-            described, margin = _descriptions(), before.rpartition("\n")[2]
-            text = "\n".join(described[name] for name in defaults)
-            function.__doc__ = f"{before}{indent(text, margin).strip()}\n{after}"
-        return function
-
-    return decorate
-
-
-def as_sample_options(function, given, **fixed):
-    """Return the SampleOptions of the words that such a function was given.
-
-    TypeError for words that it does not take; `fixed` are options that it sets itself.
-    """
-    unknown = sorted(given.keys() - inspect.signature(function).parameters.keys())
-    if unknown:
-        raise TypeError(
-            f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
-        )
-    return SampleOptions(**given, **fixed)
-
-
-def _descriptions():
-    """Return the lines that describe every option, by name."""
-    _, _, text = inspect.cleandoc(SampleOptions.__doc__ or "").partition("-\n")
-    described: dict[str, list[str]] = {}
-    name = ""
-    for line in text.splitlines():
-        if not line.startswith(" "):
-            name = line.partition(" ")[0]
-        described.setdefault(name, []).append(line)
-    return {name: "\n".join(lines) for name, lines in described.items()}
 
 
 def check_fwhm(fwhm, name):

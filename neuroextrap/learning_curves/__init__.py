@@ -3,10 +3,10 @@
 Curves: ``information_learning_curve``, ``pattern_reproducibility``,
 ``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``,
 ``learning_curve_report``. The protocol of Kjems et al. 2002:
-``protocol_learning_curves``. Maps: ``sensitivity_map``, ``canonical_images``. Models:
-``CanonicalVariates``, ``VoxelwiseGaussian``. Scores: ``prediction_information``,
-``label_entropy``. Labels: ``coarse_of_fine``, ``fine_probabilities``. Preparation:
-``center_groups``. Known truth: ``simulate_hierarchical_scans``.
+``protocol_learning_curves``. Maps: ``sensitivity_map``. Models: ``CanonicalVariates``,
+``VoxelwiseGaussian``. Scores: ``prediction_information``. Labels:
+``fine_probabilities``. Preparation: ``center_groups``. Known truth:
+``simulate_hierarchical_scans``.
 
 Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits share,
 ``_splits`` draws splits, trains and scores, in parallel.
@@ -18,21 +18,14 @@ from neuroextrap.learning_curves._comparison import (
     limiting_factor,
 )
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._information import (
-    label_entropy,
-    prediction_information,
-)
+from neuroextrap.learning_curves._information import prediction_information
 from neuroextrap.learning_curves._protocol import (
-    coarse_of_fine,
     fine_probabilities,
     protocol_learning_curves,
 )
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
-from neuroextrap.learning_curves._scans import (
-    canonical_images,
-    center_groups,
-)
+from neuroextrap.learning_curves._scans import center_groups
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
 from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
@@ -41,13 +34,10 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
-    "canonical_images",
     "center_groups",
-    "coarse_of_fine",
     "compare_learning_curves",
     "fine_probabilities",
     "information_learning_curve",
-    "label_entropy",
     "learning_curve_report",
     "learning_curve_table",
     "limiting_factor",

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._information import label_entropy
-from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
@@ -19,30 +18,25 @@ from neuroextrap.learning_curves._splits import (
     run_tasks,
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_integer
 from neuroextrap.stats._warn import warn
 
 _LOG = logging.getLogger(__name__)
 
 
+@takes_options(CurveOptions)
 def information_learning_curve(  # noqa: PLR0913
     X: Any,
     y: ArrayLike,
     groups: ArrayLike,
     *,
-    classifier: Any = None,
-    center: str | None = "group",
-    scale: str | None = None,
-    mask: Any = None,
     priors: ArrayLike | None = None,
     prior_weight: Any = "cross-validated",
     pattern: str | None = "sensitivity",
-    rotation_invariant: bool | None = None,
     train_sizes: ArrayLike | None = None,
     n_splits: int = 150,
-    random_state: Any = 0,
-    memory: Any = None,
-    n_jobs: int = 1,
+    **options: Any,
 ) -> Any:
     """Estimate the information in bits about unseen subjects, by training size.
 
@@ -60,16 +54,6 @@ def information_learning_curve(  # noqa: PLR0913
         Label of every scan.
     groups : array-like of shape (n_samples,)
         Subject (or run, or other independent unit) of every scan.
-    classifier : classifier or None, default=None
-        Any scikit-learn classifier with predict_proba. If None,
-        ``CanonicalVariates()`` with as many components as the smallest subject has
-        scans, the same at all training sizes.
-    center : {"group", None}, default="group"
-        "group" subtracts every subject's mean scan, test subjects' too.
-    scale : {"mean", None}, default=None
-        "mean" first divides each scan by its mean over the voxels.
-    mask : path-like, image, masker or None, default=None
-        Where the voxels of images are. If None, a mask is computed from the images.
     priors : array-like of shape (n_classes,), or None, default=None
         Known p(g), in the order of the sorted labels. If None, those of
         ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
@@ -84,11 +68,6 @@ def information_learning_curve(  # noqa: PLR0913
         Map whose reproducibility is measured by a second model trained on as many
         other subjects, possible up to half of the subjects: "sensitivity",
         "log_sensitivity" or "canonical". If None, no map is made.
-    rotation_invariant : bool or None, default=None
-        Whether training on rotated features gives the same predictions (ridge-like
-        penalties, Gaussian kernels, nearest neighbors, but no lasso and no per-feature
-        scaling); training then happens in as many coordinates as there are scans. If
-        None, True for canonical variates and False for all else.
     train_sizes : array-like of int or None, default=None
         Numbers of training subjects. If None, all sizes up to all but one at which
         the training scans leave something to estimate the noise from: for canonical
@@ -97,15 +76,6 @@ def information_learning_curve(  # noqa: PLR0913
     n_splits : int, default=150
         Random splits at every size. A split whose training subjects lack a class
         is drawn again.
-    random_state : None, int or Generator, default=0
-        Seed of the splits. Results depend on it, but not on ``n_jobs``. Splits of one
-        seed are the same for all label schemes of a balanced design, so that curves can
-        be compared split by split.
-    memory : path-like, joblib.Memory or None, default=None
-        Cache for scans read from image files; a changed file is read again. Does not
-        affect results. If None, nothing is cached.
-    n_jobs : int, default=1
-        Number of processes.
 
     Returns
     -------
@@ -164,10 +134,8 @@ def information_learning_curve(  # noqa: PLR0913
     >>> bool(curve.information[1].mean() > curve.information[0].mean())
     True
     """
-    options = CurveOptions(
-        classifier, center, scale, rotation_invariant, random_state, priors
-    )
-    run = prepare_run(read_scans(X, mask, memory=memory).X, y, groups, options)
+    asked = as_options(CurveOptions, information_learning_curve, options)
+    run = prepare_run(asked.read(X).X, y, groups, asked, priors)
     check_pattern(pattern, run.classifier)
     if train_sizes is None:
         sizes = default_train_sizes(run, int(prior_weight == "cross-validated"))
@@ -178,11 +146,11 @@ def information_learning_curve(  # noqa: PLR0913
         run,
         sizes,
         n_splits,
-        n_jobs=n_jobs,
+        n_jobs=asked.n_jobs,
         options={"prior_weight": prior_weight, "pattern": pattern},
     )
     curve = _collect(run, sizes, tasks)
-    _report(curve, classifier)
+    _report(curve, asked.classifier)
     _warn_of_negative(curve, run, prior_weight)
     return curve
 

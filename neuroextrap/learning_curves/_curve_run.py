@@ -2,17 +2,16 @@
 
 import dataclasses
 import numbers
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.learning_curves._information import check_priors
-from neuroextrap.learning_curves._scans import center_groups, scale_scans
+from neuroextrap.learning_curves._scans import center_groups, read_scans, scale_scans
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._labels import check_labels
-from neuroextrap.stats._validation import check_numbers, random_generator
+from neuroextrap.stats._validation import check_labels, check_numbers, random_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,18 +51,53 @@ class CurveRun:
         return table
 
 
-class CurveOptions(NamedTuple):
-    """Options of all curves, see `information_learning_curve`."""
+@dataclasses.dataclass(frozen=True)
+class CurveOptions:
+    """How scans are read and split, and what is trained with them.
+
+    Parameters
+    ----------
+    classifier : classifier or None, default=None
+        Any scikit-learn classifier with predict_proba. If None,
+        ``CanonicalVariates()`` with as many components as the smallest subject has
+        scans, the same at all training sizes.
+    center : {"group", None}, default="group"
+        "group" subtracts every subject's mean scan, test subjects' too.
+    scale : {"mean", None}, default=None
+        "mean" first divides each scan by its mean over the voxels.
+    mask : path-like, image, masker or None, default=None
+        Where the voxels of images are. If None, a mask is computed from the images.
+    rotation_invariant : bool or None, default=None
+        Whether training on rotated features gives the same predictions (ridge-like
+        penalties, Gaussian kernels, nearest neighbors, but no lasso and no per-feature
+        scaling); training then happens in as many coordinates as there are scans. If
+        None, True for canonical variates and False for all else.
+    random_state : None, int or Generator, default=0
+        Seed of the splits. Results depend on it, but not on ``n_jobs``. Splits of one
+        seed are the same for all label schemes of a balanced design, so that curves can
+        be compared split by split.
+    memory : path-like, joblib.Memory or None, default=None
+        Cache for scans read from image files; a changed file is read again. Does not
+        affect results. If None, nothing is cached.
+    n_jobs : int, default=1
+        Number of processes.
+    """
 
     classifier: Any = None
     center: str | None = "group"
     scale: str | None = None
+    mask: Any = None
     rotation_invariant: bool | None = None
     random_state: Any = 0
-    priors: Any = None
+    memory: Any = None
+    n_jobs: int = 1
+
+    def read(self, X):
+        """Return the Scans of an array or of images."""
+        return read_scans(X, self.mask, memory=self.memory)
 
 
-def prepare_run(X, y, groups, options):
+def prepare_run(X, y, groups, options, priors=None):
     """Check scans, labels and `CurveOptions`, and choose the coordinates of the run.
 
     Everything wrong with the input is an error here, before any work.
@@ -81,7 +115,7 @@ def prepare_run(X, y, groups, options):
     _check_preparation(options.center, options.scale, codes, group_codes)
     X = scale_scans(X) if options.scale == "mean" else X
     X = center_groups(X, group_codes) if options.center == "group" else X
-    priors = _known_priors(options.priors, classifier, codes, len(classes))
+    priors = _known_priors(priors, classifier, codes, len(classes))
     rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
         rotation_invariant = isinstance(classifier, CanonicalVariates)

@@ -56,33 +56,16 @@ def check_priors(priors, n_classes):
     return priors
 
 
-def label_entropy(priors: Any, *, base: float = 2) -> float:
-    """Compute the entropy of the labels, the most that predictions can tell.
+def label_entropy(priors):
+    """Return the entropy of the labels in bits, the most that predictions can tell.
 
-    Parameters
-    ----------
-    priors : array-like of shape (n_classes,)
-        Class probabilities p(g).
-    base : float, default=2
-        Base of the logarithm; 2 gives bits.
+    (Kjems et al. 2002, NeuroImage 15, eq. 12.)
 
-    Returns
-    -------
-    float
-        ``-sum p(g) log p(g)``.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, eq. 12.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import label_entropy
     >>> label_entropy([0.25, 0.25, 0.5])
     1.5
     """
     priors = check_priors(priors, np.size(priors))
-    return float(-np.sum(priors * np.log(priors)) / np.log(base))
+    return float(-np.sum(priors * np.log(priors)) / np.log(2))
 
 
 def prediction_information(

@@ -31,32 +31,8 @@ def agnostic_labels(groups):
     return labels
 
 
-def coarse_of_fine(fine: ArrayLike, coarse: ArrayLike) -> np.ndarray:
-    """Find the coarse label that every fine label belongs to.
-
-    Parameters
-    ----------
-    fine : array-like of shape (n_samples,)
-        Fine label of every scan.
-    coarse : array-like of shape (n_samples,)
-        Coarse label of the same scans.
-
-    Returns
-    -------
-    ndarray of int of shape (n_fine,)
-        Column number of the coarse label of each fine one, both sorted.
-
-    Raises
-    ------
-    ValueError
-        If a fine label belongs to two coarse ones.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import coarse_of_fine
-    >>> coarse_of_fine(["a1", "b1", "a2", "b2"], ["a", "b", "a", "b"])
-    array([0, 0, 1, 1])
-    """
+def _coarse_of_fine(fine, coarse):
+    """Return the column of the coarse label that every sorted fine label belongs to."""
     fine_names, fine_codes = np.unique(fine, return_inverse=True)
     coarse_names, coarse_codes = np.unique(coarse, return_inverse=True)
     table = np.zeros((len(fine_names), len(coarse_names)), dtype=bool)
@@ -72,7 +48,7 @@ def coarse_of_fine(fine: ArrayLike, coarse: ArrayLike) -> np.ndarray:
 
 
 def fine_probabilities(
-    probabilities: ArrayLike, mapping: ArrayLike, fine_priors: ArrayLike
+    probabilities: ArrayLike, fine: ArrayLike, coarse: ArrayLike, fine_priors: ArrayLike
 ) -> np.ndarray:
     """Translate predictions of coarse labels into predictions of fine labels.
 
@@ -84,10 +60,11 @@ def fine_probabilities(
     ----------
     probabilities : array-like of shape (n_samples, n_coarse)
         Predicted p(coarse|x).
-    mapping : array-like of int of shape (n_fine,)
-        Column number of the coarse label of each fine one.
+    fine, coarse : array-like of shape (n,)
+        Fine and coarse labels of the same scans (or each fine label once, beside its
+        coarse one). Columns of probabilities are in the order of the sorted labels.
     fine_priors : array-like of shape (n_fine,)
-        Known probabilities of the fine labels.
+        Known probabilities of the sorted fine labels.
 
     Returns
     -------
@@ -97,7 +74,8 @@ def fine_probabilities(
     Raises
     ------
     ValueError
-        If the mapping does not fit, or priors are no probabilities.
+        If a fine label belongs to two coarse ones, labels are not those of the
+        columns, or priors are no probabilities.
 
     References
     ----------
@@ -107,17 +85,17 @@ def fine_probabilities(
     Examples
     --------
     >>> from neuroextrap.learning_curves import fine_probabilities
-    >>> fine_probabilities([[0.8, 0.2]], [0, 0, 1, 1], [0.25] * 4)
+    >>> fine = ["a1", "a2", "b1", "b2"]
+    >>> fine_probabilities([[0.8, 0.2]], fine, ["a", "a", "b", "b"], [0.25] * 4)
     array([[0.4, 0.4, 0.1, 0.1]])
     """
     probabilities = np.asarray(probabilities, dtype=np.float64)
-    mapping = np.asarray(mapping)
-    n_coarse = probabilities.shape[-1]
+    mapping, n_coarse = _coarse_of_fine(fine, coarse), probabilities.shape[-1]
     priors = check_priors(fine_priors, len(mapping))
-    if set(mapping.tolist()) != set(range(n_coarse)):
+    if mapping.max() + 1 != n_coarse:
         raise ValueError(
-            f"mapping must name each of the coarse columns 0..{n_coarse - 1}, got "
-            f"{mapping.tolist()}; make it with coarse_of_fine"
+            f"coarse must hold one label for each of the {n_coarse} columns of "
+            f"probabilities, got {mapping.max() + 1}; give labels of all of them"
         )
     coarse_priors = np.bincount(mapping, weights=priors)
     return probabilities[..., mapping] * (priors / coarse_priors[mapping])

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
-from neuroextrap.learning_curves._scans import read_scans
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 
 
-def pattern_reproducibility(  # noqa: PLR0913
+@described_by(information_learning_curve)
+@takes_options(CurveOptions)
+def pattern_reproducibility(
     X: Any,
     y: ArrayLike,
     groups: ArrayLike,
@@ -21,25 +24,15 @@ def pattern_reproducibility(  # noqa: PLR0913
     pattern: str = "sensitivity",
     train_sizes: ArrayLike | None = None,
     n_splits: int = 150,
-    classifier: Any = None,
-    center: Any = "group",
-    scale: Any = None,
-    mask: Any = None,
-    rotation_invariant: Any = None,
-    random_state: Any = 0,
-    memory: Any = None,
-    n_jobs: Any = 1,
+    **options: Any,
 ) -> Any:
     """Measure the agreement of maps of models trained on disjoint sets of subjects.
 
+    Splits are those of :func:`information_learning_curve` with the same seed. Any
+    classifier that has a sensitivity map will do.
+
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or images
-        Scans; images (4-D, list of 3-D, paths) are read through ``mask``.
-    y : array-like of shape (n_samples,)
-        Label of every scan.
-    groups : array-like of shape (n_samples,)
-        Subject of every scan.
     pattern : {"sensitivity", "log_sensitivity", "canonical"}, default="sensitivity"
         Map compared: the sensitivity of p(g|x) or of log p(g|x) on the training
         scans, or the first canonical map, its sign set by the class means.
@@ -47,9 +40,6 @@ def pattern_reproducibility(  # noqa: PLR0913
         Subjects in each of the two sets. If None, half of all.
     n_splits : int, default=150
         Random pairs of sets at every size.
-    classifier, center, scale, mask, rotation_invariant, random_state, memory, n_jobs
-        As in :func:`information_learning_curve`, whose splits these are with the same
-        seed. Any classifier that has a sensitivity map will do.
 
     Returns
     -------
@@ -98,16 +88,16 @@ def pattern_reproducibility(  # noqa: PLR0913
     """
     from sklearn.utils import Bunch
 
-    scans = read_scans(X, mask, memory=memory)
-    options = CurveOptions(classifier, center, scale, rotation_invariant, random_state)
-    run = prepare_run(scans.X, y, groups, options)
+    asked = as_options(CurveOptions, pattern_reproducibility, options)
+    scans = asked.read(X)
+    run = prepare_run(scans.X, y, groups, asked)
     check_pattern(pattern, run.classifier)
     sizes = _half_sizes(train_sizes, len(run.group_names), pattern)
     tasks = run_tasks(
         run,
         sizes,
         n_splits,
-        n_jobs=n_jobs,
+        n_jobs=asked.n_jobs,
         options={"prior_weight": None, "pattern": pattern, "score": False, "z": True},
     )
     correlations = np.array(

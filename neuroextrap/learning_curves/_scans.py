@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,46 +75,6 @@ def _is_array(X):
     if isinstance(X, list | tuple):
         return len(X) > 0 and isinstance(X[0], list | tuple | np.ndarray)
     return isinstance(X, np.ndarray) or hasattr(X, "to_numpy")
-
-
-def canonical_images(classifier: Any, masker: Any) -> Any:
-    """Make images of the canonical maps (eigenimages) of a classifier.
-
-    Parameters
-    ----------
-    classifier : CanonicalVariates
-        Classifier fitted on samples that ``masker`` extracted.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker.
-
-    Returns
-    -------
-    nibabel.Nifti1Image or nilearn.surface.SurfaceImage
-        One volume (or surface map) per canonical direction.
-
-    Raises
-    ------
-    ValueError
-        If the features are not those of the masker.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, eq. 19.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.learning_curves import CanonicalVariates, canonical_images
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 3, 2)), np.eye(4)))
-    >>> X = np.random.default_rng(0).standard_normal((20, 12))
-    >>> model = CanonicalVariates(n_components=3).fit(X, np.tile([0, 1, 2, 3], 5))
-    >>> canonical_images(model, masker).shape
-    (2, 3, 2, 3)
-    """
-    from neuroextrap.images import to_img
-
-    return to_img(classifier.canonical_maps_, masker)
 
 
 def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:

@@ -13,6 +13,7 @@ from neuroextrap.learning_curves._information import (
     check_priors,
     macroscopic_log_posterior,
 )
+from neuroextrap.stats._shared_options import described_by
 
 _VARIANCES = ("pooled", "class")
 
@@ -164,13 +165,9 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         ]
         return np.array(squares) / (counts - 1)[:, None]
 
+    @described_by(fit)
     def log_likelihood(self, X: Any) -> np.ndarray:
         """Compute the log density of every sample under every class (eq. 4).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -188,13 +185,9 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             columns.append(-0.5 * (squares + np.sum(np.log(2 * np.pi * noise))))
         return np.stack(columns, axis=1)
 
+    @described_by(fit)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute log posterior probabilities by Bayes' rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -203,13 +196,9 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         """
         return macroscopic_log_posterior(self.log_likelihood(X), self.priors_)
 
+    @described_by(fit)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute posterior probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -218,13 +207,9 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @described_by(fit)
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable label of every sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------

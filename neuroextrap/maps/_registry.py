@@ -150,9 +150,8 @@ _RECORDS = (
         note="An e-value is betting evidence against chance; 20 is about as strong as "
         "p = .05. Its mean is at most 1 if nothing tells the classes apart, so that a "
         "value of 20 or more occurs at most once in twenty experiments. With "
-        "e_value_order='chronological' (not in the default, cyclic orders) testing "
-        "begins after the first run, however many there are, and runs may be added "
-        "after looking; a penalty must then be fixed beforehand.",
+        "e_value_order='chronological' (not in the default, cyclic orders) and the "
+        "first tested run fixed beforehand more runs may be added after looking.",
     ),
     _p_value(
         "e_value_fdr",

@@ -1,15 +1,13 @@
 """Classifiers as batched margin functions, and the one loop over regions.
 
-``CLASSIFIERS`` holds the classifiers that have names; ``MarginKernel`` is what a
-classifier of one's own has to be; ``use_executor`` gives tasks to a Dask cluster.
+``MarginKernel`` is what a classifier of one's own has to be; ``use_executor`` gives
+tasks to a Dask cluster.
 """
 
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 from neuroextrap.margins.running._execution import use_executor
 
 __all__ = [
-    "CLASSIFIERS",
     "MarginKernel",
     "use_executor",
 ]

@@ -160,6 +160,8 @@ class MarginKernel(MarginSource):
     shrinks : bool, default=False
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
+    uses_all_samples : bool, default=False
+        Whether samples that are neither trained on nor tested change a margin.
     marginal : bool, default=False
         Whether the margin of a class depends only on the training samples of that
         class. Then accuracy among fewer classes is that of classifiers trained on
@@ -170,10 +172,6 @@ class MarginKernel(MarginSource):
         translation-invariant classifiers.
     prefer : {"threads", "processes"}, default="threads"
         Kind of joblib workers; "processes" where many small steps hold the interpreter.
-
-    See Also
-    --------
-    neuroextrap.margins.CLASSIFIERS : The classifiers that have names.
 
     Examples
     --------
@@ -208,6 +206,7 @@ class MarginKernel(MarginSource):
     """
 
     shrinks: bool = False
+    uses_all_samples: bool = False
     marginal: bool = False
     as_given: bool = False
 

@@ -26,6 +26,7 @@ from neuroextrap.models._canonical_space import (
     leading_svd,
     supported_components,
 )
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._warn import warn
 
 
@@ -220,13 +221,9 @@ class CanonicalVariates(
         )
         self.class_means_ = class_means[:, :kept] * scale
 
+    @described_by(fit)
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Project samples on the canonical directions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, with subject means already removed.
 
         Returns
         -------
@@ -243,13 +240,9 @@ class CanonicalVariates(
         half = 0.5 * np.sum(self.class_means_**2, axis=1)
         return coordinates @ self.class_means_.T - half + np.log(self.priors_)
 
+    @described_by(fit)
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Compute log joint probabilities of the classes up to a common term.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, with subject means already removed.
 
         Returns
         -------
@@ -260,13 +253,9 @@ class CanonicalVariates(
         scores = self._log_joint(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    @described_by(fit)
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Compute log posterior probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, with subject means already removed.
 
         Returns
         -------
@@ -277,13 +266,9 @@ class CanonicalVariates(
 
         return log_softmax(self._log_joint(X), axis=1)
 
+    @described_by(fit)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Compute posterior probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, with subject means already removed.
 
         Returns
         -------
@@ -292,13 +277,9 @@ class CanonicalVariates(
         """
         return np.exp(self.predict_log_proba(X))
 
+    @described_by(fit)
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Choose the most probable class of every sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, with subject means already removed.
 
         Returns
         -------

@@ -5,19 +5,13 @@ from neuroextrap.plotting._accuracy_curves import (
     plot_extrapolation_fan,
 )
 from neuroextrap.plotting._brain_maps import plot_map
-from neuroextrap.plotting._canonical_coordinates import (
-    plot_canonical_coordinates,
-    plot_sensitivity_map,
-)
-from neuroextrap.plotting._confusion import plot_confusion_discs, plot_confusion_matrix
+from neuroextrap.plotting._canonical_coordinates import plot_canonical_coordinates
+from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
     plot_model_comparison,
 )
-from neuroextrap.plotting._learning_curves import (
-    plot_information_vs_reproducibility,
-    plot_learning_curves,
-)
+from neuroextrap.plotting._learning_curves import plot_learning_curves
 from neuroextrap.plotting._null_distribution import plot_null_distribution
 from neuroextrap.plotting._time_courses import (
     plot_temporal_generalization,
@@ -27,16 +21,13 @@ from neuroextrap.plotting._time_courses import (
 __all__ = [
     "plot_accuracy_curve",
     "plot_canonical_coordinates",
-    "plot_confusion_discs",
     "plot_confusion_matrix",
     "plot_extrapolation_fan",
-    "plot_information_vs_reproducibility",
     "plot_information_vs_size",
     "plot_learning_curves",
     "plot_map",
     "plot_model_comparison",
     "plot_null_distribution",
-    "plot_sensitivity_map",
     "plot_temporal_generalization",
     "plot_time_course",
 ]

@@ -11,6 +11,7 @@ from neuroextrap.plotting._axes import (
     COLORS,
     LINES,
     add_legend,
+    draws_on_axes,
     log_set_sizes,
     resolve_axes,
     same_length,
@@ -20,6 +21,7 @@ from neuroextrap.stats._validation import check_flags
 _BOUND = "average Bayes\naccuracy bound"
 
 
+@draws_on_axes
 def plot_accuracy_curve(  # noqa: PLR0913
     set_sizes: ArrayLike,
     accuracy: ArrayLike,
@@ -51,13 +53,6 @@ def plot_accuracy_curve(  # noqa: PLR0913
         Name of the curve in the legend; None is "observed".
     color : str or tuple, default="#0072B2"
         Color of curve, band and bound, as matplotlib takes it.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
@@ -90,6 +85,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
     return ax
 
 
+@draws_on_axes
 def plot_extrapolation_fan(  # noqa: PLR0913
     set_sizes: ArrayLike,
     accuracy: ArrayLike,
@@ -120,13 +116,6 @@ def plot_extrapolation_fan(  # noqa: PLR0913
         Confidence level of the interval, for the legend.
     truth : array-like of shape (n_targets,) or None, default=None
         True accuracy at the target sizes, where it is known.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from neuroextrap.stats._shared_options import Thing, described_by
+
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colors, told apart by color-blind readers."""
 
@@ -18,16 +20,37 @@ _LOOKS |= {COLORS[0]: "blue", COLORS[1]: "orange"}
 Z95 = 1.959963984540054
 """Standard errors on either side of a 95% interval."""
 
+_RETURNED = """
+Returns
+-------
+ax : matplotlib.axes.Axes
+    Axes with the figure.
+"""
 _LONG_LEGEND, _MOST_TICKS = 3, 20
 
 
 def resolve_axes(ax):
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None makes a new figure.
+    """
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(4.5, 3.3), layout="constrained")[1]
+
+
+def draws_on_axes(function: Thing) -> Thing:
+    """Describe the parameter ``ax`` of a figure, which the function returns."""
+    described_by(resolve_axes)(function)
+    if function.__doc__ is not None:
+        before, head, after = function.__doc__.partition("\nRaises\n")
+        function.__doc__ = before + _RETURNED + head + after
+    return function
 
 
 def line_words(name):

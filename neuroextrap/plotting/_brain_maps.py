@@ -18,7 +18,11 @@ _TRANSPARENT = 1e-9
 
 
 def plot_map(
-    img: Any, *, bg_img: Any = None, threshold: float | None = None, **options: Any
+    img: Any,
+    *,
+    bg_img: Any = None,
+    threshold: float | str | None = None,
+    **options: Any,
 ) -> Any:
     """Plot slices of a map over an anatomy; voxels without a value are transparent.
 
@@ -33,9 +37,9 @@ def plot_map(
         Anatomy in the space of the map. "mni152" is the MNI152 template that nilearn
         ships. If None, it is the template where the map's header says that it lies in
         MNI space (sform or qform code 4), otherwise nothing; False is nothing.
-    threshold : float or None, default=None
-        Values nearer to zero than this, in the map's unit, are transparent. None draws
-        all that is not zero.
+    threshold : float, str such as "95%", or None, default=None
+        Values nearer to zero than this, in the map's unit, or than that percentile of
+        the map, are transparent. None draws all that is not zero.
     **options : dict
         Further arguments of ``nilearn.plotting.plot_stat_map``.
 
@@ -69,6 +73,9 @@ def plot_map(
     from neuroextrap.images._opening import open_image
 
     data, affine = read_map(img)
+    if isinstance(threshold, str):
+        percent = float(threshold.removesuffix("%"))
+        threshold = float(np.percentile(data[np.isfinite(data)], percent))
     places = apply_affine(affine, np.argwhere(np.isfinite(data)))
     below = volume_background(open_image(img, "img").img, places, bg_img)
     if below.why:

@@ -1,4 +1,4 @@
-"""Scans in canonical space, and sensitivity maps, after Kjems et al. 2002."""
+"""Scans in canonical space, after Kjems et al. 2002."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
-from neuroextrap.plotting._brain_maps import plot_map, read_map
+from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
 
 
+@draws_on_axes
 def plot_canonical_coordinates(
     coordinates: ArrayLike,
     labels: ArrayLike,
@@ -37,13 +37,6 @@ def plot_canonical_coordinates(
         ``coordinates``.
     directions : tuple of int, default=(0, 1)
         The two directions to draw.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
@@ -113,44 +106,3 @@ def _two_axes(coordinates, class_means, directions):
     picked = list(directions)
     names = [f"canonical direction {i + 1}" for i in picked]
     return coordinates[:, picked], class_means[:, picked], names
-
-
-def plot_sensitivity_map(
-    img: Any, *, background: Any = None, threshold: float | None = None, **options: Any
-) -> Any:
-    """Plot orthogonal slices of a sensitivity map over an anatomical image.
-
-    Parameters
-    ----------
-    img : Niimg or path-like
-        Sensitivity map.
-    background : Niimg, path-like, "mni152", False or None, default=None
-        Anatomy under the map, the ``bg_img`` of :func:`plot_map`.
-    threshold : float or None, default=None
-        Values below are transparent; None is the 95th percentile of the map.
-    **options : dict
-        Further arguments of :func:`plot_map`.
-
-    Returns
-    -------
-    display : nilearn.plotting.displays.OrthoSlicer
-        Display of nilearn.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, figure 2.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.plotting import plot_sensitivity_map
-    >>> values = np.random.default_rng(0).random((8, 9, 7))
-    >>> img = nibabel.Nifti1Image(values, np.eye(4))
-    >>> display = plot_sensitivity_map(img, background=False, title="sensitivity")
-    >>> display.close()
-    """
-    if threshold is None:
-        values = read_map(img)[0]
-        threshold = float(np.percentile(values[np.isfinite(values)], 95))
-    settings = {"cmap": "inferno", "vmin": 0} | options
-    return plot_map(img, bg_img=background, threshold=threshold, **settings)

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, class_ticks, resolve_axes
+from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
+from neuroextrap.stats._validation import check_flags
 
 
+@draws_on_axes
 def plot_confusion_matrix(
-    confusion: Any, class_names: Any = None, *, ax: Any = None
+    confusion: Any, class_names: Any = None, *, discs: bool = False, ax: Any = None
 ) -> Any:
     """Plot a confusion matrix, each row as proportions of the true class.
+
+    Mean predicted probabilities may be drawn as discs of proportional area: true
+    classes stand from left to right, predicted ones from top to bottom, so that every
+    column holds the same area.
 
     Parameters
     ----------
@@ -20,24 +26,20 @@ def plot_confusion_matrix(
         Counts or proportions; rows are true classes, columns are answers.
     class_names : sequence of str of length n_classes or None, default=None
         Names of the classes; None numbers them.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
+    discs : bool, default=False
+        Whether to draw probabilities as discs, as they are.
 
     Raises
     ------
     ValueError
-        If the matrix is not square, has a negative or non-finite entry or an empty row,
-        or there is not one name per class.
+        If the matrix is not square, has a negative or non-finite entry or an empty row
+        (discs: an entry above one), or there is not one name per class.
 
     References
     ----------
     Kjems et al. 2002, "The quantitative evaluation of functional neuroimaging
-    experiments: mutual information learning curves", NeuroImage 15, 772-786.
+    experiments: mutual information learning curves", NeuroImage 15, 772-786 (discs:
+    figure 5).
 
     Examples
     --------
@@ -46,7 +48,10 @@ def plot_confusion_matrix(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('answer', 'true class')
     """
+    check_flags(discs=discs)
     confusion, names = _checked(confusion, class_names)
+    if discs:
+        return _draw_discs(confusion, names, ax)
     totals = confusion.sum(axis=1, keepdims=True)
     if totals.min() <= 0:
         raise ValueError("confusion must have at least one answer in every row")
@@ -58,54 +63,10 @@ def plot_confusion_matrix(
     return ax
 
 
-def plot_confusion_discs(
-    confusion: Any,
-    class_names: Any = None,
-    *,
-    title: str | None = None,
-    ax: Any = None,
-) -> Any:
-    """Plot mean predicted probabilities as discs of proportional area.
-
-    True classes stand from left to right, predicted ones from top to bottom, so that
-    every column holds the same area.
-
-    Parameters
-    ----------
-    confusion : array-like of shape (n_classes, n_classes)
-        Mean predicted probabilities; rows are true classes, columns predicted ones.
-    class_names : sequence of str of length n_classes or None, default=None
-        Names of the classes; None numbers them.
-    title : str or None, default=None
-        Title, such as the number of training subjects; None draws none.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not square, has an entry that is negative, not finite or above
-        one, or there is not one name per class.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, figure 5.
-
-    Examples
-    --------
-    >>> from neuroextrap.plotting import plot_confusion_discs
-    >>> ax = plot_confusion_discs([[0.9, 0.1], [0.3, 0.7]], ["rest", "task"])
-    >>> ax.get_xlabel()
-    'true class'
-    """
+def _draw_discs(confusion, names, ax):
+    """Draw probabilities as discs on new axes, or on those given; return the axes."""
     from matplotlib.patches import Circle
 
-    confusion, names = _checked(confusion, class_names)
     if confusion.max() > 1 + 1e-9:
         raise ValueError(
             f"confusion must hold probabilities, got {confusion.max():g}; divide "
@@ -120,7 +81,6 @@ def plot_confusion_discs(
         xlabel="true class",
         ylabel="predicted class",
         aspect="equal",
-        title=title or "",
         xlim=(-0.6, len(confusion) - 0.4),
         ylim=(len(confusion) - 0.4, -0.6),
     )

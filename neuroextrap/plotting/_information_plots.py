@@ -10,12 +10,14 @@ from neuroextrap.plotting._axes import (
     COLORS,
     Z95,
     add_legend,
+    draws_on_axes,
     log_set_sizes,
     resolve_axes,
     same_length,
 )
 
 
+@draws_on_axes
 def plot_information_vs_size(
     n_voxels: Any,
     information: Any,
@@ -42,13 +44,6 @@ def plot_information_vs_size(
         True information in bits, where it is known.
     label : str, default="implied information"
         Name of the curve in the legend.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------
@@ -88,6 +83,7 @@ def plot_information_vs_size(
     return ax
 
 
+@draws_on_axes
 def plot_model_comparison(
     names: Any,
     values: Any,
@@ -112,13 +108,6 @@ def plot_model_comparison(
         Value reached by guessing, drawn as a vertical line.
     xlabel : str, default="accuracy"
         Name of the values, with their unit.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
 from neuroextrap.stats._validation import check_flags
 
 _PANELS = {
@@ -14,47 +14,69 @@ _PANELS = {
     "error_rate": ("error rate", "guessing the most common label"),
     "reproducibility": ("map reproducibility (correlation)", None),
 }
+_TRADEOFF = "information_vs_reproducibility"
 
 
-def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
-    """Plot information against reproducibility, one line per data set or model.
-
-    Each training size up to half of the subjects is a point; the size is written
-    beside the first and the last.
+@draws_on_axes
+def plot_learning_curves(
+    curves: dict, *, panel: str = "information", spread: bool = True, ax: Any = None
+) -> Any:
+    """Plot learning curves of one or several models.
 
     Parameters
     ----------
     curves : dict of str to Bunch
         Results of ``information_learning_curve`` by their names in the legend.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
+    panel : str, default="information"
+        "information", "error_rate" or "reproducibility" against the number of training
+        subjects, or "information_vs_reproducibility", where each training size up to
+        half of the subjects is a point (the first and the last are labeled).
+        Information comes with the label entropy, and with a remark where a curve is
+        negative while its error is below the baseline; the error rate with a gray band
+        for each baseline, the rate of guessing the most common label.
+    spread : bool, default=True
+        Whether to draw one standard deviation over splits as a band. Splits share
+        subjects: this is not a standard error.
 
     Raises
     ------
     ValueError
-        If a curve has no reproducibility.
+        If the panel is unknown, or needs reproducibility and a curve has none.
 
     References
     ----------
-    Kjems et al. 2002, NeuroImage 15, figure 3.
+    Kjems et al. 2002, NeuroImage 15, figures 3 and 4.
 
     Examples
     --------
     >>> from neuroextrap.learning_curves import information_learning_curve
     >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
-    >>> from neuroextrap.plotting import plot_information_vs_reproducibility
-    >>> data = simulate_hierarchical_scans(n_subjects=8)
+    >>> from neuroextrap.plotting import plot_learning_curves
+    >>> data = simulate_hierarchical_scans(n_subjects=6)
     >>> curve = information_learning_curve(data.X, data.coarse, data.groups, n_splits=5)
-    >>> ax = plot_information_vs_reproducibility({"two labels": curve})
-    >>> ax.get_ylabel()
-    'information (bits)'
+    >>> ax = plot_learning_curves({"two labels": curve}, panel="error_rate")
+    >>> ax.get_xlabel()
+    'training subjects'
     """
+    check_flags(spread=spread)
+    if panel not in (*_PANELS, _TRADEOFF):
+        raise ValueError(
+            f"panel={panel!r} must be one of {', '.join(_PANELS)}, {_TRADEOFF}"
+        )
     ax = resolve_axes(ax)
+    if panel == _TRADEOFF:
+        return _draw_tradeoff(ax, curves)
+    for i, (name, curve) in enumerate(curves.items()):
+        _draw_curve(ax, curve, panel, name, COLORS[i % len(COLORS)], spread)
+    _draw_reference(ax, list(curves.values()), panel)
+    ax.set(xlabel="training subjects", ylabel=_PANELS[panel][0])
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    add_legend(ax)
+    return ax
+
+
+def _draw_tradeoff(ax, curves):
+    """Draw information against reproducibility; the first and last sizes are named."""
     for i, (name, curve) in enumerate(curves.items()):
         finite = np.isfinite(curve.reproducibility).all(axis=1)
         if not finite.any():
@@ -70,70 +92,7 @@ def plot_information_vs_reproducibility(curves: dict, *, ax: Any = None) -> Any:
             place = {"xytext": (3, 3), "textcoords": "offset points", "size": 7}
             ax.annotate(size, (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
-    ax.set(
-        xlabel="map reproducibility (correlation)",
-        ylabel="information (bits)",
-    )
-    add_legend(ax)
-    return ax
-
-
-def plot_learning_curves(
-    curves: dict, *, panel: str = "information", spread: bool = True, ax: Any = None
-) -> Any:
-    """Plot learning curves of one or several models.
-
-    Parameters
-    ----------
-    curves : dict of str to Bunch
-        Results of ``information_learning_curve`` by their names in the legend.
-    panel : {"information", "error_rate", "reproducibility"}, default="information"
-        Quantity drawn against the number of training subjects. Information comes
-        with the label entropy, and with a remark where a curve is negative while its
-        error is below the baseline; the error rate with a gray band for each
-        baseline, the rate of guessing the most common label.
-    spread : bool, default=True
-        Whether to draw one standard deviation over splits as a band. Splits share
-        subjects: this is not a standard error.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
-
-    Raises
-    ------
-    ValueError
-        If the panel is unknown.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, figure 4.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import information_learning_curve
-    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
-    >>> from neuroextrap.plotting import plot_learning_curves
-    >>> data = simulate_hierarchical_scans(n_subjects=6)
-    >>> curve = information_learning_curve(data.X, data.coarse, data.groups, n_splits=5)
-    >>> ax = plot_learning_curves({"two labels": curve}, panel="error_rate")
-    >>> ax.get_xlabel()
-    'training subjects'
-    """
-    check_flags(spread=spread)
-    if panel not in _PANELS:
-        raise ValueError(
-            f"panel={panel!r} must be 'information', 'error_rate' or 'reproducibility'"
-        )
-    ax = resolve_axes(ax)
-    for i, (name, curve) in enumerate(curves.items()):
-        _draw_curve(ax, curve, panel, name, COLORS[i % len(COLORS)], spread)
-    _draw_reference(ax, list(curves.values()), panel)
-    ax.set(xlabel="training subjects", ylabel=_PANELS[panel][0])
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel=_PANELS["reproducibility"][0], ylabel=_PANELS["information"][0])
     add_legend(ax)
     return ax
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes
+from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
 
 
+@draws_on_axes
 def plot_null_distribution(
     null_scores: ArrayLike,
     observed: Any = None,
@@ -34,13 +35,6 @@ def plot_null_distribution(
         Name of the score, with its unit.
     n_bins : int or str, default="auto"
         Number of bins, or a rule of ``numpy.histogram_bin_edges``.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

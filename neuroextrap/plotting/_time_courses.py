@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.plotting._axes import COLORS, add_legend, resolve_axes, same_length
+from neuroextrap.plotting._axes import (
+    COLORS,
+    add_legend,
+    draws_on_axes,
+    resolve_axes,
+    same_length,
+)
 
 
+@draws_on_axes
 def plot_time_course(  # noqa: PLR0913
     times: Any,
     scores: Any,
@@ -17,11 +24,10 @@ def plot_time_course(  # noqa: PLR0913
     level: float = 0.05,
     lower_bound: Any = None,
     chance: float | None = None,
-    label: str | None = None,
     xlabel: str = "time",
     ylabel: str = "identification accuracy",
-    color: Any = COLORS[0],
     ax: Any = None,
+    **line: Any,
 ) -> Any:
     """Plot a score over time, with the moments that survive correction.
 
@@ -40,21 +46,13 @@ def plot_time_course(  # noqa: PLR0913
         Lower confidence bound of the score, drawn dashed.
     chance : float or None, default=None
         Score of guessing, drawn as a line; None draws none.
-    label : str or None, default=None
-        Name of the curve in the legend; None is "observed".
     xlabel : str, default="time"
         Name of the time axis, with its unit.
     ylabel : str, default="identification accuracy"
         Name of the score, with its unit.
-    color : str or tuple, default="#0072B2"
-        Color of the curve, as matplotlib takes it.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
+    **line
+        Further options of matplotlib's ``plot`` for the curve, such as ``color`` and
+        ``label``, its name in the legend ("observed" if it is not given).
 
     Raises
     ------
@@ -79,7 +77,10 @@ def plot_time_course(  # noqa: PLR0913
         ("times", times), scores=scores, p_value=p_value, lower_bound=lower_bound
     )
     ax = resolve_axes(ax)
-    ax.plot(times, scores, color=color, label=label or "observed")
+    (curve,) = ax.plot(
+        times, scores, **({"color": COLORS[0], "label": "observed"} | line)
+    )
+    color = curve.get_color()
     if lower_bound is not None:
         ax.plot(times, lower_bound, "--", color=color, label="lower bound")
     if p_value is not None:
@@ -93,6 +94,7 @@ def plot_time_course(  # noqa: PLR0913
     return ax
 
 
+@draws_on_axes
 def plot_temporal_generalization(  # noqa: PLR0913
     times: Any,
     scores: Any,
@@ -121,13 +123,6 @@ def plot_temporal_generalization(  # noqa: PLR0913
         Names of the axes, with the unit.
     label : str, default="identification accuracy"
         Name of the score, with its unit.
-    ax : matplotlib.axes.Axes or None, default=None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        Axes with the figure.
 
     Raises
     ------

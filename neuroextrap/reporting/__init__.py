@@ -2,7 +2,6 @@
 
 from neuroextrap.reporting._comparison_page import comparison_report
 from neuroextrap.reporting._identification_page import (
-    identification_report,
     identification_sections,
 )
 from neuroextrap.reporting._peaks import peak_table
@@ -10,7 +9,6 @@ from neuroextrap.reporting._viewer import interactive_viewer
 
 __all__ = [
     "comparison_report",
-    "identification_report",
     "identification_sections",
     "interactive_viewer",
     "peak_table",

@@ -65,49 +65,7 @@ def identification_report(
 ) -> Report:
     """Make a self-contained HTML page of a fitted identification analysis.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        A fitted analysis, or one read from a folder (then the curves have no standard
-        errors).
-    title : str or None, default=None
-        Title of the page; None is "Identification report".
-    bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
-        Image drawn under the maps, as in :func:`interactive_viewer`.
-    atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
-        Labels image that names the places of peaks, as in :func:`peak_table`.
-
-    Returns
-    -------
-    report : Report
-        The page needs no network; ``report.save_as_html(path)`` writes it.
-
-    Raises
-    ------
-    ValueError
-        If no region was analyzed.
-
-    Notes
-    -----
     Of the analysis only public attributes, ``results_`` and methods are read.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", JMLR 19 (the curves).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting import identification_report
-    >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
-    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
-    >>> report = identification_report(fitted, title="First <look>")
-    >>> "First &lt;look&gt;" in report.get_standalone()
-    True
     """
     sections = identification_sections(fitted, bg_img=bg_img, atlas=atlas)
     return make_page(title or "Identification report", sections)
@@ -121,7 +79,8 @@ def identification_sections(
     Parameters
     ----------
     fitted : IdentificationSearchLight or EncodingIdentification
-        A fitted analysis, as in :func:`identification_report`.
+        A fitted analysis, or one read from a folder (then the curves have no standard
+        errors).
     n_peaks : int, default=10
         Largest number of rows of the peak table.
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None

@@ -34,6 +34,7 @@ from neuroextrap.stats._jackknife import (
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
+from neuroextrap.stats._planned_subjects import required_subjects
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -82,6 +83,7 @@ __all__ = [
     "permute_labels",
     "required_classes",
     "required_repeats",
+    "required_subjects",
     "resolution_information",
     "step_down_p_value",
     "tail_p_value",

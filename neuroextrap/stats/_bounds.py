@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -108,6 +109,7 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     return design.average_bayes_accuracy_bound(accuracy, set_sizes, method=method)
 
 
+@described_by(average_bayes_accuracy_lower_bound)
 def information_lower_bound(  # noqa: PLR0913
     accuracy: ArrayLike,
     *,
@@ -129,20 +131,6 @@ def information_lower_bound(  # noqa: PLR0913
     :meth:`TestDesign.class_information_bound` is about the classes at hand. One size
     must be fixed in advance (it does best where the accuracy is about 0.75 to 0.85);
     :meth:`TestDesign.best_information_bound` gives the best of several.
-
-    Parameters
-    ----------
-    accuracy : array-like of shape (..., n_sizes), or (...) for one size
-        Accuracy curve of the test points; NaN gives NaN.
-    n_classes, n_repeats : int, and float or array-like
-        Number of classes K, and test points of each, see :class:`TestDesign`.
-    set_sizes : int or array-like of int of shape (n_sizes,)
-        Set sizes k of 2..n_classes.
-    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-        Inequality behind the bound on the average Bayes accuracy.
-    confidence_level, n_models, n_regions, n_set_sizes, fold_weights
-        How many bounds hold with which confidence, and the weights of the folds, see
-        :class:`TestDesign`.
 
     Returns
     -------

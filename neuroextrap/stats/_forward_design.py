@@ -13,8 +13,29 @@ from neuroextrap.stats._forward import (
 )
 from neuroextrap.stats._validation import FloatArray
 
+_MOST_PARTS = 24  # more runs than this are joined with their neighbors
+_MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
+
 #: an e-value that is made smaller is one still; this one fits into float32
 _LARGEST_E_VALUE = 1e37
+
+
+def joined_runs(n_runs: int) -> NDArray[np.int64]:
+    """Return the number of the part of consecutive runs that each run is tested in."""
+    return np.arange(n_runs) // -(-n_runs // _MOST_PARTS)
+
+
+def cyclic_orders(n_parts: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Return the cyclic orders of parts (n_orders, n_parts), and where testing begins.
+
+    The first part that is tested, after a third of the parts, and steps from there:
+    after a third and after half of them.
+    """
+    n_orders = min(n_parts, _MOST_ORDERS)
+    starts = np.arange(n_orders) * n_parts // n_orders
+    shortest, longer = -(-n_parts // 3), -(-n_parts // 2)
+    orders = (starts[:, np.newaxis] + np.arange(n_parts)) % n_parts
+    return orders, shortest, np.unique([0, longer - shortest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +50,8 @@ class ForwardDesign:
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one
     first_steps: NDArray[np.int64]  # (n_first,): where testing may begin
     noise: float  # s**2 of the accuracy that is averaged over orders and steps
-    #: units and heaviest weights (2, n_runs - 1) of the runs in time that e-values come
-    #: from, all but the first; False where they come from the orders above
+    #: units and heaviest weights (2, n_tested) of the tested runs in time that e-values
+    #: come from; False where they come from the orders above
     chronological: FloatArray | bool = False
 
     @property
@@ -58,7 +79,7 @@ class ForwardDesign:
         """Return e-values (n_regions,) against a Bayes accuracy, at most 1e37.
 
         Outcomes have shape (n_regions, n_sums). In the chronological order testing
-        begins after the first run, however many there are.
+        begins with one run, however many there are.
         """
         units, weights, first = self.n_units, self.unit_weights, self.first_steps
         correct = self._by_step(n_correct)

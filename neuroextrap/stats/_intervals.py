@@ -15,6 +15,7 @@ from neuroextrap.stats._jackknife import (
     leave_one_class_out_accuracy,
     lost_point_error,
 )
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
     check_level,
@@ -93,6 +94,7 @@ def average_accuracy_interval(
     return lower, np.where(accuracy >= _PERFECT, 1.0, upper)
 
 
+@described_by(average_accuracy_interval)
 def implied_information_interval(
     margins: ArrayLike,
     y_true: ArrayLike,
@@ -112,10 +114,6 @@ def implied_information_interval(
 
     Parameters
     ----------
-    margins : array-like of shape (n_test, n_classes)
-        Score of each test point for each class; at least 3 classes.
-    y_true : array-like of int of shape (n_test,)
-        Column of `margins` that is the true class; at least 2 distinct.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Set sizes k of 2..n_classes that the fit uses.
     confidence_level : float, default=0.95

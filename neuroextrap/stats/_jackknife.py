@@ -11,6 +11,7 @@ from neuroextrap.stats._accuracy import (
     subset_weights,
 )
 from neuroextrap.stats._implied import implied_information
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
 from neuroextrap.stats._wins import win_distribution
 
@@ -142,6 +143,7 @@ def average_accuracy_jackknife(
     return accuracy, np.maximum(error, lost_point_error(sizes, n_classes, len(y)))
 
 
+@described_by(average_accuracy_jackknife)
 def implied_information_jackknife(
     margins: ArrayLike, y_true: ArrayLike, set_sizes: ArrayLike, *, base: float = 2
 ) -> tuple[FloatArray, FloatArray]:
@@ -151,10 +153,6 @@ def implied_information_jackknife(
 
     Parameters
     ----------
-    margins : array-like of shape (n_test, n_classes)
-        Score of each test point for each class; at least 3 classes.
-    y_true : array-like of int of shape (n_test,)
-        Column of `margins` that is the true class; at least 2 distinct.
     set_sizes : array-like of int of shape (n_sizes,)
         Set sizes k of 2..n_classes; n_classes is replaced by n_classes - 1 in the
         error.

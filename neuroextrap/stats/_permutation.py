@@ -112,11 +112,12 @@ class FewLabelings(NamedTuple):
 
     n_others: int
     n_renamings: int  # labelings that differ only in the names of classes
+    what: str = "labelings"  # what they are called
 
     @property
     def exist(self) -> str:
         """How many labelings there are, as a clause."""
-        return f"only {self.n_others} other labelings exist"
+        return f"only {self.n_others} other {self.what} exist"
 
     @property
     def limit(self) -> str:
@@ -185,6 +186,39 @@ def permute_rows(
         )
     codes = _labelings(units, n_permutations, others, random_state)
     return units.labels[codes[:, units.of_sample]]
+
+
+def shift_rows(
+    n: int,
+    groups: ArrayLike | None,
+    n_permutations: int,
+    random_state: int | np.random.Generator | None,
+) -> Codes:
+    """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
+
+    The rows of each of `groups` (n,) are a series of their own. If fewer other shifts
+    exist than are requested, each is returned once; otherwise they are drawn with
+    replacement, the given order among them, which keeps tests exact by the +1 rule.
+    """
+    n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
+    runs = [np.flatnonzero(group == g) for g in np.unique(group)]
+    sizes = [len(run) for run in runs]
+    others = math.prod(sizes) - 1
+    if others == 0:
+        raise ValueError("nothing can be shifted: give groups of several rows, or none")
+    if others < n_permutations:
+        few = FewLabelings(others, 1, "shifts")
+        warn(f"{few.exist}, {n_permutations} were requested; {few.limit}")
+    if others <= n_permutations:
+        offsets = np.stack(np.unravel_index(np.arange(1, others + 1), sizes), axis=1)
+    else:
+        rng = random_generator(random_state)
+        offsets = rng.integers(sizes, size=(n_permutations, len(sizes)))
+    orders = np.empty((len(offsets), n), dtype=np.intp)
+    for run, offset in zip(runs, offsets.T, strict=True):
+        orders[:, run] = run[(np.arange(len(run)) - offset[:, None]) % len(run)]
+    return orders
 
 
 def _labelings(

@@ -4,45 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
+from neuroextrap.stats._forward import forward_e_value
+from neuroextrap.stats._forward_design import cyclic_orders, joined_runs
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import check_integer, check_level
 
 _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
-_FEW_REPEATS = 2**12
+_LOOKED_AT = 2**12  # numbers of repeats below one that has the power
 _LARGEST_ALPHA = 0.25  # of Hoeffding 1956, as in the bounds that are planned for
+_DRAWS = 10_000  # simulated experiments, so that a power has a standard error of .004
+_ANALYSES = ("forward", "folds", "split")
 
 
-def required_classes(
+def required_classes(  # noqa: PLR0913 - the options of one documented call
     accuracy: float,
     bound: float,
     *,
+    analysis: str,
+    n_runs: int | None = None,
     n_repeats: int = 1,
+    power: float = 0.8,
     confidence_level: float = 0.95,
     n_regions: int = 1,
     method: str = "subgaussian",
 ) -> int:
-    """Return the number of classes that a bound needs at an observed accuracy.
+    """Return the number of classes with which an analysis reaches a bound.
 
-    The smallest K for which an accuracy of `accuracy`, among all K classes or at a set
-    size that was fixed in advance, lifts the lower bound on the average Bayes accuracy
-    of random classes to `bound`. It is reached in about half of the experiments whose
-    true accuracy is `accuracy`; for more power give a lower one. More repeats help
-    little: the draw of the classes matters as much as the noise of one test of
-    each class.
+    The number K with which the lower bound on the average Bayes accuracy of random
+    classes reaches `bound` with probability `power`, if the average accuracy is
+    `accuracy`, among all K classes or at a set size that was fixed in advance. (Power
+    rises in small steps, so that a slightly smaller number may do.) More repeats help
+    little: the draw of the classes matters as much as the noise of one test of each.
 
     Parameters
     ----------
     accuracy : float
-        Accuracy that is observed, a proportion.
+        Accuracy to be expected, a proportion.
     bound : float
         Desired lower bound on the average Bayes accuracy, below `accuracy`.
+    analysis : {"forward", "folds", "split"}
+        Tests behind the bound, as in :func:`required_repeats`.
+    n_runs : int or None, default=None
+        Number of runs, at least 2; None for a split.
     n_repeats : int, default=1
-        Test points of each class, in each fold under cross-validation.
+        Test points of each class in every run, or in the test set of a split.
+    power : float, default=0.8
+        Probability with which the bound is reached, computed for classes that differ as
+        much as they can: each is identified always or never, independently.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     n_regions : int, default=1
@@ -57,54 +71,54 @@ def required_classes(
 
     Raises
     ------
-    ValueError
-        If `accuracy` and `bound` are not ordered proportions, or more than 10^12
-        classes would be needed.
-
-    See Also
-    --------
-    required_repeats : Number of repeats for the classes at hand.
+    TypeError, ValueError
+        If a count is not an integer, or too small, `accuracy` and `bound` are not
+        ordered proportions, or more than 10^12 classes would be needed.
 
     Examples
     --------
     >>> from neuroextrap.stats import required_classes
-    >>> required_classes(0.9, 0.7), required_classes(0.9, 0.7, n_repeats=10)
-    (75, 42)
-    >>> required_classes(0.9, 0.7, n_regions=70_000)
-    354
+    >>> required_classes(0.9, 0.7, analysis="split")
+    97
+    >>> required_classes(0.9, 0.7, analysis="forward", n_runs=12)
+    56
     """
+    n_runs = _check_runs(analysis, n_runs)
     _check_goal(accuracy, bound)
+    power = check_level(power, "power")
+    repeats = float(check_integer(n_repeats, "n_repeats", minimum=1))
+    if analysis == "forward":  # as many as would be as noisy
+        sizes, tested, _ = _forward_tests(n_runs)
+        repeats /= float(np.mean(1 / np.sqrt(sizes[tested].sum(axis=1))) ** 2)
+    test = partial(TestDesign, confidence_level=confidence_level, n_regions=n_regions)
 
     def reached(n_classes: int) -> bool:
-        design = TestDesign(
-            n_classes,
-            n_repeats,
-            confidence_level=confidence_level,
-            n_regions=n_regions,
-        )
-        lower = design.average_bayes_accuracy_bound(accuracy, n_classes, method=method)
+        design = test(n_classes, repeats)
+        share = binom.isf(power, n_classes, accuracy) / n_classes  # at least so many
+        lower = design.average_bayes_accuracy_bound(share, n_classes, method=method)
         return bool(lower >= bound) and 1 / n_classes < bound
 
     return _smallest(reached, 2, _MOST_CLASSES, "classes")
 
 
-def required_repeats(
+def required_repeats(  # noqa: PLR0913 - the options of one documented call
     accuracy: float,
     bound: float | None = None,
     *,
     n_classes: int,
+    analysis: str,
+    n_runs: int | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
     n_regions: int = 1,
 ) -> int:
-    """Return the number of test repeats that prove a bound for the classes at hand.
+    """Return the number of test repeats with which an analysis reaches a bound.
 
-    The smallest number r of test points of each class, in one test set that was not
-    used for training, with which the Clopper-Pearson lower bound on the Bayes accuracy
-    of the K given classes reaches `bound` with probability `power`, when a test point
-    is identified with probability `accuracy`. It is the plan of a single split into
-    training and test: cross-validation with as many test points, by forward testing
-    above all, reaches the bound less often.
+    The smallest number r of test points of each class, in every run or in the test set
+    of a split, with which the lower bound on the Bayes accuracy of the K given classes
+    reaches `bound` with probability `power`, if every test point is identified with
+    probability `accuracy`, independently. Learning is left out: the classifier is as
+    accurate after few training runs as after many, so real power is less.
 
     Parameters
     ----------
@@ -115,6 +129,13 @@ def required_repeats(
         level 1 / K: a test that the classes can be told apart at all.
     n_classes : int
         Number of classes K.
+    analysis : {"forward", "folds", "split"}
+        Tests behind the bound. "forward": train on the earlier runs and test on the
+        next, in cyclic orders, which the searchlight does by default if there are runs;
+        "folds": leave one run out, with ``bounds="folds"``; "split": one training and
+        one test set, by the method of Clopper and Pearson.
+    n_runs : int or None, default=None
+        Number of runs, at least 2, each with all classes; None for a split.
     power : float, default=0.8
         Probability with which the bound is reached.
     confidence_level : float, default=0.95
@@ -125,36 +146,29 @@ def required_repeats(
     Returns
     -------
     n_repeats : int
-        At least 1.
+        At least 1; of "forward" by 10,000 simulated experiments from a fixed seed.
 
     Raises
     ------
     TypeError, ValueError
-        If `n_classes` or `n_regions` is not an integer, or too small.
-    ValueError
-        If `accuracy` and `bound` are not ordered proportions, or so close that more
-        than 10^10 test points would be needed, or if one bound may fail with a
-        probability above .25, where Clopper-Pearson bounds are not known to hold.
-
-    See Also
-    --------
-    required_classes : Number of classes for a bound on their population.
-
-    References
-    ----------
-    Clopper & Pearson 1934, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26.
+        If a count is not an integer, or too small; if `accuracy` and `bound` are not
+        ordered proportions, or so close that more than 10^10 test points would be
+        needed (of forward tests no number may do); or if one bound of a split may fail
+        with a probability above .25, where Clopper-Pearson bounds may not hold.
 
     Examples
     --------
     >>> from neuroextrap.stats import required_repeats
-    >>> required_repeats(0.5, n_classes=8), required_repeats(0.5, 0.4, n_classes=8)
-    (2, 20)
+    >>> required_repeats(0.5, 0.4, n_classes=8, analysis="split")
+    20
+    >>> required_repeats(0.5, 0.4, n_classes=8, analysis="forward", n_runs=4)
+    16
     """
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     n_regions = check_integer(n_regions, "n_regions", minimum=1)
     alpha = (1 - check_level(confidence_level, "confidence_level")) / n_regions
-    if alpha > _LARGEST_ALPHA:
+    n_runs = _check_runs(analysis, n_runs)
+    if analysis == "split" and alpha > _LARGEST_ALPHA:
         raise ValueError(
             f"confidence_level={confidence_level!r} must be such that (1 - "
             f"confidence_level) / n_regions is at most {_LARGEST_ALPHA}, got "
@@ -163,26 +177,52 @@ def required_repeats(
     power = check_level(power, "power")
     goal = 1 / n_classes if bound is None else bound
     _check_goal(accuracy, goal)
-    # about how many repeats are needed, by the normal approximation
-    error = norm.isf(alpha) * math.sqrt(goal * (1 - goal))
-    error += norm.ppf(power) * math.sqrt(accuracy * (1 - accuracy))
-    guess = float((max(error, 0.0) / (accuracy - goal)) ** 2) / n_classes
-    if guess * n_classes > _MOST_TESTS:
+
+    def reached(n_repeats: int) -> bool:
+        n_test = n_repeats * n_classes
+        return _power(accuracy, goal, analysis, n_test, n_runs, alpha) >= power
+
+    found = _smallest(reached, 1, _MOST_TESTS // (n_classes * n_runs), "repeats")
+    if analysis == "forward":
+        return found
+    # power rises in steps, not evenly: look at the numbers below
+    return next(r for r in range(max(1, found - _LOOKED_AT), found + 1) if reached(r))
+
+
+def _power(
+    accuracy: float, goal: float, analysis: str, n_test: int, n_runs: int, alpha: float
+) -> float:
+    """Return how often n_test points in every run lift a bound to the goal."""
+    if analysis == "forward":
+        sizes, tested, first_steps = _forward_tests(n_runs)
+        units, rng = sizes * n_test, np.random.default_rng(0)
+        right = rng.binomial(units, accuracy, size=(_DRAWS, len(units)))[:, tested]
+        e = forward_e_value(right, units[tested], goal, first_steps=first_steps)
+        return float(np.mean(e >= 1 / alpha))
+    # the least number of correct outcomes whose bound reaches the goal
+    least = binom.isf(alpha, n_test, goal) + 1
+    if analysis == "folds":
+        margin = math.sqrt(-math.log(alpha) / (2 * n_test))
+        n_test = n_test * n_runs
+        least = math.ceil(n_test * (goal + margin) - 1e-6)
+    return float(binom.sf(least - 1, n_test, accuracy))
+
+
+def _forward_tests(n_runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return runs of each part, parts tested (n_orders, n_steps), and first steps."""
+    sizes = np.bincount(joined_runs(n_runs))
+    orders, shortest, first_steps = cyclic_orders(len(sizes))
+    return sizes, orders[:, shortest:], first_steps
+
+
+def _check_runs(analysis: str, n_runs: int | None) -> int:
+    """Return the number of runs, 1 for a split; raise unless they fit the analysis."""
+    if analysis not in _ANALYSES or (n_runs is None) != (analysis == "split"):
         raise ValueError(
-            f"accuracy={accuracy!r} is too close to bound={goal!r}: about "
-            f"{guess:.1e} repeats would be needed; lower the bound"
+            f"analysis={analysis!r} must be one of {_ANALYSES}, with n_runs for "
+            f"'forward' and 'folds' and without for 'split'; got n_runs={n_runs!r}"
         )
-    # power rises in steps, not evenly: look at every number from well below the guess
-    first = 1 if guess < _FEW_REPEATS else int(0.9 * guess)
-    while True:
-        repeats = np.arange(first, first + _FEW_REPEATS)
-        n_test = n_classes * repeats
-        # the least number of correct outcomes whose bound reaches the goal
-        least = binom.isf(alpha, n_test, goal) + 1
-        enough = np.flatnonzero(binom.sf(least - 1, n_test, accuracy) >= power)
-        if len(enough):
-            return int(repeats[enough[0]])
-        first += _FEW_REPEATS
+    return 1 if n_runs is None else check_integer(n_runs, "n_runs", minimum=2)
 
 
 def _check_goal(accuracy: float, bound: float) -> None:

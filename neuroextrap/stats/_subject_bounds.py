@@ -17,7 +17,7 @@ from neuroextrap.stats._forward import LAMBDAS
 from neuroextrap.stats._validation import FloatArray, check_integer, check_level
 
 # shares of the largest bet, fixed before any data are seen
-_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
+SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
 _BATCH_NUMBERS = 2**22
 _SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
@@ -75,10 +75,10 @@ def population_accuracy_lower_bound(
     flat = values.reshape(len(values), -1)
 
     def log_e_value(mean: FloatArray) -> FloatArray:
-        total = np.full((len(_SHARES), flat.shape[1]), -np.log(len(_SHARES)))
+        total = np.full((len(SHARES), flat.shape[1]), -np.log(len(SHARES)))
         with np.errstate(divide="ignore", over="ignore"):
             for row in flat:
-                ratio = _SHARES[:, np.newaxis] * (row / mean - 1)
+                ratio = SHARES[:, np.newaxis] * (row / mean - 1)
                 total += np.log1p(ratio)
         return np.asarray(logsumexp(total, axis=0))
 

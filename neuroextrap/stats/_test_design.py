@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.stats._bound_methods import bound_method, class_bound_method
 from neuroextrap.stats._classical import fano_information
 from neuroextrap.stats._extremal import min_information
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
@@ -189,6 +190,7 @@ class TestDesign:
         bound = bound_method(method)(curve, sizes, self)
         return np.asarray(np.maximum(bound, 1 / sizes))
 
+    @described_by(average_bayes_accuracy_bound)
     def information_bound(
         self, accuracy: ArrayLike, set_sizes: ArrayLike, *, method: str = "subgaussian"
     ) -> FloatArray:
@@ -196,15 +198,6 @@ class TestDesign:
 
         The stimulus is drawn at random from the population of the classes; see
         :meth:`class_information_bound` for the classes at hand.
-
-        Parameters
-        ----------
-        accuracy : array-like of shape (..., n_sizes), or (...) for one size
-            Accuracy curve of the test points; NaN gives NaN.
-        set_sizes : int or array-like of int of shape (n_sizes,)
-            Set sizes k of 2..n_classes.
-        method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-            Inequality behind the bound on the average Bayes accuracy.
 
         Returns
         -------

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from nibabel import Nifti1Image
 
-from neuroextrap.analysis import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,

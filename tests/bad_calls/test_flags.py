@@ -21,14 +21,15 @@ from neuroextrap import (
     reporting,
     stats,
 )
-from neuroextrap.analysis import Keep, RegionMaps
+from neuroextrap.analysis import Keep
 from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.stats._validation import check_flags
 
 
 def flags():
     """Yield name and flags of every public callable and method."""
-    found = {}
+    found = {"RegionMaps.to_directory": RegionMaps.to_directory}
     for room in pkgutil.iter_modules(neuroextrap.__path__):
         module = importlib.import_module(f"neuroextrap.{room.name}")
         for name in getattr(module, "__all__", []):
@@ -124,14 +125,16 @@ CALLS = {
     ),
     "second_level_test": lambda **flag: group.second_level_test(ROWS, **flag),
     "sign_flip_test": lambda **flag: group.sign_flip_test(ROWS, **flag),
-    "block_averages": _samples(images.block_averages),
-    "volume_samples": _samples(images.volume_samples),
+    "labeled_samples": _samples(images.labeled_samples),
     "single_trial_betas": _samples(images.single_trial_betas),
     "prediction_information": lambda **flag: learning_curves.prediction_information(
         [[0.5, 0.5], [1.0, 0.0]], [1, 0], priors=[0.5, 0.5], **flag
     ),
     "plot_accuracy_curve": lambda **flag: plotting.plot_accuracy_curve(
         [2, 4], [0.9, 0.8], **flag
+    ),
+    "plot_confusion_matrix": lambda **flag: plotting.plot_confusion_matrix(
+        np.eye(2), **flag
     ),
     "plot_learning_curves": lambda **flag: plotting.plot_learning_curves({}, **flag),
     "interactive_viewer": lambda **flag: reporting.interactive_viewer(None, **flag),

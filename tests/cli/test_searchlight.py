@@ -10,7 +10,7 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins import CLASSIFIERS
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 
 @pytest.fixture(scope="module")

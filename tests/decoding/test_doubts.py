@@ -13,7 +13,7 @@ from markupsafe import escape
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._copies import copies
 from neuroextrap.design._doubts import neighbor_correlation, order_agreement
-from neuroextrap.images import block_averages, resolve_masker, to_img
+from neuroextrap.images import labeled_samples, resolve_masker, to_img
 from neuroextrap.reporting import identification_sections
 from neuroextrap.stats import bayes_accuracy_lower_bound
 
@@ -236,7 +236,7 @@ def test_block_averages_know_when_conditions_came():
     imgs = [nibabel.Nifti1Image(rng.normal(size=(1, 1, 3, 8)), np.eye(4))] * 2
     labels = [["b", "a", "c", "d"], ["d", "c", "a", "b"]]
     events = [pandas.DataFrame({"trial_type": np.repeat(names, 2)}) for names in labels]
-    read = block_averages(imgs, events, masker=resolve_masker(mask))
+    read = labeled_samples(imgs, events, masker=resolve_masker(mask))
     assert read.y.tolist() == ["a", "b", "c", "d"] * 2
     ranks = [read.order[read.runs == run].argsort().argsort() for run in (0, 1)]
     assert np.array(ranks).tolist() == [[1, 0, 2, 3], [2, 3, 1, 0]]

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap import stats
@@ -160,33 +162,111 @@ def test_chronological_e_values_leave_bounds_and_files_as_they_are(tmp_path):
     assert (again["e_value"] != cyclic.region_scores_["e_value"]).any()
 
 
-def e_values_after(n_runs, n_classes):
+def e_values_after(n_runs, n_classes, first, halves):
     """E-values of all right and wrong runs, (2,) * n_runs, by the searchlight's rule.
 
-    A run is one test unit, right or wrong as a whole.
+    A run is one test unit, right or wrong as a whole. With `halves`, runs 1, 2, 4, 5,
+    7, 8, ... have one half of the classes each. Also returns how many of the last runs
+    are not tested yet.
     """
-    runs = np.repeat(np.arange(n_runs), n_classes)
-    codes = np.tile(np.arange(n_classes), n_runs)
+    classes = np.array_split(np.arange(n_classes), 2)
+    shown = [
+        classes[run % 3 - 1] if halves and run % 3 else np.arange(n_classes)
+        for run in range(n_runs)
+    ]
+    codes = np.concatenate(shown)
+    runs = np.repeat(np.arange(n_runs), [len(run) for run in shown])
     labels = Labels(codes, np.arange(n_classes), runs, None, np.ones(len(runs), bool))
-    options = BoundOptions("auto", "runs", "chronological", 0.95, False, None)
+    options = BoundOptions("auto", "runs", "chronological", 0.95, False, None, first)
     design = make_design(codes, n_classes, groups=runs)
     _, tests = bound_design(labels, design, options)
     right = np.stack(np.meshgrid(*[[0.0, 1.0]] * n_runs, indexing="ij"), axis=-1)
-    tested = [runs[test][0] for _, test in tests.design.folds]
-    outcomes = right.reshape(-1, n_runs)[:, tested]
-    return tests.outcomes.e_value(outcomes, 1 / n_classes).reshape((2,) * n_runs)
+    right = right.reshape(-1, n_runs)
+    tested = [np.unique(runs[test]) for _, test in tests.design.folds]
+    outcomes = np.stack([right[:, run].sum(axis=1) for run in tested], axis=1)
+    value = tests.outcomes.e_value(outcomes, 1 / n_classes).reshape((2,) * n_runs)
+    return value, n_runs - 1 - tested[-1].max()
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_runs_may_be_added_after_looking_at_chronological_e_values(n_classes):
-    """The best time to stop, of all, gains nothing: enumerated, looks at 4..12 runs."""
+@pytest.mark.parametrize(
+    ("n_classes", "first", "halves"),
+    [(2, 2, False), (4, 2, False), (4, 4, False), (4, 2, True), (4, 5, True)],
+)
+def test_runs_may_be_added_after_looking_at_chronological_e_values(
+    n_classes, first, halves
+):
+    """The best time to stop, of all, gains nothing: enumerated, looks at 6..12 runs."""
     chance = np.array([1 - 1 / n_classes, 1 / n_classes])
-    best = e_values_after(12, n_classes)
-    for n_runs in range(11, 3, -1):
-        best = np.maximum(e_values_after(n_runs, n_classes), best @ chance)
-    for _ in range(4):
+    best, _ = e_values_after(12, n_classes, first, halves)
+    for n_runs in range(11, 5, -1):
+        later = best @ chance
+        now, n_waiting = e_values_after(n_runs, n_classes, first, halves)
+        if n_waiting:  # the decision knows nothing of a run that is not tested yet
+            later = np.repeat((later @ chance)[..., np.newaxis], 2, axis=-1)
+        best = np.maximum(now, later)
+    for _ in range(6):
         best = best @ chance
     assert 0.999 < best <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        "nearest_centroid",
+        "nearest_neighbor",
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        GaussianNB(),
+    ],
+)
+@pytest.mark.parametrize("first", [2, 4])
+def test_the_same_e_value_goes_on_when_runs_are_added(classifier, first):
+    """Also beyond 24 runs, and where runs lack a class."""
+    rng = np.random.default_rng(3)
+    y, runs = np.tile([0, 1, 2] * 2, 28), np.repeat(np.arange(28), 6)
+    keep = (rng.random(len(y)) > 0.3) | (runs == 0)
+    y, runs = y[keep], runs[keep]
+    x = rng.normal(size=(3, 8))[y] + 3 * rng.normal(size=(len(y), 8))
+    light = IdentificationSearchLight(
+        estimator=classifier,
+        bounds=Bounds(e_value_order="chronological", first_tested_run=first),
+    )
+    grown = np.empty(0)
+    for n_runs in (5, 8, 9, 24, 25, 28):
+        now = runs < n_runs
+        fitted = light.fit(x[now], y[now], groups=runs[now])
+        tests = fitted.results_.forward
+        counts = fitted.results_.scores.n_correct[0, tests.n_units.size :]
+        np.testing.assert_array_equal(counts[: len(grown)], grown)
+        expected = stats.forward_e_value(
+            counts[np.newaxis].astype(float),
+            tests.chronological[0],
+            1 / 3,
+            unit_weights=tests.chronological[1],
+        )
+        np.testing.assert_allclose(fitted.region_scores_["e_value"], expected)
+        grown = counts
+    assert len(grown) > 12
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"estimator": "lda", "shrinkage": 0.3}, "a scikit-learn classifier"),
+        ({"estimator": "gaussian_nb"}, "a scikit-learn classifier"),
+        ({"first": N_RUNS + 1}, "first_tested_run=7 on; there are none"),
+        ({"order": "cyclic", "first": 3}, "got 'cyclic'; cyclic orders test every run"),
+        ({"first": 1}, "first_tested_run"),
+    ],
+)
+def test_what_would_break_the_chronological_order_is_refused(parameters, message):
+    x, y, runs = samples()
+    given = {"order": "chronological", "first": 2} | parameters
+    bounds = Bounds(
+        e_value_order=given.pop("order"), first_tested_run=given.pop("first")
+    )
+    light = IdentificationSearchLight(bounds=bounds, **given)
+    with pytest.raises(ValueError, match=message):
+        light.fit(x, y, groups=runs)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
-from neuroextrap.images import block_averages, resolve_masker, to_img
+from neuroextrap.images import labeled_samples, resolve_masker, to_img
 
 pytestmark = pytest.mark.real_data
 
@@ -24,7 +24,7 @@ def slice_blocks(real_data):
         folder / "attributes_literal.txt", sep=r"\s+", names=["trial_type", "run"]
     )
     masker = resolve_masker(folder / "mask.nii.gz")
-    found = block_averages(
+    found = labeled_samples(
         folder / "bold.nii.gz",
         events,
         masker=masker,
@@ -89,7 +89,7 @@ def test_the_whole_brain_at_25_mm(real_data):
     runs = sorted((folder / "BOLD").glob("task001_run*"))
     assert len(runs) == 12
     mask = next((folder / "masks" / "25mm").glob("brain.nii*"))
-    blocks = block_averages(
+    blocks = labeled_samples(
         [str(run / "bold_25mm.nii.gz") for run in runs],
         [run / "bold_events.tsv" for run in runs],
         masker=resolve_masker(mask),

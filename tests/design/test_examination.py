@@ -215,6 +215,14 @@ def test_near_samples_by_chance_are_no_copies(make):
         assert near_copies(X, random_order(seed), RUNS) is None
 
 
+def test_samples_alone_in_their_run_are_no_copies():
+    shown = [[0, 1, 2, 3], [0, 1], [2, 3], [0, 1, 2, 3], [0, 2, 3], [1]] * 2
+    runs, y = np.repeat(np.arange(12), [len(run) for run in shown]), np.hstack(shown)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert near_copies(rng.normal(size=(len(y), 100)), y, runs) is None
+
+
 @pytest.mark.parametrize(
     "change", [np.float16, lambda X: 1.5 * X + 7, lambda X: 0.7 * X + 0.3 * smooth(X)]
 )

@@ -11,7 +11,7 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._forward_tests import (
     chronological_order,
-    cyclic_orders,
+    cyclic_folds,
     forward_folds,
     forward_parts,
 )
@@ -33,7 +33,7 @@ def forward_of(y, groups, *, cv=None, **options):
     parts = forward_parts(y, n_classes, design, groups)
     assert not isinstance(parts, str), parts
     options = {"units": None} | options
-    return forward_folds(*cyclic_orders(parts), y, n_classes, **options)
+    return forward_folds(*cyclic_folds(parts), y, n_classes, **options)
 
 
 def plan_of(y, runs, classifier, tests, **options):

@@ -1,5 +1,6 @@
 """Confounds belong to runs by their names, as events do; nothing of them is lost."""
 
+from functools import partial
 from pathlib import Path
 
 import nibabel
@@ -9,15 +10,16 @@ import pytest
 from nilearn.maskers import NiftiMasker
 
 from neuroextrap.images import (
-    block_averages,
+    labeled_samples,
     load_samples,
     resolve_masker,
     single_trial_betas,
-    volume_samples,
 )
 
+volume_samples = partial(labeled_samples, samples="volumes")
+
 N, T_R = 24, 2.0
-READERS = [block_averages, volume_samples, single_trial_betas]
+READERS = [labeled_samples, volume_samples, single_trial_betas]
 
 
 @pytest.fixture(scope="module")

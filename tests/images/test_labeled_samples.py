@@ -1,3 +1,5 @@
+from functools import partial
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -5,7 +7,9 @@ import pytest
 from scipy import stats
 from scipy.signal import detrend
 
-from neuroextrap.images import block_averages, resolve_masker, volume_samples
+from neuroextrap.images import labeled_samples, resolve_masker
+
+volume_samples = partial(labeled_samples, samples="volumes")
 
 LABELS = ["rest", "face", "face", "cat", "cat", "rest"]
 
@@ -42,7 +46,7 @@ def test_labeled_volumes_are_samples_in_order(volume, masker, table):
 
 def test_blocks_are_means_of_a_runs_conditions(volume, masker, table):
     data = data_of(12)
-    found = block_averages(volume(data), table, masker=masker, exclude="rest")
+    found = labeled_samples(volume(data), table, masker=masker, exclude="rest")
     assert found.y.tolist() == ["cat", "face", "cat", "face"]
     assert found.runs.tolist() == [3, 3, 7, 7]
     rows = as_rows(data)
@@ -52,7 +56,7 @@ def test_blocks_are_means_of_a_runs_conditions(volume, masker, table):
 
 def test_a_condition_that_a_run_lacks_makes_no_sample(volume, masker, table):
     table.loc[6:, "trial_type"] = "cat"
-    found = block_averages(volume(data_of(12)), table, masker=masker, exclude="rest")
+    found = labeled_samples(volume(data_of(12)), table, masker=masker, exclude="rest")
     assert list(zip(found.y, found.runs, strict=True)) == [
         ("cat", 3),
         ("face", 3),
@@ -81,13 +85,13 @@ def test_bids_events_and_one_labels_by_row_agree(volume, masker, table, tmp_path
     events.to_csv(tmp_path / "events.tsv", sep="\t", index=False)
     runs = [volume(data[..., :6]), volume(data[..., 6:])]
     for given in ([events, events], [tmp_path / "events.tsv"] * 2):
-        found = block_averages(runs, given, masker=masker, t_r=2.5)
-        wanted = block_averages(volume(data), table, masker=masker, exclude="rest")
+        found = labeled_samples(runs, given, masker=masker, t_r=2.5)
+        wanted = labeled_samples(volume(data), table, masker=masker, exclude="rest")
         np.testing.assert_array_equal(found.data, wanted.data)
         assert found.y.tolist() == wanted.y.tolist()
         assert found.runs.tolist() == [0, 0, 1, 1]
     tables = [table[:6], table[6:]]
-    listed = block_averages(runs, tables, masker=masker, exclude="rest")
+    listed = labeled_samples(runs, tables, masker=masker, exclude="rest")
     np.testing.assert_array_equal(listed.data, wanted.data)
     assert listed.runs.tolist() == [0, 0, 1, 1]
 
@@ -119,7 +123,7 @@ def test_holes_spread_over_their_run_only_when_cleaned(volume, masker, table):
     assert np.argwhere(np.isnan(plain)).tolist() == [[1, 0]]
     cleaned = volume_samples(volume(data), table, masker=masker, detrend=True).data
     assert np.argwhere(np.isnan(cleaned)).tolist() == [[i, 0] for i in range(6)]
-    blocks = block_averages(volume(data), table, masker=masker, exclude="rest")
+    blocks = labeled_samples(volume(data), table, masker=masker, exclude="rest")
     assert np.argwhere(np.isnan(blocks.data)).tolist() == [[1, 0]]
 
 
@@ -169,12 +173,12 @@ def test_events_and_attributes_of_a_real_experiment_agree(real_data):
     table = pd.DataFrame({"trial_type": rows[:, 0], "run": rows[:, 1].astype(int)})
     masker = resolve_masker(folder / "mask.nii.gz")
     options = {"masker": masker, "exclude": "rest", "detrend": True}
-    found = block_averages(folder / "bold.nii.gz", table, standardize=True, **options)
+    found = labeled_samples(folder / "bold.nii.gz", table, standardize=True, **options)
     assert found.data.shape == (96, 530)
     assert set(np.unique(found.runs)) == set(range(12))
     assert np.unique(found.y, return_counts=True)[1].tolist() == [12] * 8
     runs = sorted((folder / "haxby2001" / "sub001" / "BOLD").glob("task001_run*"))
-    by_events = block_averages(
+    by_events = labeled_samples(
         [run / "bold_1slice.nii.gz" for run in runs],
         [run / "bold_events.tsv" for run in runs],
         t_r=2.5,

@@ -4,8 +4,8 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.images import block_averages, resolve_masker
-from neuroextrap.images._mean_image import mean_gray_levels
+from neuroextrap.images import labeled_samples, resolve_masker
+from neuroextrap.images._loading import mean_gray_levels
 from neuroextrap.images._opening import list_images
 
 AFFINE = np.diag([-3.0, 3, 4, 1])
@@ -76,7 +76,7 @@ def test_labeled_samples_keep_it_whatever_was_cleaned(series, mask):
     import pandas as pd
 
     labels = pd.DataFrame({"trial_type": list("abababab"), "run": [0] * 4 + [1] * 4})
-    samples = block_averages(
+    samples = labeled_samples(
         series, labels, masker=resolve_masker(mask), standardize=True
     )
     np.testing.assert_array_equal(

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import block_averages, resolve_masker, single_trial_betas
+from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
 from neuroextrap.images._bids_names import pair_tables
 from neuroextrap.images._opening import NamedImage, list_images
 
@@ -135,7 +135,7 @@ def runs(tmp_path):
     return imgs, tables
 
 
-@pytest.mark.parametrize("read", [block_averages, single_trial_betas])
+@pytest.mark.parametrize("read", [labeled_samples, single_trial_betas])
 def test_samples_do_not_depend_on_the_order_of_tables(runs, read):
     imgs, tables = runs
     masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 2, 2), "int8"), np.eye(4)))

@@ -1,15 +1,18 @@
 """The time between volumes: stated once, or alike."""
 
 import json
+from functools import partial
 
 import nibabel
 import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import resolve_masker, single_trial_betas, volume_samples
+from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
+
+volume_samples = partial(labeled_samples, samples="volumes")
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ import pytest
 
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import block_averages, single_trial_betas, volume_samples
+from neuroextrap.images import labeled_samples, single_trial_betas
 from neuroextrap.images._sample_options import SampleOptions
 
 NAMES = [field.name for field in fields(SampleOptions)]
 FUNCTIONS = {
-    volume_samples: {"samples", "smoothing_fwhm", "label_column"},
-    block_averages: {"samples", "smoothing_fwhm", "label_column"},
+    labeled_samples: {"smoothing_fwhm", "label_column"},
     single_trial_betas: {
         *("samples", "smoothing_fwhm", "high_pass", "detrend", "standardize", "delay")
     },
@@ -40,7 +39,7 @@ def test_signature_and_docstring_have_every_option(function):
 def test_other_words_are_refused_as_python_does(function, word):
     if word in inspect.signature(function).parameters:
         return
-    masker = {} if function in list(FUNCTIONS)[3:] else {"masker": None}
+    masker = {} if function in list(FUNCTIONS)[2:] else {"masker": None}
     first = (IdentificationSearchLight(),) if "fit" in function.__name__ else ()
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{word}'"):
         function(*first, "a.nii", "b.tsv", **masker, **{word: 1})

@@ -1,5 +1,7 @@
 """Widths of smoothing that would never end, or mean nothing, are refused at once."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,13 +11,15 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import second_level_test
-from neuroextrap.images import block_averages, resolve_masker, volume_samples
+from neuroextrap.images import labeled_samples, resolve_masker
 
 MASK = Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4))
 SERIES = Nifti1Image(np.random.default_rng(2).normal(size=(2, 2, 2, 20)), np.eye(4))
 EVENTS = pd.DataFrame(
     {"onset": [0.0, 20.0], "duration": 10.0, "trial_type": ["face", "cat"]}
 )
+
+volume_samples = partial(labeled_samples, samples="volumes")
 NO_WIDTHS = [np.inf, -np.inf, np.nan, -4, 0, 0.0, 1e9, 100.1, np.float32(np.inf)]
 NO_NUMBERS = ["fast", "4", True, [4, 4, 4], np.array([4.0]), 1j]
 
@@ -67,7 +71,7 @@ def test_at_the_command_line(word, dry, tmp_path, capsys):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("read", [block_averages, volume_samples])
+@pytest.mark.parametrize("read", [labeled_samples, volume_samples])
 @pytest.mark.parametrize("word", ["psc", "zscore", "zscore_sample", "no", "True"])
 def test_scalings_that_are_not_done(read, word):
     with pytest.raises(ValueError, match=r"standardize='.*' must be True \(z-scores"):

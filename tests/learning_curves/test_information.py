@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from neuroextrap.learning_curves import label_entropy, prediction_information
+from neuroextrap.learning_curves import prediction_information
 from neuroextrap.learning_curves._information import (
     best_prior_weight,
     check_priors,
+    label_entropy,
     macroscopic_log_posterior,
 )
 

@@ -9,9 +9,9 @@ from nilearn.maskers import NiftiMasker
 from scipy.io import loadmat
 from scipy.signal import detrend
 
+from neuroextrap.images import to_img
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    canonical_images,
     center_groups,
     compare_learning_curves,
     information_learning_curve,
@@ -120,7 +120,7 @@ def test_haxby_maps_are_images_again(real_data):
     assert found.mean[0] > 0.3
     X = center_groups(found.masker.transform(pair_image), runs[pair])
     model = CanonicalVariates(n_components=2).fit(X, y[pair])
-    maps = canonical_images(model, found.masker)
+    maps = to_img(model.canonical_maps_, found.masker)
     assert maps.shape == (*image.shape[:3], 1)
     assert sensitivity_map(model, X, y[pair]).shape == found.z_map.shape[1:]
 

@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroextrap.images import to_img
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    canonical_images,
     information_learning_curve,
     pattern_reproducibility,
 )
@@ -81,11 +81,10 @@ def test_eigenimages(scans):
     img, mask, *_ = scans
     samples = read_scans(img.slicer[..., :5], mask)  # all finite
     model = CanonicalVariates(2).fit(samples.X, [0, 1, 2, 0, 1])
-    maps = canonical_images(model, samples.masker)
+    maps = to_img(model.canonical_maps_, samples.masker)
     np.testing.assert_allclose(
         maps.get_fdata()[1, 2, 3], model.canonical_maps_[:, 23], rtol=1e-6
     )
+    few = CanonicalVariates(2).fit(samples.X[:, :9], [0, 1, 2, 0, 1])
     with pytest.raises(ValueError, match="24"):
-        canonical_images(
-            CanonicalVariates(2).fit(samples.X[:, :9], [0, 1, 2, 0, 1]), samples.masker
-        )
+        to_img(few.canonical_maps_, samples.masker)

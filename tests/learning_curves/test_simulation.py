@@ -49,7 +49,7 @@ def test_stated_information_is_what_the_true_distribution_tells():
     found = prediction_information(coarse, codes // 2, priors=[0.5, 0.5], log=True)
     assert found == pytest.approx(data.coarse_information, abs=0.01)
     # a coarse model translated to fine labels tells exactly the same
-    fine = fine_probabilities(np.exp(coarse), [0, 0, 1, 1], [0.25] * 4)
+    fine = fine_probabilities(np.exp(coarse), range(4), [0, 0, 1, 1], [0.25] * 4)
     assert prediction_information(fine, codes, priors=[0.25] * 4) == pytest.approx(
         found
     )

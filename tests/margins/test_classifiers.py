@@ -5,8 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins import CLASSIFIERS
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
 from tests.margins.cases import unequal_design
 from tests.margins.twins import (
     TWINS,

@@ -11,7 +11,7 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._maskers import mni152_mask
-from neuroextrap.plotting import plot_map, plot_sensitivity_map
+from neuroextrap.plotting import plot_map
 from neuroextrap.plotting._backgrounds import (
     mni152_template,
     share_in_mni152,
@@ -34,12 +34,12 @@ def bits():
     return Nifti1Image(values, np.diag([4.0, 4, 4, 1]))
 
 
-@pytest.mark.parametrize("draw", [plot_map, plot_sensitivity_map])
-def test_maps_with_nan_are_drawn_without_a_warning(bits, draw):
+@pytest.mark.parametrize("threshold", [None, "95%"])
+def test_maps_with_nan_are_drawn_without_a_warning(bits, threshold):
     before = bits.get_fdata().copy()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        draw(bits)
+        plot_map(bits, threshold=threshold)
     np.testing.assert_array_equal(bits.get_fdata(), before)
 
 

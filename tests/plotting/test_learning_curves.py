@@ -8,10 +8,9 @@ from sklearn.utils import Bunch
 
 from neuroextrap.plotting import (
     plot_canonical_coordinates,
-    plot_confusion_discs,
-    plot_information_vs_reproducibility,
+    plot_confusion_matrix,
     plot_learning_curves,
-    plot_sensitivity_map,
+    plot_map,
 )
 from neuroextrap.plotting._backgrounds import mni152_template
 
@@ -92,7 +91,7 @@ def test_reproducibility_panel_stops_at_half_of_the_subjects():
 
 
 def test_information_against_reproducibility():
-    ax = plot_information_vs_reproducibility({"two": _curve()})
+    ax = plot_learning_curves({"two": _curve()}, panel="information_vs_reproducibility")
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [0.2, 0.5])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.4, 0.3])
     assert [text.get_text() for text in ax.texts] == ["2", "3"]
@@ -100,14 +99,13 @@ def test_information_against_reproducibility():
 
 def test_disc_areas_are_probabilities():
     confusion = np.array([[0.9, 0.1], [0.4, 0.6]])
-    ax = plot_confusion_discs(confusion, ["a", "b"], title="8 subjects")
+    ax = plot_confusion_matrix(confusion, ["a", "b"], discs=True)
     areas = {patch.center: patch.radius**2 for patch in ax.patches}
     assert areas[(0, 1)] / areas[(0, 0)] == pytest.approx(0.1 / 0.9)
     assert areas[(1, 0)] / areas[(1, 1)] == pytest.approx(0.4 / 0.6)
-    assert ax.get_title() == "8 subjects"
 
 
-def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
+def test_a_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
     seen = []
     monkeypatch.setattr(
         "nilearn.plotting.plot_stat_map", lambda img, **options: seen.append(options)
@@ -116,9 +114,9 @@ def test_sensitivity_map_shows_its_top_twentieth_over_anatomy(monkeypatch):
     values[0, 0, 0] = np.nan
     img = nibabel.Nifti1Image(values, np.eye(4))
     anatomy = nibabel.Nifti1Image(np.ones((8, 9, 7)), np.eye(4))
-    plot_sensitivity_map(img, background=anatomy)
-    plot_sensitivity_map(img, background=False, threshold=3.0)
-    plot_sensitivity_map(img, background="mni152", cmap="hot")
+    plot_map(img, bg_img=anatomy, threshold="95%")
+    plot_map(img, bg_img=False, threshold=3.0)
+    plot_map(img, bg_img="mni152", cmap="hot")
     assert seen[0]["threshold"] == pytest.approx(np.nanpercentile(values, 95))
     np.testing.assert_array_equal(seen[0]["bg_img"].get_fdata(), anatomy.get_fdata())
     assert seen[1]["threshold"] == 3.0
@@ -137,12 +135,12 @@ def test_input_is_checked():
     nothing = _curve()
     nothing.reproducibility = np.full((3, 2), np.nan)
     with pytest.raises(ValueError, match="'two' has no reproducibility"):
-        plot_information_vs_reproducibility({"two": nothing})
+        plot_learning_curves({"two": nothing}, panel="information_vs_reproducibility")
     with pytest.raises(ValueError, match="must be square"):
-        plot_confusion_discs(np.ones((2, 3)))
+        plot_confusion_matrix(np.ones((2, 3)), discs=True)
     with pytest.raises(ValueError, match="finite and not negative"):
-        plot_confusion_discs([[np.nan, 1], [0, 1]])
+        plot_confusion_matrix([[np.nan, 1], [0, 1]], discs=True)
     with pytest.raises(ValueError, match="must hold probabilities, got 7"):
-        plot_confusion_discs([[7, 1], [0, 1]])
+        plot_confusion_matrix([[7, 1], [0, 1]], discs=True)
     with pytest.raises(ValueError, match="class_names must hold 2 names, got 3"):
-        plot_confusion_discs(np.eye(2), list("abc"))
+        plot_confusion_matrix(np.eye(2), list("abc"), discs=True)

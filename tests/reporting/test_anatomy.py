@@ -8,7 +8,7 @@ import pytest
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._space import new_volume, space_code
-from neuroextrap.reporting import identification_report, interactive_viewer
+from neuroextrap.reporting import interactive_viewer
 from neuroextrap.reporting._maps_section import fitted_background
 
 
@@ -40,7 +40,7 @@ def _notes(page):
 
 def test_native_maps_lie_over_their_mean_and_say_so(native, caplog):
     with caplog.at_level("INFO", logger="neuroextrap"):
-        page = identification_report(native).get_standalone()
+        page = native.generate_report().get_standalone()
     assert not _glass(page)
     assert "alt=&quot;&quot;" not in page
     assert len(_notes(page)) == 1
@@ -57,16 +57,16 @@ def test_the_viewer_alone_says_so_too(native):
 
 
 def test_the_user_can_ask_for_the_template_or_nothing(native):
-    page = identification_report(native, bg_img="mni152").get_standalone()
+    page = native.generate_report(bg_img="mni152").get_standalone()
     assert _glass(page)
     assert not _notes(page)
-    page = identification_report(native, bg_img=False).get_standalone()
+    page = native.generate_report(bg_img=False).get_standalone()
     assert not _glass(page)
     assert not _notes(page)
 
 
 def test_mni_maps_lie_on_the_template():
-    page = identification_report(_fit(4)).get_standalone()
+    page = _fit(4).generate_report().get_standalone()
     assert _glass(page)
     assert not _notes(page)
 
@@ -75,7 +75,7 @@ def test_signed_samples_have_no_anatomy():
     fitted = _fit(2, offset=0.0)
     assert fitted.bg_img_ is None
     assert "drawn without an anatomy" in fitted_background(fitted, None).why
-    assert not _glass(identification_report(fitted).get_standalone())
+    assert not _glass(fitted.generate_report().get_standalone())
 
 
 @pytest.mark.parametrize("code", [1, 4])

@@ -8,7 +8,7 @@ import pytest
 from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
-from neuroextrap.analysis import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_report, identification_sections
+from neuroextrap.reporting import identification_sections
 from neuroextrap.reporting._page import Report, make_page
 
 _VOID = {"meta", "img", "br", "link", "input"}
@@ -39,7 +39,7 @@ def _parsed(page):
 
 
 def test_page_is_whole_and_needs_no_network(fitted):
-    report = identification_report(fitted, title="A look")
+    report = fitted.generate_report(title="A look")
     assert isinstance(report, Report)
     page = report.get_standalone()
     parsed = _parsed(page)
@@ -64,12 +64,12 @@ def test_page_is_whole_and_needs_no_network(fitted):
 
 def test_figures_are_closed(fitted):
     before = plt.get_fignums()
-    identification_report(fitted)
+    fitted.generate_report()
     assert plt.get_fignums() == before
 
 
 def test_vacuous_average_bound_is_said_and_points_to_the_given_classes(fitted):
-    page = identification_report(fitted).get_standalone()
+    page = fitted.generate_report().get_standalone()
     assert "is vacuous: even accuracy 1 would not lift it above chance (1/4)" in page
     assert "for the classes actually shown, use bayes_accuracy_bound." in page
 
@@ -80,11 +80,11 @@ def test_bound_that_can_speak_is_not_called_vacuous():
     X = rng.normal(size=(60, 30))[y] + 0.3 * rng.normal(size=(120, 30))
     split = [(np.arange(60), np.arange(60, 120))]
     light = IdentificationSearchLight(cv=split).fit(X, y, groups=runs)
-    assert "vacuous" not in identification_report(light).get_standalone()
+    assert "vacuous" not in light.generate_report().get_standalone()
 
 
 def test_names_and_title_are_escaped(one_region):
-    page = identification_report(one_region, title="<script>x</script> $title")
+    page = one_region.generate_report(title="<script>x</script> $title")
     page = page.get_standalone()
     _parsed(page)
     assert "<h1>&lt;script&gt;x&lt;/script&gt; $title</h1>" in page
@@ -97,11 +97,11 @@ def test_files_and_regions_are_escaped(brain, atlas, tmp_path):
     brain.masker.mask_img_.to_filename(path)
     light = IdentificationSearchLight(str(path), radius=16.0)
     light.fit(brain.imgs, brain.y, groups=brain.runs)
-    page = identification_report(light).get_standalone()
+    page = light.generate_report().get_standalone()
     _parsed(page)
     assert "&lt;b&gt;mask &amp; &#39;co&#39;.nii.gz" in page
     assert "<b>" not in page
-    page = identification_report(atlas).get_standalone()
+    page = atlas.generate_report().get_standalone()
     _parsed(page)
     assert "<b>" not in page
     assert "</script>left" not in page
@@ -117,14 +117,14 @@ def test_results_read_back_are_reported_without_band(fitted, tmp_path):
     fitted.to_directory(tmp_path / "out")
     again = IdentificationSearchLight.from_directory(tmp_path / "out")
     assert np.isnan(again.standard_error(0)).all()
-    page = identification_report(again).get_standalone()
+    page = again.generate_report().get_standalone()
     assert "Accuracy curves" in page
 
 
 def test_nothing_analysed_is_refused():
     nothing = SimpleNamespace(region_scores_={"accuracy": np.array([np.nan])})
     with pytest.raises(ValueError, match="fitted has no analyzed region"):
-        identification_report(nothing)
+        identification_sections(nothing)
 
 
 def test_sections_without_heading_have_no_heading_line():

@@ -16,7 +16,6 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.plotting._backgrounds import mni152_template
 from neuroextrap.reporting import (
-    identification_report,
     identification_sections,
     peak_table,
 )
@@ -125,7 +124,7 @@ def encoding():
 
 
 def test_encoding_models_are_reported(encoding):
-    page = identification_report(encoding).get_standalone()
+    page = encoding.generate_report().get_standalone()
     assert "Accuracy curves" in page
     assert "Permutation test" in page
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from neuroextrap.analysis import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import identification_sections
 

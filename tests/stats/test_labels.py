@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.stats._labels import check_labels
+from neuroextrap.stats._validation import check_labels
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ class LDAMargins(MarginKernel):
     name = "lda"
     indicator_bytes = 8
     shrinks = True
+    uses_all_samples = True
 
     def __init__(
         self,

@@ -45,6 +45,7 @@ class GaussianNBMargins(AdditiveKernel):
 
     name = "gaussian_nb"
     marginal = True
+    uses_all_samples = True
     indicator_bytes = 8
 
     def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:

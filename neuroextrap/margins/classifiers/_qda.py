@@ -46,6 +46,7 @@ class QDAMargins(MarginKernel):
     name = "qda"
     indicator_bytes = 0
     shrinks = True
+    uses_all_samples = True
     #: many small steps hold the interpreter, so threads would wait for one another
     prefer = "processes"
 

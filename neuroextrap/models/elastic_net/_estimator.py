@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import check_cv_argument, encoder_splits
 from neuroextrap.models.elastic_net._search import (
     SearchOptions,
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags_of, check_integer, check_n_jobs
 
 
+@described_by(RidgeEncoder)
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Elastic net for many targets, each with its own cross-validated penalties.
 
@@ -36,12 +39,6 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Number of penalties tried per ratio.
     eps : float, default=1e-3
         Smallest penalty as a fraction of the largest (which empties the model).
-    cv : int or cross-validation generator, default=5
-        An int means that many folds of samples, or of whole groups when `groups` are
-        given, drawn at random: in order, every fold could be one level of a factor.
-        With fewer than twice as many, each is left out in turn. Where rows follow each
-        other in time, give ``KFold(5)`` or groups such as runs. Every sample must be
-        tested exactly once.
     early_stopping : bool, default=True
         Whether to leave a ratio's path five penalties from its lowest error, or where
         the error exceeds the lowest by 1%, and to begin the next ratio's path where
@@ -130,17 +127,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @described_by(RidgeEncoder.fit)
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose penalties by cross-validation and fit every target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; float32 stays float32.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Runs or sessions that cross-validation keeps together.
 
         Returns
         -------
@@ -173,13 +162,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.solver_ = choose_solver(options, X.shape[1])
         return self
 
+    @described_by(RidgeEncoder.predict)
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of new samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from neuroextrap.stats._extrapolation._method import first_crossing
 from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._jackknife import lost_point_error
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     check_integer,
     check_real_set_sizes,
@@ -212,6 +213,7 @@ class AccuracyExtrapolator(PredictionIntervals):
             sizes.shape
         )
 
+    @described_by(predict)
     def standard_error(
         self,
         set_sizes: ArrayLike,
@@ -228,8 +230,6 @@ class AccuracyExtrapolator(PredictionIntervals):
 
         Parameters
         ----------
-        set_sizes : float or array-like of shape (n_sizes,)
-            Numbers of classes k >= 2.
         max_refits : int, default=100
             With more classes than this, that many interleaved groups of classes
             are left out in turn instead of single classes.

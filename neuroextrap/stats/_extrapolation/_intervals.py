@@ -18,6 +18,7 @@ from neuroextrap.stats._extrapolation._method import (
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._jackknife import average_accuracy_jackknife
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_level, check_real_set_sizes
 from neuroextrap.stats._warn import warn
 
@@ -147,6 +148,7 @@ class PredictionIntervals:
         self._warn_uncalibrated(upper)
         return lower, upper
 
+    @described_by(predict_interval)
     def information_interval(
         self,
         set_sizes: ArrayLike,
@@ -161,10 +163,6 @@ class PredictionIntervals:
 
         Parameters
         ----------
-        set_sizes : float or array-like of shape (n_sizes,)
-            Numbers of classes k >= 2.
-        confidence_level : float, default=0.9
-            Confidence level of the interval at each set size.
         base : float, default=2
             Unit of the result: 2 for bits, ``math.e`` for nats.
 

@@ -1,0 +1,121 @@
+"""Options of the two steps of a cohort: its participants, and the group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import Any
+
+from neuroextrap.stats._validation import check_flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortOptions:
+    """Which results of a cohort are made; flags are checked.
+
+    Parameters
+    ----------
+    participants : sequence of str or None, default=None
+        Labels, with or without "sub-". If None, all: of the derivatives, or for the
+        group all who were analyzed.
+    task : str or None, default=None
+        Label of the task. If None, there must be one only.
+    space : str or None, default=None
+        Label of the space, such as "MNI152NLin2009cAsym". If None, there must be one
+        only.
+    report : bool, default=True
+        Whether to write a page about every participant, or about the group.
+    overwrite : bool, default=False
+        Whether to replace earlier results, of other files or options.
+    """
+
+    participants: Sequence[str] | None = None
+    task: str | None = None
+    space: str | None = None
+    report: bool = True
+    overwrite: bool = False
+
+    def __post_init__(self):
+        """Raise TypeError for a flag that is no boolean."""
+        flags = [each.name for each in fields(self) if isinstance(each.default, bool)]
+        check_flags(**{name: getattr(self, name) for name in flags})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantOptions(CohortOptions):
+    """What is read and kept of every participant.
+
+    Parameters
+    ----------
+    features : DataFrame, path-like or None, default=None
+        Features of the stimuli, for an EncodingIdentification, the same for all
+        participants: a table whose index has the names of stimuli, a file that
+        :func:`neuroextrap.encoding.read_features` reads, or a folder of images, from
+        which :class:`neuroextrap.encoding.GaborPyramid` makes features.
+    stimulus_column : str, default="trial_type"
+        Column of the events that names the stimulus of a trial, such as "stim_file",
+        for an EncodingIdentification. A folder and a suffix that features lack do not
+        count.
+    n_folds : int or None, default=None
+        Test every stimulus once, in this many folds (random, the same for all
+        participants), by models trained on the others; without p-values. If None, the
+        column ``set`` of the events says which stimuli train and which test the
+        EncodingIdentification.
+    sessions : sequence of str or None, default=None
+        Labels of sessions. If None, the runs of all sessions together.
+    raw : path-like or None, default=None
+        Data set with the tables of events. If None, `derivatives` and the data set that
+        it lies in.
+    save_null : bool, default=False
+        Whether to keep every participant's permuted maps, from which the group's
+        prevalence is inferred; needs permutations.
+    shard : str or None, default=None
+        "i/N" analyzes every N-th participant from the i-th on: one job of N.
+    work_dir : path-like or None, default=None
+        Folder for work in progress, from which a participant that was interrupted
+        continues. If None, interrupted participants start again.
+    dry_run : bool, default=False
+        Whether to find and check everything, estimate time, and write nothing.
+    """
+
+    features: Any = None
+    stimulus_column: str = "trial_type"
+    n_folds: int | None = None
+    sessions: Sequence[str] | None = None
+    raw: str | PathLike | None = None
+    save_null: bool = False
+    shard: str | None = None
+    work_dir: str | PathLike | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOptions(CohortOptions):
+    """How the group is tested; options of ``second_level_test`` among others.
+
+    Parameters
+    ----------
+    confidence_level : float, default=0.95
+        Confidence level of intervals and lower bounds.
+    gamma : float, default=0.5
+        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
+    random_state : int, default=0
+        Seed of flips and resamples.
+    """
+
+    two_sided: bool = False
+    cluster_threshold: float | None = None
+    tfce: bool = False
+    n_permutations: int = 10_000
+    confidence_level: float = 0.95
+    gamma: float = 0.5
+    random_state: Any = 0
+
+    def by_kind(self, chance):
+        """Return the options of every analysis of the group, by its kind."""
+        tested = ("two_sided", "tfce", "cluster_threshold", "n_permutations")
+        level = {"confidence_level": self.confidence_level}
+        return {
+            "accuracy": {"baseline": chance, **{n: getattr(self, n) for n in tested}},
+            "information": level,
+            "prevalence": {"gamma": self.gamma, **level},
+        }

@@ -1,0 +1,143 @@
+"""Test responses that follow each other in time: their exchange, and findings."""
+
+import numpy as np
+import scipy.fft
+
+from neuroextrap import stats
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
+from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.stats._permutation import shift_rows
+
+EXCHANGES = ("rows", "shifts")
+_MOST_COLUMNS, _MOST_LAGS, _SHUFFLES = 32, 30, 199
+_SMALLEST_INFLATION = 1.1
+_FEWEST_INDEPENDENT = 20  # rows of a run over the inflation, for shifts
+
+
+def exchanged(codes, *, exchange, groups, n_permutations, random_state):
+    """Return other pairings (n_permutations, n_test) of responses and stimuli.
+
+    `codes` (n_test,) are the stimuli. By "rows" stimuli change places within groups,
+    all repeats of one together; by "shifts" the series of each group as a whole.
+    """
+    given = {"n_permutations": n_permutations, "random_state": random_state}
+    repeated = len(np.unique(codes)) < len(codes)
+    if exchange == "rows":
+        blocks = codes if repeated else None
+        return stats.permute_labels(codes, groups=groups, blocks=blocks, **given)
+    if exchange != "shifts":
+        raise ValueError(f"exchange={exchange!r} must be one of {EXCHANGES}")
+    if repeated:
+        raise ValueError(
+            "exchange='shifts' needs one response to each stimulus, because repeats of "
+            "a series must move together; give repeats='average' (and groups=None if "
+            "the repeats are the runs)"
+        )
+    return codes[shift_rows(len(codes), groups, **given)]
+
+
+def findings_of_series(responses, predictions, groups, *, exchange):
+    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors.
+
+    The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`.
+    """
+    if not responses.shape[1]:
+        return ()
+    inflation = neighbor_inflation(responses, predictions, groups) or 1.0
+    shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
+    if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
+        because = (
+            "test responses that follow each other depend on each other beyond what is "
+            "predicted, and so do their predictions, as in a film or a story "
+            f"(correlations have {inflation:.1f} times the variance that they have in "
+            "independent rows)"
+        )
+        remedy = "give exchange='shifts', with responses in the order of acquisition"
+    elif exchange == "rows":
+        return ()
+    elif inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
+        because = (
+            f"runs of {shortest} test responses are short for how long neighbors "
+            "depend on each other, and circular shifts join their ends"
+        )
+        remedy = "test longer runs"
+    elif all(_has_trend(values, groups) for values in (responses, predictions)):
+        because = "test responses and predictions both have trends, which shifts break"
+        remedy = "remove trends (detrend the responses, or high-pass filter them)"
+    else:
+        return ()
+    seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
+    return (Finding(*seen, because, TOO_SMALL, remedy),)
+
+
+def neighbor_inflation(responses, predictions, groups=None):
+    """Return by how much dependence of rows inflates the variance of correlations.
+
+    Where responses y and predictions f depend on their own past only, their correlation
+    has 1 + 2 * sum_k r_y(k) r_f(k) times the variance that it has in independent rows
+    (Bartlett 1946), here averaged over columns. What the predictions explain of a
+    column is first subtracted from the responses, and the means of runs from both. Lags
+    stay within runs, and are at most a third of the longest one. None if one of 199
+    free orders of the responses, or of the predictions, gives as much: trials whose
+    stimuli came in random order are accepted, however much their noise depends on time.
+
+    `responses` and `predictions` have shape (n_rows, n_columns), in the order of
+    acquisition within each of `groups` (n_rows,).
+    """
+    rows, run = _by_run(len(responses), groups)
+    n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
+    y, f = (_scaled(values[rows], run) for values in (responses, predictions))
+    y = _scaled(y - f * (y * f).sum(axis=0), run)
+    place = np.arange(len(y)) + n_lags * run  # zeros between runs
+    of_y, of_f = (_autocorrelation(values, place, n_lags) for values in (y, f))
+    observed, rng = _inflation(of_y, of_f), np.random.default_rng(0)
+    for _ in range(_SHUFFLES):
+        order = np.lexsort((rng.random(len(y)), run))
+        for values, other in ((y, of_f), (f, of_y)):
+            mixed = _autocorrelation(values[order], place, n_lags)
+            if _inflation(mixed, other) >= observed:
+                return None
+    return observed
+
+
+def _has_trend(values, groups):
+    """Return whether columns have larger linear trends in runs than if shifted."""
+    rows, run = _by_run(len(values), groups)
+    columns, sizes, trends = _scaled(values[rows], run), np.bincount(run), []
+    for part in np.linspace(0, 1, 1 + _SHUFFLES):
+        time = [
+            np.roll(np.linspace(-1, 1, size), int(np.ceil(part * (size - 1))))
+            for size in sizes
+        ]
+        trends.append(np.square(np.concatenate(time) @ columns).sum())
+    return trends[0] > max(trends[1:])
+
+
+def _by_run(n_rows, groups):
+    """Return the rows ordered by run, and the run of each, as codes."""
+    codes = row_codes(np.zeros(n_rows) if groups is None else groups)
+    rows = np.argsort(codes, kind="stable")
+    return rows, codes[rows]
+
+
+def _scaled(values, run):
+    """Return some columns, without the means of runs, of length one or zero."""
+    some = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
+    rest = some - means_of(some, run)[run]
+    length = np.sqrt(np.square(rest).sum(axis=0))
+    return rest / np.where(length > 0, length, 1)
+
+
+def _autocorrelation(values, place, n_lags):
+    """Return the autocorrelation of every column at its places, (n_lags, n_columns)."""
+    padded = np.zeros((place[-1] + 1 + n_lags, values.shape[1]))
+    padded[place] = values
+    size = scipy.fft.next_fast_len(len(padded), real=True)
+    spectrum = scipy.fft.rfft(padded, size, axis=0)
+    power = scipy.fft.irfft(np.abs(spectrum) ** 2, size, axis=0)
+    return power[1 : n_lags + 1]
+
+
+def _inflation(first, second):
+    """Return the inflation by two autocorrelations (n_lags, n_columns)."""
+    return float(1 + 2 * (first * second).sum(axis=0).mean())

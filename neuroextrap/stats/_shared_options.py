@@ -1,0 +1,98 @@
+"""Options and descriptions that several functions share, declared once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+Thing = TypeVar("Thing")
+_HEAD = "Parameters\n----------\n"
+
+
+def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
+    """Give a function that takes ``**options`` the fields of dataclasses as keywords.
+
+    Its signature shows them with their defaults and its docstring describes them, but
+    for parameters of its own and those named in `without`, separated by blanks.
+    """
+
+    def decorate(function: Any) -> Any:
+        own = inspect.signature(function)
+        *first, _ = own.parameters.values()
+        lacking = {*without.split(), *own.parameters}
+        words = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=own.empty if field.default is MISSING else field.default,
+                annotation=field.type,
+            )
+            for kind in kinds
+            for field in fields(kind)
+            if field.name not in lacking
+        ]
+        function.__signature__ = own.replace(parameters=[*first, *words])
+        sources = [base for kind in kinds for base in kind.__mro__[:-1]]
+        return described_by(*sources)(function)
+
+    return decorate
+
+
+def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) -> Any:
+    """Return options, a `kind`, of words that such a function was given.
+
+    TypeError for words that it does not take; `fixed` are options that it sets itself.
+    """
+    unknown = sorted(given.keys() - inspect.signature(function).parameters.keys())
+    if unknown:
+        raise TypeError(
+            f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
+        )
+    names = {field.name for field in fields(kind)} & given.keys()
+    return kind(**{name: given[name] for name in names}, **fixed)
+
+
+def described_by(*sources: Any) -> Callable[[Thing], Thing]:
+    """Describe parameters that a docstring lacks as the docstrings of `sources` do.
+
+    ``help`` shows all parameters in the order of the signature. The first source that
+    describes a parameter counts.
+    """
+    known: dict[str, str] = {}
+    for source in reversed(sources):
+        known |= _split(inspect.getdoc(source) or "")[1]
+
+    def decorate(thing: Any) -> Any:
+        if thing.__doc__ is not None:  # as it is with python -OO
+            before, own, after = _split(inspect.cleandoc(thing.__doc__))
+            names = list(inspect.signature(thing).parameters)
+            texts = [own.get(name, known.get(name, "")) for name in names]
+            texts += [text for name, text in own.items() if name not in names]
+            text = "\n".join(filter(None, dict.fromkeys(texts)))
+            thing.__doc__ = f"{before}{_HEAD}{text}\n{after}".rstrip() + "\n"
+        return thing
+
+    return decorate
+
+
+def _split(doc: str) -> tuple[str, dict[str, str], str]:
+    """Return what precedes the parameters, the text of each by name, what follows."""
+    before, found, text = doc.partition(_HEAD)
+    if not found:
+        lines = doc.splitlines(keepends=True)
+        rules = [k for k, line in enumerate(lines) if set(line.strip()) == {"-"}]
+        first = rules[0] - 1 if rules else len(lines)
+        before = "".join(lines[:first]).rstrip() + "\n\n"
+        return before, {}, "\n" + "".join(lines[first:]) if rules else ""
+    described: dict[str, list[str]] = {}
+    names: list[str] = []
+    text, gap, after = text.partition("\n\n")
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            names = line.partition(" : ")[0].split(", ")
+        for name in names:
+            described.setdefault(name, []).append(line)
+    texts = {name: "\n".join(lines) for name, lines in described.items()}
+    return before, texts, f"{gap}{after}"[1:]
